@@ -68,7 +68,7 @@ inline void add_schedules(const sections& page) {
   for (int i = 0; i < count; ++i) {
     const int stages = random.integer(2, 8), microbatches = random.integer(stages, 4 * stages), g = i % groups;
     const double skew = random.between(0, 0.8), ratio = 0.02 * std::pow(10.0, (g + random.unit()) * 0.3);
-    std::vector<schedule::stage_times> s;
+    std::vector<phase_times> s;
     double forward = 0;
     for (int k = 0; k < stages; ++k) {
       const double size = random.between(1 - skew, 1 + skew), f = random.between(0.8, 1.2), b = random.between(0.8, 1.5), w = random.between(0.5, 1.2);

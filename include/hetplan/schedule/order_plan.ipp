@@ -60,7 +60,7 @@ HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& me
   for (const stage_id id : s.graph.topological) {
     const stage& st = p[id];
     const std::size_t d = of_table[id.index()];
-    stage_times x{.device = d, .forward = 0, .activation = 0, .kept_for_weights = 0};
+    phase_times x{.device = d, .forward = 0, .activation = 0, .kept_for_weights = 0};
     for (std::size_t k = 0; k < st.devices.size(); ++k) {
       const staged::part& part = s[id].devices[k];
       const auto member = static_cast<std::size_t>(std::ranges::find(t.devices[d], st.devices[k].device) - t.devices[d].begin());
