@@ -71,19 +71,21 @@ class deepcee_search {
       }
       weighed_ += r.weighed;
       // A region alone is estimated worst: the cost knows nothing of how it runs.
-      partition::region_split alone;
+      std::vector<partition::region_split> alone;
       for (std::size_t g = 0; g < regions_.size() && options_.use == partition::region_use::any; ++g) {
         partition::region_split one{.first = {0}, .region = {g}};
         one.seconds = partition::region_split_seconds(chain, one, options_.cost);
-        if (one.seconds < alone.seconds) alone = std::move(one);
+        if (one.seconds < std::numeric_limits<double>::infinity()) alone.push_back(std::move(one));
       }
-      if (alone.exists()) in_one.push_back({std::move(alone), size});
+      std::ranges::stable_sort(alone, {}, &partition::region_split::seconds);
+      for (std::size_t i = 0; i < std::min(alone.size(), regions_tried); ++i) in_one.push_back({std::move(alone[i]), size});
       const bool has_company = r.split.region.size() > 1 || options_.use == partition::region_use::all;
       if (r.split.exists() && has_company) found.push_back({std::move(r.split), size});
     }
     for (auto* list : {&found, &in_one}) {
       std::ranges::stable_sort(*list, {}, [](const sized_split& s) { return s.split.seconds; });
-      if (list->size() > options_.splits) list->resize(options_.splits);
+      const std::size_t most = list == &found ? options_.splits : regions_tried * options_.splits;
+      if (list->size() > most) list->resize(most);
     }
     found.insert(found.end(), in_one.begin(), in_one.end());
     return found;
@@ -129,6 +131,8 @@ class deepcee_search {
  private:
   /// Boundaries at which splits are tried, and inside a region.
   static constexpr std::size_t most_positions = 200, most_inside = 100;
+  /// For each microbatch size, of those that run the model alone.
+  static constexpr std::size_t regions_tried = 2;
 
   struct region {
     std::vector<device_id> devices;               ///< fastest first
