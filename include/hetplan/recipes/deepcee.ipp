@@ -126,6 +126,16 @@ class deepcee_search {
     for (std::size_t i = 0; i < p.stages.size(); ++i) p.stages[i].name = "s" + std::to_string(i);
     return p;
   }
+  /// Those that look best: by the busiest device or boundary of an iteration, and the way of one microbatch to it.
+  [[nodiscard]] std::vector<plan> promising(std::vector<plan> plans, std::size_t most) const {
+    if (plans.size() <= most) return plans;
+    std::vector<std::pair<double, std::size_t>> ranked;
+    for (std::size_t i = 0; i < plans.size(); ++i) ranked.emplace_back(guess_s(plans[i]), i);
+    std::ranges::stable_sort(ranked);
+    std::vector<plan> kept;
+    for (std::size_t i = 0; i < most; ++i) kept.push_back(std::move(plans[ranked[i].second]));
+    return kept;
+  }
   [[nodiscard]] long long weighed() const { return weighed_; }
 
  private:
@@ -291,6 +301,31 @@ class deepcee_search {
 
   // --- plans ---
 
+  [[nodiscard]] double guess_s(const plan& p) const {
+    double way = 0, longest = 0;
+    for (std::size_t s = 0; s < p.stages.size(); ++s) {
+      const stage& st = p.stages[s];
+      const std::size_t first = st.layers.front().index(), last = st.layers.back().index() + 1;
+      double busiest = 0;
+      for (std::size_t d = 0; d < st.devices.size(); ++d)
+        busiest = std::max(busiest, table_.time(first, last, st.devices[d].device, st.devices[d].samples).total_s * st.fraction(st.column_of(d)));
+      double once = 0;
+      if (training_ && st.devices.size() > 1) {
+        std::vector<device_id> ring;
+        for (const assignment& a : st.devices) ring.push_back(a.device);
+        once = ring_reduction(net_, ring).time_s(table_.trainable_bytes(first, last));
+      }
+      longest = std::max(longest, way + p.microbatches * busiest + once);
+      way += busiest;
+      if (s + 1 == p.stages.size()) break;
+      const transfer_cost link = peak_transfer(net_, st.devices.front().device, p.stages[s + 1].devices.front().device);
+      const double sent = link.latency_s + cut_[last] * p.microbatch_size * link.s_per_byte;
+      longest = std::max(longest, way + p.microbatches * sent);
+      way += sent;
+    }
+    return longest;
+  }
+
   /// A region without its slower classes.
   [[nodiscard]] region working(const region& whole, std::size_t classes) const {
     if (whole.classes.size() <= classes) return whole;
@@ -450,6 +485,7 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
       if (auto p = search.plan_of(s, how); p && std::ranges::find(plans, *p) == plans.end()) plans.push_back(*std::move(p));
     }
   }
+  plans = search.promising(std::move(plans), std::max<std::size_t>(24, static_cast<std::size_t>(2 * keep)));
   const auto folds = [](order_rule r) { return r == order_rule::zb_v || r == order_rule::v_half || r == order_rule::v_min; };
   planning_problem ordered = problem;
   const bool training = problem.job.workload.mode == mode::training;
