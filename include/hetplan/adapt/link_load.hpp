@@ -31,6 +31,7 @@ struct iteration_load {
 ///
 /// @param s    under the conditions that count: of a present_problem, say.
 /// Complexity  that of tasks::expand.   Throws  as it.
+/// Source      DeepCEE, section 3.4, whose monitors measure the latency of each message; here it follows from capacities and cost model.
 [[nodiscard]] iteration_load load_of(const staged& s);
 
 /// The last messages of a link, over as many iterations as it takes to send so many.
