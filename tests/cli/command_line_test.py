@@ -126,7 +126,8 @@ class documents(folder_test):
         self.assertEqual(listed["clusters"], ["smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"])
         self.assertEqual(list(self.document("list", "planners")), ["planners"])
         self.assertEqual(self.document("list", "policies"),
-                         {"policies": ["static", "network-only", "dora", "replan-always", "replay", "heavy-rescheduling", "oracle"]})
+                         {"policies": ["static", "network-only", "microbatches", "dora", "replan-always", "replay", "heavy-rescheduling",
+                                        "oracle"]})
 
     def test_show_is_a_file_that_reads_back(self):
         for name in ("mobilenetv2", "traffic-monitor"):
@@ -393,7 +394,7 @@ class over_time(folder_test):
             for qoe in ({}, {"latency": "100 ms"}, {"deadline": "100 s", "iterations": 100000}):
                 self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32, "qoe": qoe})
                 command = ("adapt", "efficientnet-b1", "line.json", "job.json", "timeline.json", "--policies",
-                           "static,network-only,dora,replan-always,replay,heavy-rescheduling,oracle", "--json")
+                           "static,network-only,microbatches,dora,replan-always,replay,heavy-rescheduling,oracle", "--json")
                 result = run(*command, cwd=self.path)
                 self.assertIn((result.returncode, result.stderr), ((0, ""), (1, "")), (memory, qoe))
                 for policy in json.loads(result.stdout)["policies"]:

@@ -226,12 +226,17 @@ class expander {
       if (node.cuts.empty()) {
         out_.depend(row_end(id, s.row_of(position), phase::forward, m, 0), backward.start);
       } else {
-        // Where forwards are cut elsewhere, other rows may have run some of them.
+        // On the device itself, whole passes; where forwards are cut elsewhere, other rows may have run some of its samples, too.
+        const auto [first_of_all, end_of_all] = node.samples(phase::backward_input, m);
+        for (int f = node.pass_of(phase::forward, first_of_all);
+             f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end_of_all; ++f) {
+          out_.depend(at(id, position, phase::forward, f, 0).end, backward.start);
+        }
         const auto [begin, end] = share_of(id, position, phase::backward_input, m);
         for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f) {
           for (std::size_t row = 0; row < s.rows(); ++row) {
             const auto [first, last] = share_of(id, row * s.column_count(), phase::forward, f);
-            if (first < end && begin < last) out_.depend(row_end(id, row, phase::forward, f, 0), backward.start);
+            if (first < end && begin < last && row != s.row_of(position)) out_.depend(row_end(id, row, phase::forward, f, 0), backward.start);
           }
         }
       }
