@@ -31,6 +31,7 @@
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/zoo/models.hpp>
 
+#include "reproduce/deepcee_adapter.hpp"
 #include "reproduce/deepcee_schedules.hpp"
 #include "reproduce/plot_svg.hpp"
 #include "reproduce/sections.hpp"
@@ -361,5 +362,6 @@ int main(int argc, char** argv) {
   add_batch_and_traffic(page);
   add_scaling(page);
   bench::add_schedules(page);
+  bench::add_adapter(page);
   add_planning(page);
 }

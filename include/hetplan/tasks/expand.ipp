@@ -236,7 +236,8 @@ class expander {
         for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f) {
           for (std::size_t row = 0; row < s.rows(); ++row) {
             const auto [first, last] = share_of(id, row * s.column_count(), phase::forward, f);
-            if (first < end && begin < last && row != s.row_of(position)) out_.depend(row_end(id, row, phase::forward, f, 0), backward.start);
+            const bool known = row == s.row_of(position) && s.column_count() == 1;
+            if (first < end && begin < last && !known) out_.depend(row_end(id, row, phase::forward, f, 0), backward.start);
           }
         }
       }
