@@ -22,7 +22,6 @@
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/zero_bubble.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 
@@ -43,7 +42,7 @@ class deepcee_search {
       forward_cut_.push_back(forward);
       cut_.push_back(forward + (training_ ? gradient : 0));
     }
-    positions_ = thinned(cut_positions(cut_), 0, model_.size(), most_positions);
+    positions_ = thinned(partition::cut_positions(cut_), 0, model_.size(), most_positions);
     double forward = 0, all = 0;
     for (const layer& l : model_.layers()) {
       forward += l.forward_flops.value();
@@ -486,17 +485,11 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
     }
   }
   plans = search.promising(std::move(plans), std::max<std::size_t>(24, static_cast<std::size_t>(2 * keep)));
-  const auto folds = [](order_rule r) { return r == order_rule::zb_v || r == order_rule::v_half || r == order_rule::v_min; };
   planning_problem ordered = problem;
   const bool training = problem.job.workload.mode == mode::training;
   if (training && ordered.job.orders.empty()) {
     ordered.job.orders = options.orders;
     ordered.job.only_orders = true;
-  }
-  if (training && std::ranges::any_of(ordered.job.orders, folds)) {
-    for (std::size_t i = 0, n = plans.size(); i < n; ++i) {
-      if (auto v = folded(plans[i], problem); v && std::ranges::find(plans, *v) == plans.end()) plans.push_back(*std::move(v));
-    }
   }
   if (training && ordered.job.only_orders) {
     plan_result found;

@@ -35,6 +35,7 @@ struct dora_options {
   partitioner_options partitioner = {};                            ///< phase 1
   schedule::refine_options network = {};                           ///< phase 2
   std::vector<incumbent_planner> incumbents = usual_incumbents();  ///< may be empty
+  std::vector<schedule::named_schedule> schedules = {};            ///< of one's own, whose orders the best plans in training are given, too
 };
 
 namespace detail {

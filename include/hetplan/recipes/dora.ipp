@@ -187,7 +187,8 @@ HETPLAN_INLINE split_backward split_of(const planning_graph& model) {
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                 const candidate_observer& observer) {
   const job& j = problem.job;
-  if (j.orders.empty() || j.workload.mode != mode::training) return detail::search_dora(problem, objective, keep, options, observer);
+  if ((j.orders.empty() && options.schedules.empty()) || j.workload.mode != mode::training)
+    return detail::search_dora(problem, objective, keep, options, observer);
   // A quarter of the steps is for the orders.
   candidate_rounds rounds(2, objective, observer);
   planning_problem part = problem;
@@ -197,7 +198,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
   plan_result found = detail::search_dora(part, objective, std::max(keep, how.partitioner.k), how, rounds.part());
   if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) return found;
-  return schedule::choose_orders(problem, objective, std::move(found), keep, rounds.part());
+  return schedule::choose_orders(problem, objective, std::move(found), keep, rounds.part(), options.schedules);
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,

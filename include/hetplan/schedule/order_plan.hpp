@@ -4,7 +4,9 @@
 
 #include <concepts>
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/any_objective.hpp>
@@ -56,13 +58,36 @@ template <pipeline_schedule S>
 [[nodiscard]] plan order_plan(plan p, const planning_problem& problem, order_rule rule, const dispatch_options& options = {},
                               long long steps = 2'000'000);
 
-/// Plans with the orders of each rule that the job allows, judged, beside the plans themselves unless the job wants those orders only. Rules
-/// that a plan is not placed for are passed over.
+/// What stages a schedule wants where a plan has one on each device.
+enum class stage_shape { as_they_are, v, turns };
+
+/// A schedule and what it is called: one of one's own, of a table or a dispatch policy.
+struct named_schedule {
+  std::string name;
+  std::function<plan(plan, const planning_problem&)> order;
+  stage_shape shape = stage_shape::as_they_are;  ///< v, turns: pipelines of single devices are cut anew (partition/several_stages.hpp)
+  std::size_t chunks = 2;                        ///< turns: stages of a device
+
+  template <pipeline_schedule S>
+  named_schedule(std::string n, S s, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
+      : name(std::move(n)), order([s = std::move(s)](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, s); }),
+        shape(wanted), chunks(stages) {}
+  template <dispatch_policy P>
+  named_schedule(std::string n, P policy, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
+      : name(std::move(n)),
+        order([policy = std::move(policy)](plan p, const planning_problem& problem) { return dispatch(std::move(p), problem, policy); }),
+        shape(wanted), chunks(stages) {}
+  explicit named_schedule(order_rule rule);
+};
+
+/// Plans with the orders of each rule that the job allows and of one's own schedules, judged, beside the plans themselves unless the job
+/// wants those orders only. For V shapes and interleaved orders pipelines of single devices are cut anew; what a schedule cannot order is
+/// passed over.
 ///
-/// @param found  a planner's plans with predictions; where the job names no rules they are the answer.
+/// @param found  a planner's plans with predictions; where there are no schedules they are the answer.
 /// Complexity    an order and a judgement for each plan and rule; `automatic` for the few plans that are best with the others.
 [[nodiscard]] plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
-                                        const candidate_observer& observer = {});
+                                        const candidate_observer& observer = {}, const std::vector<named_schedule>& own = {});
 
 namespace detail {
 using orders_of_table = std::function<orders_by_device(const pipeline_times&)>;

@@ -15,6 +15,7 @@
 #include <hetplan/schedule/dispatch_rules.hpp>
 #include <hetplan/schedule/interleaved_orders.hpp>
 #include <hetplan/schedule/zero_bubble_orders.hpp>
+#include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/ranking.hpp>
@@ -136,52 +137,75 @@ HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_ru
   return by([](const pipeline_times& t) { return v_orders(t, v_schedule::least, order_goal::makespan); });
 }
 
+HETPLAN_INLINE named_schedule::named_schedule(order_rule rule)
+    : name(to_string(rule)), order([rule](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, rule); }),
+      shape(rule == order_rule::zb_v || rule == order_rule::v_half || rule == order_rule::v_min ? stage_shape::v
+            : rule == order_rule::interleaved                                                  ? stage_shape::turns
+                                                                                               : stage_shape::as_they_are) {}
+
 HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
-                                         const candidate_observer& observer) {
+                                         const candidate_observer& observer, const std::vector<named_schedule>& own) {
   const job& j = problem.job;
-  if (j.orders.empty() || j.workload.mode != mode::training || found.plans.empty()) return found;
+  if ((j.orders.empty() && own.empty()) || j.workload.mode != mode::training || found.plans.empty()) return found;
   step_budget budget(problem.steps);
   budget.spend(found.steps);
   ranking best(problem, objective, keep, budget);
   if (!j.only_orders) {
     for (const plan& p : found.plans) best.know(p);
   }
+  std::vector<named_schedule> schedules = own;
+  for (const order_rule rule : j.orders) {
+    if (rule != order_rule::automatic) schedules.emplace_back(rule);
+  }
+  const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
+  constexpr std::size_t most_searched = 6;
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const auto total = static_cast<long long>(found.plans.size() * schedules.size() + (searches ? most_searched : 0));
   std::string why;
-  const auto total = static_cast<long long>(found.plans.size() * j.orders.size());
   bool stop = false;
-  /// Seconds with these orders; infinite where they are none or break a limit.
-  const auto judge_with = [&](const plan& p, order_rule rule) {
-    constexpr double inf = std::numeric_limits<double>::infinity();
+  struct ordered_plan {
+    double latency_s;
+    plan placed;  ///< whatever its orders
+  };
+  std::vector<ordered_plan> promising;
+  const auto judge_with = [&](const plan& p, const named_schedule& s) {
     if (stop) return inf;
     try {
-      plan ordered = order_plan(p, problem, rule);
-      ordered.planner = p.planner + ", " + std::string(to_string(rule));
+      plan ordered = s.order(p, problem);
+      ordered.planner += ", " + s.name;
       judgement judged = judge(ordered, problem.model, problem.cluster, problem.cost, problem.models);
       const double latency = find_broken_limit(judged.evaluation, problem.cluster) ? inf : judged.evaluation.latency.value();
-      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // dispatched, and judged
+      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // ordered, and judged
       stop = best.consider(std::move(ordered), std::move(judged.evaluation), total, observer) == control::stop || best.out_of_steps();
       return latency;
     } catch (const missing_route&) {
       return inf;
-    } catch (const invalid_input& e) {  // not placed for the rule, or no room for it
-      if (why.empty()) why = std::string(to_string(rule)) + ": " + e.what();
+    } catch (const invalid_input& e) {  // not placed for it, or no room
+      if (why.empty()) why = s.name + ": " + e.what();
       return inf;
     }
   };
-  // The search for orders takes longest: it is for the plans that are best with the other rules.
-  std::vector<std::pair<double, const plan*>> promising;
-  const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
   for (const plan& p : found.plans) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const order_rule rule : j.orders) {
-      if (rule != order_rule::automatic) least = std::min(least, judge_with(p, rule));
+    std::map<std::pair<stage_shape, std::size_t>, plan> shapes{{{stage_shape::as_they_are, 0}, p}};
+    const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
+    for (const named_schedule& s : schedules) {
+      if (shapes.contains(shape_of(s))) continue;
+      auto cut = s.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, s.chunks);
+      shapes.emplace(shape_of(s), cut ? *std::move(cut) : p);  // what cannot be cut anew may be placed for it already
     }
-    promising.emplace_back(least, &p);
+    // Orders that want no shape of their own are good for all.
+    for (const auto& [shape, placed] : shapes) {
+      double least = inf;
+      for (const named_schedule& s : schedules) {
+        if (shape_of(s) == shape || s.shape == stage_shape::as_they_are) least = std::min(least, judge_with(placed, s));
+      }
+      promising.push_back({least, placed});
+    }
   }
-  constexpr std::size_t most_searched = 4;
-  std::ranges::stable_sort(promising, {}, [](const auto& x) { return x.first; });
+  // The search for orders takes longest: it is for the plans that are best with the others.
+  std::ranges::stable_sort(promising, {}, &ordered_plan::latency_s);
   for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
-    static_cast<void>(judge_with(*promising[i].second, order_rule::automatic));
+    static_cast<void>(judge_with(promising[i].placed, named_schedule(order_rule::automatic)));
   plan_result chosen = std::move(best).result();
   chosen.candidates += found.candidates;
   chosen.elapsed += found.elapsed;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A pipeline cut anew so that each of its devices has several stages: for schedules that need them.
+
+#include <optional>
+
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace HETPLAN_NAMESPACE::partition {
+
+/// The devices of a pipeline of single devices, a stage each, in the same order and back again: of n devices the first has stages 0 and
+/// 2n - 1. The longest stage, or boundary at peak bandwidth, is as short as possible.
+///
+/// @return      without orders, which whoever gives them must make; nothing for another plan, one device, or too few layers.
+/// Complexity   O(n L^2) for L layers, of more than 512 the light boundaries.
+/// Source       Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3; the cut is ours.
+[[nodiscard]] std::optional<plan> in_a_v(const plan& p, const planning_problem& problem);
+
+/// The same devices in the same order, `chunks` times one behind the other.
+///
+/// Source  Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, 2021, section 2.2; the cut is ours.
+[[nodiscard]] std::optional<plan> in_turns(const plan& p, const planning_problem& problem, std::size_t chunks = 2);
+
+}  // namespace HETPLAN_NAMESPACE::partition
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/partition/several_stages.ipp>
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/partition/several_stages.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cost/prefix_table.hpp>
+#include <hetplan/graph/sequence_cuts.hpp>
+#include <hetplan/partition/bottleneck_chain.hpp>
+
+namespace HETPLAN_NAMESPACE::partition {
+
+namespace detail {
+
+/// The model in one stage for each device of a list, in which devices come several times.
+HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem& problem, const std::vector<device_id>& devices) {
+  const planning_graph& model = problem.model;
+  const layer_sequence sequence = sequence_of(model);
+  const prefix_table table(model, sequence, problem.cluster, problem.cost, problem.models.memory, p.workload, p.microbatch_size);
+  const sequence_cuts cuts(model, sequence);
+  std::vector<double> cut_bytes;
+  for (std::size_t l = 0; l < model.size(); ++l) {
+    const auto [forward, gradient] = cuts.bytes_in(l, model.size());
+    cut_bytes.push_back(forward + gradient);
+  }
+  const auto positions = cut_positions(cut_bytes);
+  if (positions.size() < devices.size()) return {};
+  // From the last stage to the first: the longest stage or boundary behind a position, and where the next stage begins.
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const std::size_t count = positions.size(), stages = devices.size();
+  std::vector<std::vector<double>> longest(stages, std::vector<double>(count, inf));
+  std::vector<std::vector<std::size_t>> next(stages, std::vector<std::size_t>(count, count));
+  const auto stage_s = [&](std::size_t first, std::size_t last, std::size_t k) {
+    return table.time(positions[first], last < count ? positions[last] : model.size(), devices[k], p.microbatch_size).total_s;
+  };
+  for (std::size_t k = stages; k-- > 0;) {
+    for (std::size_t first = k; first + (stages - k) <= count; ++first) {
+      if (k + 1 == stages) {
+        longest[k][first] = stage_s(first, count, k);
+        continue;
+      }
+      for (std::size_t last = first + 1; last < count; ++last) {
+        const double mine = stage_s(first, last, k);
+        if (mine >= longest[k][first]) break;
+        const transfer_cost link = devices[k] == devices[k + 1] ? transfer_cost{} : peak_transfer(problem.cluster.network(), devices[k], devices[k + 1]);
+        const double sent = p.microbatch_size * cut_bytes[positions[last]] * link.s_per_byte;
+        const double all = std::max({mine, longest[k + 1][last], sent > 0 ? sent : 0.0});
+        if (all < longest[k][first]) longest[k][first] = all, next[k][first] = last;
+      }
+    }
+  }
+  if (!(longest[0][0] < inf)) return {};
+  plan cut_anew = p;
+  cut_anew.stages.clear();
+  cut_anew.predicted.reset();
+  cut_anew.schedule.warmup.clear();
+  cut_anew.schedule.transfers.clear();
+  for (std::size_t k = 0, first = 0; k < stages; first = next[k][first], ++k) {
+    const std::size_t last = k + 1 < stages ? positions[next[k][first]] : model.size();
+    cut_anew.stages.push_back({.name = "s" + std::to_string(k),
+                               .layers = sequence.layers_of(positions[first], last),
+                               .devices = {{devices[k], p.microbatch_size}}});
+  }
+  return cut_anew;
+}
+
+/// The devices of a plan that is a pipeline of single devices, a stage each; none for another plan.
+HETPLAN_INLINE std::vector<device_id> devices_in_line(const plan& p) {
+  std::vector<device_id> devices;
+  for (const stage& s : p.stages) {
+    const bool plain = s.devices.size() == 1 && s.is_plain() && p.size_of(s) == p.microbatch_size;
+    if (!plain || p.pipeline_count() > 1 || std::ranges::find(devices, s.devices.front().device) != devices.end()) return {};
+    devices.push_back(s.devices.front().device);
+  }
+  return devices;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::optional<plan> in_a_v(const plan& p, const planning_problem& problem) {
+  std::vector<device_id> devices = detail::devices_in_line(p);
+  if (devices.size() < 2) return {};
+  for (std::size_t i = devices.size(); i-- > 0;) devices.push_back(devices[i]);
+  return detail::cut_for(p, problem, devices);
+}
+
+HETPLAN_INLINE std::optional<plan> in_turns(const plan& p, const planning_problem& problem, std::size_t chunks) {
+  const std::vector<device_id> once = detail::devices_in_line(p);
+  if (once.size() < 2 || chunks < 1) return {};
+  std::vector<device_id> devices;
+  for (std::size_t c = 0; c < chunks; ++c) devices.insert(devices.end(), once.begin(), once.end());
+  return detail::cut_for(p, problem, devices);
+}
+
+}  // namespace HETPLAN_NAMESPACE::partition
