@@ -50,6 +50,7 @@ class command_line {
         ->check(CLI::Range(1, 2));
     plan->add_option("--objective", plan_.objective, "overrides the job's")
         ->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
+    plan->add_flag("--split-tensors", plan_.split_tensors, "of dora: devices may share tensors, whatever the job says");
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
     plan->add_option("--out", plan_.out, "write the best plan");
     plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <hetplan/core/require_function.hpp>
+#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/recipes/alpa.hpp>
 #include <hetplan/recipes/asteroid.hpp>
@@ -96,6 +97,17 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return std::move(best).result();
 }
 
+/// Plans ranked by the judge, within a budget of which some is spent.
+[[nodiscard]] HETPLAN_INLINE plan_result judged_all(const planning_problem& problem, const any_objective& objective,
+                                                    const std::vector<plan>& plans, int keep, const step_budget& budget,
+                                                    const candidate_observer& observer) {
+  ranking best(problem, objective, keep, budget);
+  for (const plan& p : plans) {
+    if (best.consider(p, static_cast<long long>(plans.size()), observer) == control::stop) break;
+  }
+  return std::move(best).result();
+}
+
 /// The best of what was found when an observer said stop.
 [[nodiscard]] HETPLAN_INLINE plan_result ended(const planning_problem& problem, const any_objective& objective, plan_result found,
                                                int keep) {
@@ -106,14 +118,45 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return found;
 }
 
-}  // namespace detail
+HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
+  planning_problem part = problem;
+  part.with_bounds = false;  // the best of all get them
+  step_budget budget(problem.steps);
+  budget.spend(answer.steps);
+  const std::vector<plan> plans =
+      with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
+  plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
+  if (!found.plans.empty()) found = scheduled(part, objective, std::move(found), keep, options.network, rounds.part());
+  ranking all(problem, objective, keep, budget);
+  for (auto* of : {&answer.plans, &found.plans}) {
+    for (plan& p : *of) all.know(std::move(p));
+  }
+  const bool none = !all.any_fitted();
+  plan_result best = std::move(all).result(keep);
+  best.candidates = answer.candidates + found.candidates;
+  best.elapsed += answer.elapsed + found.elapsed;
+  best.steps = std::max(found.steps, budget.used());
+  best.out_of_steps = answer.out_of_steps || found.out_of_steps;
+  best.status = {};
+  if (best.out_of_steps) {
+    best.status = {outcome::stopped, out_of_steps(problem.steps, best.candidates, !none)};
+  } else if (found.status.result == outcome::stopped) {
+    best.status = found.status;
+  } else if (none) {  // a proof is one of plans without grids
+    best.status = {outcome::none_found, answer.status.reason};
+    best.binding = answer.binding;
+  }
+  return best;
+}
 
-HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
-                                const candidate_observer& observer) {
-  check_keep(keep, "dora");
+/// Dora where devices share no tensors.
+///
+/// @param starts  is given the plans of phase 1.
+[[nodiscard]] HETPLAN_INLINE plan_result two_phases(const planning_problem& problem, const any_objective& objective, int keep,
+                                                    const dora_options& options, candidate_rounds& rounds, std::vector<plan>& starts) {
   for (std::size_t i = 0; i < options.incumbents.size(); ++i)
     require_function(options.incumbents[i].plan, "dora: incumbent " + std::to_string(i), "a planner, such as recipes::pipeline");
-  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
   partitioner_options search = options.partitioner;
   plan_result before;  // what the incumbents took
   const auto add = [&before](plan_result& r) {
@@ -135,7 +178,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     plan_result found;
     if (problem.model.size() > layers_planned_whole && incumbent.large == in_blocks) {
       if (!blocks) blocks.emplace(part, blocks_of_large_models);
-      found = detail::plan_in_blocks(part, *blocks, incumbent, objective, rounds.part());
+      found = plan_in_blocks(part, *blocks, incumbent, objective, rounds.part());
     } else {
       found = incumbent.plan(part, objective, 1, rounds.part());
     }
@@ -146,7 +189,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     }
     if (found.status.result == outcome::stopped && !found.out_of_steps) {
       found.plans = std::move(search.known);
-      return detail::ended(problem, objective, std::move(found), keep);
+      return ended(problem, objective, std::move(found), keep);
     }
   }
   part.steps = std::max(1LL, (problem.steps - before.steps) / 2);  // the rest is for the transfers
@@ -164,8 +207,26 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     }
     return found;
   }
-  if (!found.status.ok() && !found.out_of_steps) return detail::ended(problem, objective, std::move(found), keep);
-  return detail::scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
+  if (!found.status.ok() && !found.out_of_steps) return ended(problem, objective, std::move(found), keep);
+  if (problem.job.split_tensors) starts = found.plans;
+  return scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
+                                const candidate_observer& observer) {
+  check_keep(keep, "dora");
+  const bool grids = problem.job.split_tensors && problem.cluster.size() > 1;
+  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + (grids ? 4 : 2), objective, observer);
+  std::vector<plan> starts;
+  if (!grids) return detail::two_phases(problem, objective, keep, options, rounds, starts);
+  planning_problem part = problem;
+  part.steps -= problem.steps / dora_options::part_for_grids;
+  part.with_bounds = false;
+  plan_result answer = detail::two_phases(part, objective, keep, options, rounds, starts);
+  if (answer.status.result == outcome::stopped && !answer.out_of_steps) return answer;  // told to
+  return detail::beside_grids(problem, objective, starts, std::move(answer), keep, options, rounds);
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,
