@@ -43,11 +43,12 @@ struct plan_options {
   std::string model, cluster, job, planner = "dora", objective, out, svg, html, trace;
   int phase = 0;
   bool split_tensors = false;  ///< beside the job's
+  std::vector<std::string> schedules = {};
   std::optional<int> top;  ///< 10 plans are kept, and listed where this is given
 };
 struct compare_options {
   std::string model, cluster, job;
-  std::vector<std::string> planners;
+  std::vector<std::string> planners, schedules;
 };
 struct export_options {
   std::string model, cluster, plan, to, out;
@@ -149,8 +150,9 @@ void require_no_planner_options(const common_options&, const std::string& who);
 hetplan::cluster load_cluster(const std::string& name);
 /// Without a file: training, batch 32. Warns of what is not used.
 ///
-/// @param objective  takes the place of the job's; "": its own.
-hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use = {}, const std::string& objective = "");
+/// @param objective  takes the place of the job's; "": its own.   @param schedules  likewise; none: its own.
+hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use = {}, const std::string& objective = "",
+                      const std::vector<std::string>& schedules = {});
 /// Throws where a model and a cluster do not go together (io::check_together), and warns of profiles that are not used.
 void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& devices, const std::string& cluster,
                 std::optional<hetplan::mode> mode = {});

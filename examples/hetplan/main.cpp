@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <hetplan/coarsen/merge_small.hpp>
+#include <hetplan/io/job_json.hpp>
 #include <hetplan/io/text.hpp>
 #include <hetplan/recipes/pipedream.hpp>
 
@@ -51,6 +52,9 @@ class command_line {
     plan->add_option("--objective", plan_.objective, "overrides the job's")
         ->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
     plan->add_flag("--split-tensors", plan_.split_tensors, "of dora: devices may share tensors, whatever the job says");
+    const std::string schedules =
+        "in training: " + hetplan::io::joined(hetplan::io::schedule_names()) + "; of several the best (overrides the job's)";
+    plan->add_option("--schedule", plan_.schedules, schedules)->delimiter(',');
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
     plan->add_option("--out", plan_.out, "write the best plan");
     plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");
@@ -96,6 +100,7 @@ class command_line {
     model_and_cluster(compare, compare_.model, compare_.cluster);
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
     compare->add_option("--planners", compare_.planners, "some of them, by comma")->delimiter(',');
+    compare->add_option("--schedule", compare_.schedules, schedules)->delimiter(',');
     cli::add_search_options(*compare, common_);
 
     CLI::App* sweep = command("sweep", "one table of models, clusters, jobs and planners", [this] { return cli::sweep(common_, sweep_); });

@@ -14,9 +14,9 @@ namespace HETPLAN_NAMESPACE::io {
 inline constexpr std::string_view job_format = "hetplan/job/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 12> job{"format",           "mode",          "batch",   "microbatch_sizes",
-                                                      "optimizer_factor", "memory_savers", "split_tensors", "context", "tokens",
-                                                      "schedule",         "objective",     "qoe"};
+inline constexpr std::array<std::string_view, 12> job{"format",           "mode",          "batch",         "microbatch_sizes",
+                                                      "optimizer_factor", "memory_savers", "split_tensors", "context",
+                                                      "tokens",           "schedule",      "objective",     "qoe"};
 inline constexpr std::array<std::string_view, 4> qoe{"latency", "lambda", "deadline", "iterations"};
 }  // namespace keys
 
@@ -34,6 +34,15 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
 [[nodiscard]] job job_of(const json_object& o);
 
 }  // namespace detail
+
+/// What `schedule` may be.
+[[nodiscard]] std::vector<std::string_view> schedule_names();
+
+/// Gives a job one more schedule by name.
+///
+/// @param base  has it 1f1b or gpipe already?
+/// @return      what was expected in place of the name, or "".
+[[nodiscard]] std::string name_schedule(job& j, std::string_view name, bool& base);
 
 /// Reads a job file.
 ///

@@ -124,8 +124,7 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
   part.with_bounds = false;  // the best of all get them
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
-  const std::vector<plan> plans =
-      with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
+  const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
   plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
   if (!found.plans.empty()) found = scheduled(part, objective, std::move(found), keep, options.network, rounds.part());
   ranking all(problem, objective, keep, budget);
@@ -150,11 +149,13 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
   return best;
 }
 
-/// Dora where devices share no tensors.
+/// Dora with the usual orders, where devices share no tensors.
 ///
 /// @param starts  is given the plans of phase 1.
-[[nodiscard]] HETPLAN_INLINE plan_result two_phases(const planning_problem& problem, const any_objective& objective, int keep,
-                                                    const dora_options& options, candidate_rounds& rounds, std::vector<plan>& starts) {
+[[nodiscard]] HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const any_objective& objective, int keep,
+                                                     const dora_options& options, const candidate_observer& observer,
+                                                     std::vector<plan>& starts) {
+  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
   for (std::size_t i = 0; i < options.incumbents.size(); ++i)
     require_function(options.incumbents[i].plan, "dora: incumbent " + std::to_string(i), "a planner, such as recipes::pipeline");
   partitioner_options search = options.partitioner;
@@ -208,8 +209,38 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
     return found;
   }
   if (!found.status.ok() && !found.out_of_steps) return ended(problem, objective, std::move(found), keep);
-  if (problem.job.split_tensors) starts = found.plans;
+  starts = found.plans;
   return scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
+}
+
+/// How a model's work splits, for searches that price zero-bubble orders.
+HETPLAN_INLINE split_backward split_of(const planning_graph& model) {
+  double forward = 0, input = 0, weight = 0;
+  for (const layer& l : model.layers()) {
+    forward += l.forward_flops.value();
+    input += l.backward_input_flops.value();
+    weight += l.backward_weight_flops.value();
+  }
+  const double all = forward + input + weight;
+  return all > 0 ? split_backward{.forward_share = forward / all, .input_share = input / all} : split_backward{};
+}
+
+/// The same, with the schedules that the job names.
+[[nodiscard]] HETPLAN_INLINE plan_result without_grids(const planning_problem& problem, const any_objective& objective, int keep,
+                                                       const dora_options& options, const candidate_observer& observer,
+                                                       std::vector<plan>& starts) {
+  const job& j = problem.job;
+  if (j.orders.empty() || j.workload.mode != mode::training) return search_dora(problem, objective, keep, options, observer, starts);
+  // A quarter of the steps is for the orders.
+  candidate_rounds rounds(2, objective, observer);
+  planning_problem part = problem;
+  part.steps = std::max(1LL, problem.steps - problem.steps / 4);
+  part.with_bounds = false;
+  dora_options how = options;
+  if (j.only_orders && !how.partitioner.law) how.partitioner.law = split_of(problem.model);
+  plan_result found = search_dora(part, objective, std::max(keep, how.partitioner.k), how, rounds.part(), starts);
+  if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) return found;
+  return schedule::choose_orders(problem, objective, std::move(found), keep, rounds.part());
 }
 
 }  // namespace detail
@@ -217,14 +248,14 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                 const candidate_observer& observer) {
   check_keep(keep, "dora");
-  const bool grids = problem.job.split_tensors && problem.cluster.size() > 1;
-  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + (grids ? 4 : 2), objective, observer);
   std::vector<plan> starts;
-  if (!grids) return detail::two_phases(problem, objective, keep, options, rounds, starts);
+  const bool grids = problem.job.split_tensors && problem.cluster.size() > 1 && !problem.job.only_orders;
+  if (!grids) return detail::without_grids(problem, objective, keep, options, observer, starts);
+  candidate_rounds rounds(3, objective, observer);
   planning_problem part = problem;
   part.steps -= problem.steps / dora_options::part_for_grids;
   part.with_bounds = false;
-  plan_result answer = detail::two_phases(part, objective, keep, options, rounds, starts);
+  plan_result answer = detail::without_grids(part, objective, keep, options, rounds.part(), starts);
   if (answer.status.result == outcome::stopped && !answer.out_of_steps) return answer;  // told to
   return detail::beside_grids(problem, objective, starts, std::move(answer), keep, options, rounds);
 }

@@ -138,7 +138,8 @@ class grid_mover {
       bool taken = false;
       for (std::size_t i = 0; i < p.stages.size(); ++i) {
         if (i == s || i == t) continue;
-        taken = taken || std::any_of(p.stages[i].devices.begin(), p.stages[i].devices.end(), [&](const assignment& a) { return a.device == d; });
+        taken = taken ||
+                std::any_of(p.stages[i].devices.begin(), p.stages[i].devices.end(), [&](const assignment& a) { return a.device == d; });
       }
       if (!taken && all.size() < options_.devices) all.push_back(d);
     }
@@ -175,7 +176,8 @@ class grid_mover {
         if (!devices.empty() && regrid(p, score, s, devices)) helped = true;
       }
       if (p.stages.size() < 2) continue;
-      plan moved = partition::move_boundaries(p, row_, light_, [&](plan& q) { return score_of(q); }, options_.judged_a_grid);
+      plan moved = partition::move_boundaries(
+          p, row_, light_, [&](plan& q) { return score_of(q); }, options_.judged_a_grid);
       if (const double now = score_of(moved); now < score) {
         score = now;
         p = std::move(moved);
@@ -221,8 +223,9 @@ class grid_mover {
 
 }  // namespace detail
 
-HETPLAN_INLINE std::vector<plan> with_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& ranked,
-                                            const layer_sequence& row, step_budget& budget, const grid_moves& options) {
+HETPLAN_INLINE std::vector<plan> with_grids(const planning_problem& problem, const any_objective& objective,
+                                            const std::vector<plan>& ranked, const layer_sequence& row, step_budget& budget,
+                                            const grid_moves& options) {
   if (problem.cluster.size() < 2) return {};
   return detail::grid_mover(problem, objective, row, budget, options).run(ranked);
 }
