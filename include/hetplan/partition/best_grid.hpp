@@ -40,9 +40,9 @@ struct found_grid {
 /// All grids: every shape r x c of the devices, every order of them, rows in whole samples, columns in weights from 1 to
 /// `largest_weight`; a branch ends where the busiest device's work, the all-reduces of its row included, or its memory says that nothing
 /// behind it helps. Where there are too many, steps: of each shape the devices by speed, by rows and by columns, in their own order
-/// and next to those with the best links, samples and weights in proportion to what each can do; from the best of these a portion of a
-/// column's tensors moves to another one, a sample to another row, two devices change places, or one takes the place of one left out, as
-/// often as it helps. A stage of one column is no grid.
+/// and next to those with the best links, samples and weights in proportion to what each can do, as far as memory allows; from the best of
+/// these a portion of a column's tensors moves to another one, a sample to another row, two devices change places, or one takes the place
+/// of one left out, as often as it helps. A stage of one column is no grid.
 ///
 /// @param of       its layers, name, pipeline; devices and columns are found.
 /// @param devices  each once; they come in this order where nothing else matters.

@@ -4,6 +4,7 @@
 #include <hetplan/partition/best_grid.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -98,15 +99,26 @@ class grid_search {
     return {std::move(part), {devices_[d], samples}};
   }
 
-  /// Has the device room for its state, its caches and one microbatch share?
-  [[nodiscard]] bool holds(std::size_t d, int samples, int weight, int all) {
+  /// What of the device's memory its state, its caches and one microbatch share take; it has room up to 1.
+  [[nodiscard]] double load(std::size_t d, int samples, int weight, int all) {
     const auto key = std::tuple(d, samples, weight, all);
-    if (const auto it = fits_.find(key); it != fits_.end()) return it->second;
+    if (const auto it = loads_.find(key); it != loads_.end()) return it->second;
     const auto [part, a] = part_of(d, samples, weight, all);
     const workload& w = problem_.job.workload;
     const double needed = stage_static_bytes(problem_.models.memory, problem_.model, part, a, w, problem_.job.batch / size_) +
                           stage_share_memory(problem_.models.memory, problem_.model, part, a, w, 0).whole();
-    return fits_[key] = needed <= memory_limit_bytes(problem_.cluster[devices_[d]]);
+    const double limit = memory_limit_bytes(problem_.cluster[devices_[d]]);
+    return loads_[key] = needed <= limit ? std::min(1.0, needed / std::max(limit, 1e-300))
+                                         : std::nextafter(std::max(1.0, needed / std::max(limit, 1e-300)), inf);
+  }
+  [[nodiscard]] bool holds(std::size_t d, int samples, int weight, int all) { return load(d, samples, weight, all) <= 1; }
+  /// Of the device that has least room.
+  [[nodiscard]] double load(const grid& g) {
+    const int all = std::accumulate(g.columns.begin(), g.columns.end(), 0);
+    double most = 0;
+    for (std::size_t i = 0; i < g.places.size(); ++i)
+      most = std::max(most, load(g.places[i], g.rows[i / g.columns.size()], g.columns[i % g.columns.size()], all));
+    return most;
   }
 
   /// The all-reduces of a row; see semantics, section 4.
@@ -127,16 +139,13 @@ class grid_search {
 
   [[nodiscard]] bool may_help(double busy_s) const { return busy_s < inf && (!judge_.at_least || judge_.at_least(busy_s) < score_); }
 
-  /// What the busiest device of a row has to do, infinite where one has no room.
+  /// What the busiest device of a row has to do.
   [[nodiscard]] double row_s(const grid& g, std::size_t row, int samples) {
     const std::size_t columns = g.columns.size();
     const int all = std::accumulate(g.columns.begin(), g.columns.end(), 0);
     double busiest_s = 0;
-    for (std::size_t c = 0; c < columns; ++c) {
-      const std::size_t d = g.places[row * columns + c];
-      if (!holds(d, samples, g.columns[c], all)) return inf;
-      busiest_s = std::max(busiest_s, time_s(d, samples, g.columns[c], all));
-    }
+    for (std::size_t c = 0; c < columns; ++c)
+      busiest_s = std::max(busiest_s, time_s(g.places[row * columns + c], samples, g.columns[c], all));
     return busiest_s + sums_s(&g.places[row * columns], columns, samples);
   }
 
@@ -150,6 +159,7 @@ class grid_search {
   /// Is it the best so far?
   bool judge(const grid& g) {
     if (judged_ >= most_) return false;
+    if (load(g) > 1) return false;
     double busiest_s = 0;
     for (std::size_t r = 0; r < g.rows.size(); ++r) busiest_s = std::max(busiest_s, row_s(g, r, g.rows[r]));
     if (!may_help(busiest_s) || !seen_.insert(g).second) return false;
@@ -185,33 +195,43 @@ class grid_search {
     return all;
   }
 
-  /// Rows and columns in proportion to what the devices can do; false where rows have no room.
-  [[nodiscard]] bool share_out(grid& g, shape_of shape) {
-    const auto sum_over = [&](std::size_t first, std::size_t stride, std::size_t n) {
-      double speed = 0;
-      for (std::size_t i = 0; i < n; ++i) speed += speed_[g.places[first + i * stride]];
-      return speed;
-    };
+  /// Rows and columns in proportion to what the devices can do.
+  void share_out(grid& g, shape_of shape) {
     struct column_taker : sample_taker {
-      double speed;
+      double speed = 0;
     };
-    std::vector<column_taker> columns;
-    for (std::size_t c = 0; c < shape.columns; ++c)
-      columns.push_back({{.cap = parts(), .taken = 1}, sum_over(c, shape.columns, shape.rows)});
-    if (!hand_out(parts() - static_cast<int>(shape.columns), columns, [](const column_taker& t, int n) { return n / t.speed; }))
-      return false;
+    std::vector<column_taker> columns(shape.columns, column_taker{{.cap = parts(), .taken = 1}});
+    for (std::size_t i = 0; i < g.places.size(); ++i) columns[i % shape.columns].speed += speed_[g.places[i]];
+    static_cast<void>(
+        hand_out(parts() - static_cast<int>(shape.columns), columns, [](const column_taker& t, int n) { return n / t.speed; }));
     g.columns.clear();
     for (const column_taker& t : columns) g.columns.push_back(t.taken);
     g.columns = reduced(std::move(g.columns));
     struct row_taker : sample_taker {
-      std::size_t row;
+      std::size_t row = 0;
     };
-    std::vector<row_taker> rows;
-    for (std::size_t r = 0; r < shape.rows; ++r) rows.push_back({{.cap = size_, .taken = 1}, r});
-    if (!hand_out(size_ - static_cast<int>(shape.rows), rows, [&](const row_taker& t, int n) { return row_s(g, t.row, n); })) return false;
+    std::vector<row_taker> rows(shape.rows, row_taker{{.cap = size_, .taken = 1}});
+    for (std::size_t r = 0; r < shape.rows; ++r) rows[r].row = r;
+    static_cast<void>(hand_out(size_ - static_cast<int>(shape.rows), rows, [&](const row_taker& t, int n) {
+      return std::min(row_s(g, t.row, n), std::numeric_limits<double>::max());
+    }));
     g.rows.clear();
     for (const row_taker& t : rows) g.rows.push_back(t.taken);
-    return true;
+  }
+
+  /// Steps that leave more room, as long as some device has none.
+  void make_room(grid& g) {
+    for (double most = load(g); most > 1;) {
+      const bool better = neighbours(g, [&](const grid& near) {
+        const double now = load(near);
+        if (!(now < most)) return false;
+        most = now;
+        grid next = near;
+        g = std::move(next);
+        return true;
+      });
+      if (!better) return;
+    }
   }
 
   void propose(shape_of shape, std::size_t among) {
@@ -231,7 +251,9 @@ class grid_search {
     }
     for (const auto& places : {listed, fast, by_columns, near}) {
       grid g{.places = places, .rows = {}, .columns = {}};
-      if (share_out(g, shape)) static_cast<void>(judge(g));
+      share_out(g, shape);
+      make_room(g);
+      static_cast<void>(judge(g));
     }
   }
 
@@ -247,45 +269,50 @@ class grid_search {
   }
 
   bool step() {
-    const grid at = best_;
-    const auto between = [](std::size_t n, const auto& f) {
+    return neighbours(best_, [&](const grid& g) {
+      if (judge(g)) return true;
+      grid shared = g;
+      if (g.places == best_.places) return false;
+      share_out(shared, {g.rows.size(), g.columns.size()});
+      return judge(shared);
+    });
+  }
+
+  /// Calls f with every grid that is one step away until it says true. Does it?
+  template <class F>
+  bool neighbours(const grid at, const F& f) {
+    const auto between = [](std::size_t n, const auto& with) {
       for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
-          if (i != j && f(i, j)) return true;
+          if (i != j && with(i, j)) return true;
         }
       }
       return false;
     };
-    const auto less_of_one = [](std::vector<int>& amounts, std::size_t i, std::size_t j) {
+    const auto move_one = [](std::vector<int>& amounts, std::size_t i, std::size_t j) {
       return --amounts[i], ++amounts[j], amounts[i] > 0;
     };
-    if (between(at.rows.size(), [&](std::size_t i, std::size_t j) {
-          grid g = at;
-          return less_of_one(g.rows, i, j) && judge(g);
-        }))
-      return true;
-    const int all = std::accumulate(at.columns.begin(), at.columns.end(), 0);
-    if (parts() % all == 0 && between(at.columns.size(), [&](std::size_t i, std::size_t j) {
-          grid g = at;
-          for (int& w : g.columns) w *= parts() / all;
-          if (!less_of_one(g.columns, i, j)) return false;
-          g.columns = reduced(std::move(g.columns));
-          return judge(g);
-        }))
-      return true;
-    const auto with = [&](std::size_t i, std::size_t d) {
+    const auto row = [&](std::size_t i, std::size_t j) {
       grid g = at;
-      for (std::size_t& p : g.places) {
-        if (p == d) p = at.places[i];
-      }
-      g.places[i] = d;
-      if (judge(g)) return true;
-      return share_out(g, {at.rows.size(), at.columns.size()}) && judge(g);
+      return move_one(g.rows, i, j) && f(g);
     };
+    const int all = std::accumulate(at.columns.begin(), at.columns.end(), 0);
+    const auto column = [&](std::size_t i, std::size_t j) {
+      grid g = at;
+      for (int& w : g.columns) w *= parts() / all;
+      if (!move_one(g.columns, i, j)) return false;
+      g.columns = reduced(std::move(g.columns));
+      return f(g);
+    };
+    if (between(at.rows.size(), row) || (parts() % all == 0 && between(at.columns.size(), column))) return true;
     for (std::size_t i = 0; i < at.places.size(); ++i) {
       for (std::size_t d = 0; d < devices_.size(); ++d) {
-        const auto place = std::find(at.places.begin(), at.places.end(), d) - at.places.begin();
-        if (place > static_cast<std::ptrdiff_t>(i) && (options_.subsets || place < std::ssize(at.places)) && with(i, d)) return true;
+        const auto place = static_cast<std::size_t>(std::find(at.places.begin(), at.places.end(), d) - at.places.begin());
+        if (place <= i || (place == at.places.size() && !options_.subsets)) continue;
+        grid g = at;
+        if (place < at.places.size()) g.places[place] = at.places[i];
+        g.places[i] = d;
+        if (f(g)) return true;
       }
     }
     return false;
@@ -369,7 +396,7 @@ class grid_search {
   std::vector<double> forward_sums_, backward_sums_;
   std::vector<double> speed_;  ///< by device, of all layers
   std::map<std::tuple<std::size_t, int, int, int>, double> times_;
-  std::map<std::tuple<std::size_t, int, int, int>, bool> fits_;
+  std::map<std::tuple<std::size_t, int, int, int>, double> loads_;
   std::set<grid> seen_;
   grid best_;
   double score_ = inf;

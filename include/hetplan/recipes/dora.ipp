@@ -126,7 +126,6 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
   budget.spend(answer.steps);
   const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
   plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
-  if (!found.plans.empty()) found = scheduled(part, objective, std::move(found), keep, options.network, rounds.part());
   ranking all(problem, objective, keep, budget);
   for (auto* of : {&answer.plans, &found.plans}) {
     for (plan& p : *of) all.know(std::move(p));
@@ -251,7 +250,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   std::vector<plan> starts;
   const bool grids = problem.job.split_tensors && problem.cluster.size() > 1 && !problem.job.only_orders;
   if (!grids) return detail::without_grids(problem, objective, keep, options, observer, starts);
-  candidate_rounds rounds(3, objective, observer);
+  candidate_rounds rounds(2, objective, observer);
   planning_problem part = problem;
   part.steps -= problem.steps / dora_options::part_for_grids;
   part.with_bounds = false;
