@@ -77,7 +77,30 @@ TEST_CASE("home devices over gigabit Ethernet: split tensors beat the best plan 
   const double without = between_tokens_s(m, c, false), with = between_tokens_s(m, c, true, &best);
   WARN("home: " << without * 1e3 << " ms without, " << with * 1e3 << " ms with: " << without / with << " x, " << best.stages.size()
                 << " stages");
-  CHECK(with <= without);
+  CHECK(with <= without / 1.2);
+}
+
+TEST_CASE("a model that no pipeline of two boards can hold fits where they share its largest layer") {
+  const planning_graph m = [] {
+    planning_graph_builder b("one large layer");
+    b.add_layer({.name = "in", .forward_flops = flops(1)});
+    b.add_layer({.name = "large", .forward_flops = flops(1e9), .weight = 10_GB});
+    b.add_layer({.name = "out", .forward_flops = flops(1)});
+    b.add_edge("in", "large", bytes(1e3));
+    b.add_edge("large", "out", bytes(1e3));
+    return std::move(b).build();
+  }();
+  const cluster c = on_gigabit({board("a", 8), board("b", 8)});
+  job wanted;
+  wanted.workload.mode = mode::inference;
+  wanted.batch = 1;
+  CHECK(recipes::dora(planning_problem{m, c, roofline{}, wanted}, minimize_latency{}).plans.empty());
+  wanted.split_tensors = true;
+  const planning_problem problem{m, c, roofline{}, wanted};
+  const plan_result r = recipes::dora(problem, minimize_latency{});
+  REQUIRE(!r.plans.empty());
+  CHECK(r.status.ok());
+  CHECK(r.plans.front().stages.front().column_count() == 2);
 }
 
 TEST_CASE("allowed to split tensors, dora is never worse, and twice the same") {

@@ -4,7 +4,6 @@
 #include <hetplan/exchange/export_distributed_llama.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <functional>
 
@@ -28,7 +27,7 @@ HETPLAN_INLINE std::vector<device_id> nodes_for_distributed_llama(const plan& p,
   if (s.devices.front().tensor_parallel > 1) fail("a node is one device; that of " + name + " splits its layers");
   if (!s.cuts.empty()) fail("it knows no passes; " + name + " has cuts of its own");
   const std::size_t nodes = s.devices.size();
-  if (!std::has_single_bit(nodes)) fail("it runs on 1, 2, 4 ... 2^n nodes; the plan has " + std::to_string(nodes));
+  if ((nodes & (nodes - 1)) != 0) fail("it runs on 1, 2, 4 ... 2^n nodes; the plan has " + std::to_string(nodes));
   for (const layer& l : model.layers()) {
     if (l.kind != "attention" || l.split_units == 0 || nodes <= static_cast<std::size_t>(l.split_units)) continue;
     fail("it has no more nodes than the model has key/value heads, " + std::to_string(l.split_units) + "; the plan has " +

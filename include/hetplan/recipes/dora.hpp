@@ -47,7 +47,8 @@ namespace detail {
 [[nodiscard]] plan_result scheduled(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
                                     schedule::refine_options options, const candidate_observer& observer);
 
-/// An answer of phase 2, and what becomes of the plans of phase 1 where devices share tensors (with_grids). Takes steps that the answer has left.
+/// An answer without grids, and what becomes of the plans of phase 1 where devices share tensors (with_grids). Takes steps that the answer
+/// has left.
 [[nodiscard]] plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
 

@@ -26,7 +26,7 @@ struct grid_moves {
 /// @param ranked  plans, best first; those with several pipelines, orders or rules of transfers of their own are left out. May be empty.
 /// @param row     in which stages are cut, layer by layer.
 /// @param budget  is spent; when it is, plans stay as they are by then.
-/// @return        plans with grids, best first, not judged in full yet; none where no grid helps.
+/// @return        plans with grids, best first, not judged in full yet; none where no grid gains a thousandth.
 /// Complexity     at most (plans + 1) x judged simulations.
 /// Determinism    yes.
 /// Source         ours; DeepCEE (section 3.3.3) splits unevenly inside a group.

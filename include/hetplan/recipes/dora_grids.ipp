@@ -4,7 +4,9 @@
 #include <hetplan/recipes/dora_grids.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -44,12 +46,15 @@ class grid_mover {
 
   std::vector<plan> run(const std::vector<plan>& ranked) {
     std::vector<std::pair<double, plan>> found;
+    left_ = options_.judged;
+    double before = inf;
+    for (plan p : ranked) before = std::min(before, score_of(p));
     const auto climb = [&](plan p) {
       left_ = options_.judged;
       double score = score_of(p);
       improve(p, score);
       const bool grids = std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.column_count() > 1; });
-      if (grids && score < inf) found.emplace_back(score, std::move(p));
+      if (grids && gains(score, before)) found.emplace_back(score, std::move(p));
     };
     for (plan& p : of_all_layers(ranked)) climb(std::move(p));
     int taken = 0;
@@ -70,6 +75,9 @@ class grid_mover {
 
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
+
+  /// A gain that is worth sharing tensors for.
+  [[nodiscard]] static bool gains(double now, double before) { return before == inf ? now < inf : now < before - 1e-3 * std::abs(before); }
 
   /// Completes the plan; infinite where it is none, breaks a limit, or nothing is left to judge it with.
   double score_of(plan& p) {
@@ -113,7 +121,7 @@ class grid_mover {
     const int size = p.size_of(p.stages[s]);
     static_cast<void>(partition::best_grid(problem_, p.stages[s], devices, size, judge,
                                            {.subsets = true, .all_up_to = 0, .judged = options_.judged_a_grid}));
-    if (!(least < score)) return false;
+    if (!gains(least, score)) return false;
     score = least;
     p = std::move(best);
     return true;
