@@ -3,6 +3,8 @@
 
 #include <hetplan/draw/report.hpp>
 
+#include <hetplan/coarsen/compute_scores.hpp>
+#include <hetplan/draw/groups_report.hpp>
 #include <hetplan/draw/report_candidates.hpp>
 #include <hetplan/draw/report_curves.hpp>
 #include <hetplan/draw/report_run.hpp>
@@ -110,6 +112,17 @@ HETPLAN_INLINE std::string section(std::string_view id, std::string_view title, 
   return section("no-plan", "No plan", about, text);
 }
 
+/// Of a plan that was made across regions: which there are, by a mean boundary of its microbatches. Where devices have no rates that tell
+/// classes apart, none.
+[[nodiscard]] HETPLAN_INLINE std::string regions_section(const plan& p, const planning_graph& model, const cluster& c) {
+  const bool rated = std::ranges::all_of(c.devices(), [](const device& d) { return d.compute.value() > 0; });
+  if (!p.planner.starts_with("deepcee") || c.size() < 2 || !rated || model.edges().empty()) return {};
+  double total = 0;
+  for (const layer_edge& e : model.edges()) total += e.forward.value();
+  const groups_source from{.message = bytes(p.microbatch_size * total / static_cast<double>(model.edges().size()))};
+  return groups_section(coarsen::group_devices(c, from.message, coarsen::compute_scores(c.devices()), from.thresholds), c, from);
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE std::string report_html(const plan_result& result, const planning_graph& model, const cluster& c, const judgement& best,
@@ -129,6 +142,7 @@ HETPLAN_INLINE std::string report_html(const plan_result& result, const planning
       palette::transfer_color(transfer_kind::sync).hex() +
       "\"/><rect width=\"1.5\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.55\"/></pattern></defs></svg>\n";
   body += detail::section("plan", "Plan", "Which layers run where.", detail::plan_table(run, model));
+  body += detail::regions_section(p, model, c);
   std::string incomplete;
   if (!best.trace.status.ok()) incomplete = "<p class=\"alarm\">Incomplete: " + xml_text(best.trace.status.reason) + ".</p>\n";
   body += detail::section("timeline", "Timeline",

@@ -4,8 +4,6 @@
 #include <hetplan/schedule/order_replay.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -24,8 +22,8 @@ class replay_run {
   replay_run(const pipeline_times& p, const orders_by_device& orders)
       : p_(p), orders_(orders), m_(static_cast<std::size_t>(p.microbatches)), ahead_(p.stages.size()), behind_(p.stages.size()),
         split_(p.stages.size(), false), ends_(2, std::vector<double>(p.stages.size() * m_, not_yet)) {
-    if (orders.size() > p.devices()) throw invalid_input("orders of " + std::to_string(orders.size()) + " devices; expected at most " +
-                                                         std::to_string(p.devices()));
+    if (orders.size() > p.devices())
+      throw invalid_input("orders of " + std::to_string(orders.size()) + " devices; expected at most " + std::to_string(p.devices()));
     for (const stage_delay& e : p.edges) {
       ahead_[e.to].push_back(&e);
       behind_[e.from].push_back(&e);
@@ -99,7 +97,7 @@ class replay_run {
     return t;
   }
   [[nodiscard]] double length(const order_entry& e) const {
-    const stage_times& t = p_.stages[e.stage.index()];
+    const phase_times& t = p_.stages[e.stage.index()];
     if (e.what == phase::forward) return t.forward;
     if (e.what == phase::backward_weight) return t.backward_weight;
     return t.backward_input + (split_[e.stage.index()] ? 0 : t.backward_weight);
@@ -110,7 +108,7 @@ class replay_run {
     }
   }
   void hold(const order_entry& e, double& held, double& peak) const {
-    const stage_times& t = p_.stages[e.stage.index()];
+    const phase_times& t = p_.stages[e.stage.index()];
     if (e.what == phase::forward) held += t.activation;
     if (e.what == phase::backward_input) held += t.recomputed;
     peak = std::max(peak, held);
