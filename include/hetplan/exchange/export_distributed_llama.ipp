@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 
 #include <hetplan/exchange/runtime_layers.hpp>
 #include <hetplan/exchange/runtime_stages.hpp>
@@ -22,7 +21,7 @@ HETPLAN_INLINE std::vector<device_id> nodes_for_distributed_llama(const plan& p,
   const stage& s = p.stages.front();
   const std::string name = "stage " + io::in_quotes(s.name);
   if (s.rows() > 1) fail("its nodes share tensors, not samples; " + name + " has " + std::to_string(s.rows()) + " rows");
-  if (std::adjacent_find(s.columns.begin(), s.columns.end(), std::not_equal_to<>()) != s.columns.end())
+  if (std::any_of(s.columns.begin(), s.columns.end(), [&](int weight) { return weight != s.columns.front(); }))
     fail("it gives every node the same part; the columns of " + name + " do not weigh the same");
   if (s.devices.front().tensor_parallel > 1) fail("a node is one device; that of " + name + " splits its layers");
   if (!s.cuts.empty()) fail("it knows no passes; " + name + " has cuts of its own");
