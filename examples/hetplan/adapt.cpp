@@ -134,7 +134,8 @@ int adapt(const common_options& options, const adapt_options& o) {
       return q != nullptr && what(*q);
     });
   };
-  const job wanted = load_job(o.job, {.over_time = true, .latency_may_come = asks([](const auto& q) { return q.latency.has_value(); })});
+  job wanted = load_job(o.job, {.over_time = true, .latency_may_come = asks([](const auto& q) { return q.latency.has_value(); })});
+  wanted.split_tensors = false;  // who moves stages knows no grids
   const auto warn_of_timeline = [&](bool priorities) {
     for (const std::string& line : io::unused_timeline_fields(io::json_node(document), devices, wanted, priorities)) warn(line);
   };

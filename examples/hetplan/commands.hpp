@@ -42,6 +42,7 @@ struct simulate_options {
 struct plan_options {
   std::string model, cluster, job, planner = "dora", objective, out, svg, html, trace;
   int phase = 0;
+  bool split_tensors = false;  ///< beside the job's
   std::vector<std::string> schedules = {};
   std::optional<int> top;  ///< 10 plans are kept, and listed where this is given
 };

@@ -32,6 +32,7 @@ int plan(const common_options& options, const plan_options& o) {
   const cluster devices = load_cluster(o.cluster);
   require_planner("--planner", o.planner);
   job wanted = load_job(o.job, {}, o.objective, o.schedules);
+  wanted.split_tensors = wanted.split_tensors || o.split_tensors;
   if (o.job.empty() && places_operators(o.planner)) {
     wanted.workload.mode = mode::inference;
     wanted.batch = 1;

@@ -153,10 +153,12 @@ std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::s
     return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" || planner == "deepcee" ||
            planner == "ddp" || planner == "zero2" || planner == "fsdp";
   };
-  if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return {};
   const bool one = planners.size() == 1;
   const std::string who = (one ? "planner " + io::in_quotes(planners.front()) + " " : "planners " + io::joined(planners) + " ");
   std::vector<std::string> lines;
+  if (wanted.split_tensors && std::none_of(planners.begin(), planners.end(), searches))
+    lines.push_back("split_tensors: " + who + (one ? "makes" : "make") + " no grids; not used");
+  if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return lines;
   const objective_kind objective = wanted.effective_objective();
   if (objective == objective_kind::energy || objective == objective_kind::qoe)
     lines.push_back("objective " + io::in_quotes(to_string(objective)) + ": " + who + (one ? "looks" : "look") +

@@ -224,6 +224,25 @@ class documents(folder_test):
                                        "and whole optimizer states; not used\n")
         self.assertEqual(json.loads(asked.stdout)["plans"], plain["plans"])
 
+    def test_devices_may_share_tensors_where_that_is_allowed(self):
+        job = {"format": "hetplan/job/1", "mode": "generation", "batch": 1, "tokens": 4}
+        (self.path / "plain.json").write_text(json.dumps(job))
+        (self.path / "split.json").write_text(json.dumps(dict(job, split_tensors=True)))
+        gigabit = {"format": "hetplan/cluster/1", "name": "lan", "topology": {"kind": "star", "capacity": "1 Gbit/s", "latency": "0.2 ms"},
+                   "devices": [{"name": f"pi{n}", "memory": "8 GB", "compute": "30 GFLOP/s", "memory_bandwidth": "8 GB/s"} for n in range(2)]}
+        (self.path / "lan.json").write_text(json.dumps(gigabit))
+        common = ("qwen3-0.6b", "lan.json")
+        plain = self.document("plan", *common, "plain.json", "--tokens", "1")
+        split = self.document("plan", *common, "split.json", "--tokens", "1", "--out", "p.json")
+        asked = self.document("plan", *common, "plain.json", "--tokens", "1", "--split-tensors")
+        self.assertEqual(split["plans"], asked["plans"])
+        between = [d["plans"][0]["predicted"]["time_between_tokens"] for d in (plain, split)]
+        self.assertLess(between[1], 0.7 * between[0])
+        self.assertIn("--workers pi1:9999", self.done("export", *common, "p.json", "--tokens", "1", "--to", "distributed-llama"))
+        self.assertIn("is a grid", self.refused("export", *common, "p.json", "--tokens", "1", "--to", "llama.cpp"))
+        other = run("plan", *common, "split.json", "--tokens", "1", "--planner", "pipeline", cwd=self.path)
+        self.assertIn('split_tensors: planner "pipeline" makes no grids; not used', other.stderr)
+
     def test_the_objective_can_be_overridden(self):
         energy = self.document("plan", "bert-base", "traffic-monitor", "--objective", "energy")["plans"][0]["predicted"]["energy"]
         latency = self.document("plan", "bert-base", "traffic-monitor")["plans"][0]["predicted"]["energy"]

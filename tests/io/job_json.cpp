@@ -63,6 +63,14 @@ TEST_CASE("a job names what planners may save memory with, in training") {
                        Catch::Message("job: memory_savers: expected none outside training, got mode generation"));
 }
 
+TEST_CASE("a job may allow devices to share tensors") {
+  const job j = read(with(good, "32}", "32, \"split_tensors\": true}"));
+  CHECK(j.split_tensors);
+  CHECK(read(io::write_job(j)) == j);
+  CHECK(read(with(good, "32}", "32, \"split_tensors\": false}")) == job{});
+  CHECK(error("\"split_tensors\": 1").starts_with("j.json: /split_tensors: expected true or false"));
+}
+
 TEST_CASE("the objective is qoe where a latency is asked for") {
   CHECK(read(with(good, "32}", "32, \"qoe\": {\"latency\": 2}}")).effective_objective() == objective_kind::qoe);
   CHECK(read(with(good, "32}", "32, \"qoe\": {\"deadline\": 2}}")).effective_objective() == objective_kind::latency);

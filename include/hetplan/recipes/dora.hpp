@@ -8,9 +8,11 @@
 
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/problem/planning_problem.hpp>
+#include <hetplan/recipes/dora_grids.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/refine.hpp>
+#include <hetplan/simulate/candidate_rounds.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -34,8 +36,10 @@ inline constexpr std::size_t few_layers = 40, layers_planned_whole = 100, blocks
 struct dora_options {
   partitioner_options partitioner = {};                            ///< phase 1
   schedule::refine_options network = {};                           ///< phase 2
+  grid_moves grids = {};                                           ///< where the job allows devices to share tensors
   std::vector<incumbent_planner> incumbents = usual_incumbents();  ///< may be empty
   std::vector<schedule::named_schedule> schedules = {};            ///< of one's own, whose orders the best plans in training are given, too
+  static constexpr int part_for_grids = 8;                         ///< of the problem's steps, one such part
 };
 
 namespace detail {
@@ -44,10 +48,18 @@ namespace detail {
 [[nodiscard]] plan_result scheduled(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
                                     schedule::refine_options options, const candidate_observer& observer);
 
+/// An answer without grids, and what becomes of the plans of phase 1 where devices share tensors (with_grids). Takes steps that the answer
+/// has left.
+[[nodiscard]] plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                       plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
+
 }  // namespace detail
 
 /// The incumbents' plans, phase 1 with them among its candidates, and phase 2 over the best of both. A linear-program solver in the
 /// problem helps where a candidate's schedule is not proven optimal. Observers receive the candidates of all parts in one count.
+///
+/// Where the job allows it (job::split_tensors), plans in which devices share tensors compete at last, in the steps that are left: an
+/// eighth is kept for them. Where that leaves the rest enough, no answer is worse than without.
 ///
 /// A plan that an incumbent has found and phase 1 has not, or that polishing made of such a plan, names it as its planner: "dora, from
 /// asteroid".

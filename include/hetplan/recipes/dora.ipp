@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <hetplan/core/require_function.hpp>
+#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/recipes/alpa.hpp>
 #include <hetplan/recipes/asteroid.hpp>
@@ -96,6 +97,17 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return std::move(best).result();
 }
 
+/// Plans ranked by the judge, within a budget of which some is spent.
+[[nodiscard]] HETPLAN_INLINE plan_result judged_all(const planning_problem& problem, const any_objective& objective,
+                                                    const std::vector<plan>& plans, int keep, const step_budget& budget,
+                                                    const candidate_observer& observer) {
+  ranking best(problem, objective, keep, budget);
+  for (const plan& p : plans) {
+    if (best.consider(p, static_cast<long long>(plans.size()), observer) == control::stop) break;
+  }
+  return std::move(best).result();
+}
+
 /// The best of what was found when an observer said stop.
 [[nodiscard]] HETPLAN_INLINE plan_result ended(const planning_problem& problem, const any_objective& objective, plan_result found,
                                                int keep) {
@@ -106,16 +118,45 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return found;
 }
 
-}  // namespace detail
+HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
+  planning_problem part = problem;
+  part.with_bounds = false;  // the best of all get them
+  step_budget budget(problem.steps);
+  budget.spend(answer.steps);
+  const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
+  plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
+  ranking all(problem, objective, keep, budget);
+  for (auto* of : {&answer.plans, &found.plans}) {
+    for (plan& p : *of) all.know(std::move(p));
+  }
+  const bool none = !all.any_fitted();
+  plan_result best = std::move(all).result(keep);
+  best.candidates = answer.candidates + found.candidates;
+  best.elapsed += answer.elapsed + found.elapsed;
+  best.steps = std::max(found.steps, budget.used());
+  best.out_of_steps = answer.out_of_steps || found.out_of_steps;
+  best.status = {};
+  if (best.out_of_steps) {
+    best.status = {outcome::stopped, out_of_steps(problem.steps, best.candidates, !none)};
+  } else if (found.status.result == outcome::stopped) {
+    best.status = found.status;
+  } else if (none) {  // a proof is one of plans without grids
+    best.status = {outcome::none_found, answer.status.reason};
+    best.binding = answer.binding;
+  }
+  return best;
+}
 
-namespace detail {
-
-HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
-                                const candidate_observer& observer) {
-  check_keep(keep, "dora");
+/// Dora with the usual orders, where devices share no tensors.
+///
+/// @param starts  is given the plans of phase 1.
+[[nodiscard]] HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const any_objective& objective, int keep,
+                                                     const dora_options& options, const candidate_observer& observer,
+                                                     std::vector<plan>& starts) {
+  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
   for (std::size_t i = 0; i < options.incumbents.size(); ++i)
     require_function(options.incumbents[i].plan, "dora: incumbent " + std::to_string(i), "a planner, such as recipes::pipeline");
-  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
   partitioner_options search = options.partitioner;
   plan_result before;  // what the incumbents took
   const auto add = [&before](plan_result& r) {
@@ -167,6 +208,7 @@ HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const an
     return found;
   }
   if (!found.status.ok() && !found.out_of_steps) return ended(problem, objective, std::move(found), keep);
+  starts = found.plans;
   return scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
 }
 
@@ -182,23 +224,40 @@ HETPLAN_INLINE split_backward split_of(const planning_graph& model) {
   return all > 0 ? split_backward{.forward_share = forward / all, .input_share = input / all} : split_backward{};
 }
 
-}  // namespace detail
-
-HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
-                                const candidate_observer& observer) {
+/// The same, with the schedules that the job names.
+[[nodiscard]] HETPLAN_INLINE plan_result without_grids(const planning_problem& problem, const any_objective& objective, int keep,
+                                                       const dora_options& options, const candidate_observer& observer,
+                                                       std::vector<plan>& starts) {
   const job& j = problem.job;
   if ((j.orders.empty() && options.schedules.empty()) || j.workload.mode != mode::training)
-    return detail::search_dora(problem, objective, keep, options, observer);
+    return search_dora(problem, objective, keep, options, observer, starts);
   // A quarter of the steps is for the orders.
   candidate_rounds rounds(2, objective, observer);
   planning_problem part = problem;
   part.steps = std::max(1LL, problem.steps - problem.steps / 4);
   part.with_bounds = false;
   dora_options how = options;
-  if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
-  plan_result found = detail::search_dora(part, objective, std::max(keep, how.partitioner.k), how, rounds.part());
+  if (j.only_orders && !how.partitioner.law) how.partitioner.law = split_of(problem.model);
+  plan_result found = search_dora(part, objective, std::max(keep, how.partitioner.k), how, rounds.part(), starts);
   if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) return found;
   return schedule::choose_orders(problem, objective, std::move(found), keep, rounds.part(), options.schedules);
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
+                                const candidate_observer& observer) {
+  check_keep(keep, "dora");
+  std::vector<plan> starts;
+  const bool grids = problem.job.split_tensors && problem.cluster.size() > 1 && !problem.job.only_orders;
+  if (!grids) return detail::without_grids(problem, objective, keep, options, observer, starts);
+  candidate_rounds rounds(2, objective, observer);
+  planning_problem part = problem;
+  part.steps -= problem.steps / dora_options::part_for_grids;
+  part.with_bounds = false;
+  plan_result answer = detail::without_grids(part, objective, keep, options, rounds.part(), starts);
+  if (answer.status.result == outcome::stopped && !answer.out_of_steps) return answer;  // told to
+  return detail::beside_grids(problem, objective, starts, std::move(answer), keep, options, rounds);
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,
