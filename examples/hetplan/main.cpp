@@ -82,7 +82,8 @@ class command_line {
             "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan; placement: the device of "
             "each layer; dot: a picture of it for Graphviz")
         ->required()
-        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "distributed-llama", "plan", "placement", "dot", "onnx"}));
+        ->check(
+            CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "distributed-llama", "plan", "placement", "dot", "onnx"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
     exported->add_option("--source", export_.source, "onnx: the file that the model was imported from")->type_name("FILE");

@@ -41,14 +41,23 @@ struct named_planner {
 };
 
 /// Every planner without options of its own, in the order of the comparison.
-constexpr named_planner plain_planners[] = {
-    {"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel}, {"ddp", recipes::ddp},
-    {"zero2", recipes::zero2},         {"fsdp", recipes::fsdp},                   {"pipeline", recipes::pipeline},
-    {"zero-bubble", recipes::zero_bubble},
-    {"gpipe", recipes::gpipe},         {"pipedream", recipes::pipedream},         {"dapple", recipes::dapple},
-    {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},         {"alpa", recipes::alpa},
-    {"metis", recipes::metis},         {"asteroid", recipes::asteroid},           {"deepcee", recipes::deepcee},
-    {"dora-printed", recipes::dora_as_printed}};
+constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device},
+                                            {"data-parallel", recipes::data_parallel},
+                                            {"ddp", recipes::ddp},
+                                            {"zero2", recipes::zero2},
+                                            {"fsdp", recipes::fsdp},
+                                            {"pipeline", recipes::pipeline},
+                                            {"zero-bubble", recipes::zero_bubble},
+                                            {"gpipe", recipes::gpipe},
+                                            {"pipedream", recipes::pipedream},
+                                            {"dapple", recipes::dapple},
+                                            {"hetpipe", recipes::hetpipe},
+                                            {"edgeshard", recipes::edgeshard},
+                                            {"alpa", recipes::alpa},
+                                            {"metis", recipes::metis},
+                                            {"asteroid", recipes::asteroid},
+                                            {"deepcee", recipes::deepcee},
+                                            {"dora-printed", recipes::dora_as_printed}};
 
 struct named_placer {
   const char* name;
@@ -150,8 +159,8 @@ std::vector<std::string> unused_options(const common_options& options, std::span
 
 std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::string> planners, bool top) {
   const auto chooses_by_job = [](const std::string& planner) {
-    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" || planner == "deepcee" ||
-           planner == "ddp" || planner == "zero2" || planner == "fsdp";
+    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" ||
+           planner == "deepcee" || planner == "ddp" || planner == "zero2" || planner == "fsdp";
   };
   const bool one = planners.size() == 1;
   const std::string who = (one ? "planner " + io::in_quotes(planners.front()) + " " : "planners " + io::joined(planners) + " ");

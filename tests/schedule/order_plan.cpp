@@ -68,7 +68,8 @@ struct my_interleaved {
       const int first = std::min(all, 2 * (n - d - 1) + (chunks - 1) * n + 1);
       for (int k = 0; k < all + first; ++k) {
         if (k < all) orders[static_cast<std::size_t>(d)].push_back(entry(phase::forward, k));
-        if (k + 1 >= first && k + 1 - first < all) orders[static_cast<std::size_t>(d)].push_back(entry(phase::backward_input, k + 1 - first));
+        if (k + 1 >= first && k + 1 - first < all)
+          orders[static_cast<std::size_t>(d)].push_back(entry(phase::backward_input, k + 1 - first));
       }
     }
     return orders;
@@ -160,7 +161,8 @@ TEST_CASE("a schedule that answers nonsense is told what was expected") {
   const planning_problem problem(m, c, roofline{});
   const plan p = placed(m, 2, 2, [](int s) { return s; });
   CHECK_THROWS_WITH(schedule::order_plan(p, problem, too_few{}), "schedule: orders for 0 devices; expected one for each of the 2");
-  CHECK_THROWS_WITH(schedule::order_plan(p, problem, unknown_stage{}), "schedule: an order with stage 99; expected one of the 2 of the table");
+  CHECK_THROWS_WITH(schedule::order_plan(p, problem, unknown_stage{}),
+                    "schedule: an order with stage 99; expected one of the 2 of the table");
 }
 
 TEST_CASE("the law of split backwards is the bound on the longest span") {

@@ -36,7 +36,8 @@ HETPLAN_INLINE void read_schedule(const json_node& n, job& j) {
   bool base = false;
   const auto add = [&](const json_node& name) {
     const std::string_view given = name.text("the name of a schedule");
-    if (const std::string expected = name_schedule(j, given, base); !expected.empty()) name.fail(expected, suggestion(given, schedule_names()));
+    if (const std::string expected = name_schedule(j, given, base); !expected.empty())
+      name.fail(expected, suggestion(given, schedule_names()));
   };
   if (n.is_text()) {
     add(n);

@@ -21,9 +21,9 @@ struct region_result {
 struct region_beam_options {
   region_cost cost = region_cost::printed;
   region_use use = region_use::all;
-  std::size_t width = 16;       ///< splits that are kept, the paper's l
-  int iterations = 200;         ///< at most; it ends when one brings nothing new into the beam
-  std::size_t exchanges = 64;   ///< of two stages, by split: all, or so many drawn where there are more
+  std::size_t width = 16;      ///< splits that are kept, the paper's l
+  int iterations = 200;        ///< at most; it ends when one brings nothing new into the beam
+  std::size_t exchanges = 64;  ///< of two stages, by split: all, or so many drawn where there are more
   std::uint64_t seed = 1;
   long long most_weighed = std::numeric_limits<long long>::max();  ///< then the best so far is the answer, status stopped
 };

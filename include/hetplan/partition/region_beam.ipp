@@ -75,7 +75,8 @@ class region_beam {
   };
 
   std::string too_many_regions() const {
-    return std::to_string(chain_.regions) + " regions cannot share " + std::to_string(positions_) + " positions; expected fewer or region_use::any";
+    return std::to_string(chain_.regions) + " regions cannot share " + std::to_string(positions_) +
+           " positions; expected fewer or region_use::any";
   }
   bool spent() const { return static_cast<long long>(seen_.size()) >= options_.most_weighed; }
 
@@ -182,8 +183,8 @@ class region_beam {
 
   candidate exchanged(const candidate& p, std::size_t s, std::size_t t) const {
     candidate c{.places = p.places};
-    const auto longer = static_cast<std::ptrdiff_t>(end_of(p, t) - p.places[t].first) -
-                        static_cast<std::ptrdiff_t>(end_of(p, s) - p.places[s].first);
+    const auto longer =
+        static_cast<std::ptrdiff_t>(end_of(p, t) - p.places[t].first) - static_cast<std::ptrdiff_t>(end_of(p, s) - p.places[s].first);
     for (std::size_t i = s + 1; i <= t; ++i) c.places[i].first = static_cast<std::uint32_t>(c.places[i].first + longer);
     std::swap(c.places[s].region, c.places[t].region);
     return c;
@@ -217,7 +218,8 @@ class region_beam {
         if (length < 2) continue;
         const double sum = speed_[g] + speed_[p.places[s].region];
         const double share = sum > 0 ? speed_[g] / sum : 0.5;
-        const std::size_t taken = std::clamp<std::size_t>(static_cast<std::size_t>(share * static_cast<double>(length) + 0.5), 1, length - 1);
+        const std::size_t taken =
+            std::clamp<std::size_t>(static_cast<std::size_t>(share * static_cast<double>(length) + 0.5), 1, length - 1);
         const auto at = p.places.begin() + static_cast<std::ptrdiff_t>(s);
         c.places = p.places;
         c.places.insert(c.places.begin() + (at - p.places.begin()), {static_cast<std::uint32_t>(first), g});

@@ -390,7 +390,8 @@ class region_sets {
   /// How far sets of regions reach from either end, each stage below the best known; and the least that lies before a position.
   void make_bounds() {
     const std::size_t N = cells_.positions(), sets = std::size_t{1} << n_;
-    // reach[g][l]: the furthest end of a run of g that begins at l or before; start[g][l]: the earliest begin of one that ends at l or behind.
+    // reach[g][l]: the furthest end of a run of g that begins at l or before; start[g][l]: the earliest begin of one that ends at l or
+    // behind.
     std::vector<std::size_t> reach(n_ * (N + 1)), start(n_ * (N + 1));
     for (std::size_t g = 0; g < n_; ++g) {
       for (std::size_t l = 0; l <= N; ++l) reach[g * (N + 1) + l] = start[g * (N + 1) + l] = l;
@@ -465,10 +466,10 @@ class region_sets {
   region_cells& cells_;
   region_split known_;
   double best_s_;
-  std::vector<std::size_t> before_, behind_;  ///< by set: from the first layer it reaches up to here, to the last one from here on
-  std::vector<region_cells::label> before_s_; ///< by number of regions that are left, position
-  std::vector<region_cells::cell> table_;     ///< by set, region in front
-  std::size_t set_ = 0, front_ = 0;           ///< the best one's; 0: none better than the known
+  std::vector<std::size_t> before_, behind_;   ///< by set: from the first layer it reaches up to here, to the last one from here on
+  std::vector<region_cells::label> before_s_;  ///< by number of regions that are left, position
+  std::vector<region_cells::cell> table_;      ///< by set, region in front
+  std::size_t set_ = 0, front_ = 0;            ///< the best one's; 0: none better than the known
   region_cells::label label_ = {};
 };
 
@@ -533,7 +534,8 @@ HETPLAN_INLINE double beam_against_exact::gap() const {
   return beam.split.seconds / exact.split.seconds - 1;
 }
 
-HETPLAN_INLINE beam_against_exact compare_with_exact(const region_chain& chain, const region_beam_options& beam, long long most_extensions) {
+HETPLAN_INLINE beam_against_exact compare_with_exact(const region_chain& chain, const region_beam_options& beam,
+                                                     long long most_extensions) {
   return {split_exactly(chain, {.cost = beam.cost, .use = beam.use, .most_extensions = most_extensions}), split_by_beam(chain, beam)};
 }
 

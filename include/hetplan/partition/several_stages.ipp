@@ -48,7 +48,8 @@ HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem
       for (std::size_t last = first + 1; last < count; ++last) {
         const double mine = stage_s(first, last, k);
         if (mine >= longest[k][first]) break;
-        const transfer_cost link = devices[k] == devices[k + 1] ? transfer_cost{} : peak_transfer(problem.cluster.network(), devices[k], devices[k + 1]);
+        const transfer_cost link =
+            devices[k] == devices[k + 1] ? transfer_cost{} : peak_transfer(problem.cluster.network(), devices[k], devices[k + 1]);
         const double sent = p.microbatch_size * cut_bytes[positions[last]] * link.s_per_byte;
         const double all = std::max({mine, longest[k + 1][last], sent > 0 ? sent : 0.0});
         if (all < longest[k][first]) longest[k][first] = all, next[k][first] = last;

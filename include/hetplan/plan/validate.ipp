@@ -382,8 +382,10 @@ class plan_validator {
     const auto first = of(devices.front());
     for (const assignment& a : devices) {
       if (of(a) == first) continue;
-      fail("/schedule/orders/" + device_name(a.device), "stage \"" + p_.stages[s].name + "\" gathers its weights (fsdp); expected the order of "
-                                                        "device \"" + device_name(devices.front().device) + "\"");
+      fail("/schedule/orders/" + device_name(a.device), "stage \"" + p_.stages[s].name +
+                                                            "\" gathers its weights (fsdp); expected the order of "
+                                                            "device \"" +
+                                                            device_name(devices.front().device) + "\"");
     }
   }
 
@@ -435,7 +437,8 @@ class plan_validator {
       if (p_.workload.mode != mode::training) continue;
       for (int m = 0; m < node.passes(phase::backward_input); ++m) {
         const auto [begin, end] = node.samples(phase::backward_input, m);
-        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f)
+        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end;
+             ++f)
           require_before(phase::forward, f, phase::backward_input, m);
         if (split.contains(stage)) require_before(phase::backward_input, m, phase::backward_weight, m);
       }

@@ -85,8 +85,8 @@ struct job {
   hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
   bool split_tensors = false;                 ///< may plans have grids of devices that share tensors? Dora alone makes them
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  std::vector<order_rule> orders = {};  ///< training: planners that choose may give their plans the orders of one of these
-  bool only_orders = false;             ///< and must: plans in the order of `schedule` are no answer
+  std::vector<order_rule> orders = {};           ///< training: planners that choose may give their plans the orders of one of these
+  bool only_orders = false;                      ///< and must: plans in the order of `schedule` are no answer
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
   qoe_target qoe = {};
 

@@ -33,8 +33,9 @@ namespace detail {
 class deepcee_search {
  public:
   deepcee_search(const planning_problem& problem, const deepcee_options& options)
-      : problem_(problem), options_(options), model_(problem.model), net_(problem.cluster.network()), sizes_(problem.job.candidate_microbatch_sizes()),
-        training_(problem.job.workload.mode == mode::training), sequence_(sequence_of(model_)),
+      : problem_(problem), options_(options), model_(problem.model), net_(problem.cluster.network()),
+        sizes_(problem.job.candidate_microbatch_sizes()), training_(problem.job.workload.mode == mode::training),
+        sequence_(sequence_of(model_)),
         table_(model_, sequence_, problem.cluster, problem.cost, problem.models.memory, problem.job.workload, sizes_.back()),
         cuts_(model_, sequence_) {
     for (std::size_t l = 0; l < model_.size(); ++l) {
@@ -153,8 +154,8 @@ class deepcee_search {
 
   void group() {
     const cluster& c = problem_.cluster;
-    const bytes message = options_.message.value_or(
-        bytes(std::accumulate(forward_cut_.begin(), forward_cut_.end(), 0.0) / static_cast<double>(forward_cut_.size()) * sizes_[sizes_.size() / 2]));
+    const bytes message = options_.message.value_or(bytes(std::accumulate(forward_cut_.begin(), forward_cut_.end(), 0.0) /
+                                                          static_cast<double>(forward_cut_.size()) * sizes_[sizes_.size() / 2]));
     const auto scores = coarsen::compute_scores(c.devices(), problem_.cost, model_, problem_.job.workload.mode, 1);
     const auto faster = [&](device_id a, device_id b) { return scores[a.index()] > scores[b.index()]; };
     for (const coarsen::device_region& r : coarsen::group_devices(c, message, scores, options_.groups).regions) {
@@ -290,7 +291,8 @@ class deepcee_search {
         way += (t.total_s - t.backward_s) / static_cast<double>(r.devices.size());
         back += t.backward_s / t.total_s / static_cast<double>(r.devices.size());
       }
-      const double needed = table_.state_bytes(first, last) + size * (table_.activation_bytes(first, last) + table_.cache_bytes(first, last));
+      const double needed =
+          table_.state_bytes(first, last) + size * (table_.activation_bytes(first, last) + table_.cache_bytes(first, last));
       const double inner = r.inner_latency_s + forward_cut_[first] * size * r.inner_s_per_byte;
       const double total = std::max(1 / rate, inner);
       if (needed <= room && first + 1 < last) offer(total, back * total, way + inner * static_cast<double>(r.devices.size() - 1), 0);
@@ -307,7 +309,8 @@ class deepcee_search {
       const std::size_t first = st.layers.front().index(), last = st.layers.back().index() + 1;
       double busiest = 0;
       for (std::size_t d = 0; d < st.devices.size(); ++d)
-        busiest = std::max(busiest, table_.time(first, last, st.devices[d].device, st.devices[d].samples).total_s * st.fraction(st.column_of(d)));
+        busiest =
+            std::max(busiest, table_.time(first, last, st.devices[d].device, st.devices[d].samples).total_s * st.fraction(st.column_of(d)));
       double once = 0;
       if (training_ && st.devices.size() > 1) {
         std::vector<device_id> ring;
@@ -349,7 +352,8 @@ class deepcee_search {
       case region_mode::alone: {
         const device_id* best = nullptr;
         for (const auto& each : r.classes) {
-          const bool better = best == nullptr || table_.time(first, last, each.front(), size).total_s < table_.time(first, last, *best, size).total_s;
+          const bool better =
+              best == nullptr || table_.time(first, last, each.front(), size).total_s < table_.time(first, last, *best, size).total_s;
           if (better && fits(first, last, each.front(), size)) best = &each.front();
         }
         if (best == nullptr) return false;
@@ -388,9 +392,8 @@ class deepcee_search {
     if (rows == 0 || size < static_cast<int>(rows)) return false;
     std::vector<double> rate;
     for (std::size_t d = 0; d < 2 * rows; ++d) rate.push_back(1 / table_.time(first, last, r.devices[d], size).total_s);
-    const auto shares = partition::allocate(size, std::vector<int>(rows, size), [&](std::size_t row, int share) {
-      return share / (rate[row] + rate[2 * rows - 1 - row]);
-    });
+    const auto shares = partition::allocate(size, std::vector<int>(rows, size),
+                                            [&](std::size_t row, int share) { return share / (rate[row] + rate[2 * rows - 1 - row]); });
     std::vector<assignment> devices;
     double fast = 0, slow = 0;
     for (std::size_t row = 0; row < rows; ++row) {
@@ -429,7 +432,8 @@ class deepcee_search {
     double least = std::numeric_limits<double>::infinity();
     for (const partition::chain_cut& c : chains) least = c.exists() ? std::min(least, c.bottleneck) : least;
     if (!(least < std::numeric_limits<double>::infinity())) return false;
-    const auto best = std::ranges::find_if(chains, [&](const partition::chain_cut& c) { return c.exists() && c.bottleneck <= slack * least; });
+    const auto best =
+        std::ranges::find_if(chains, [&](const partition::chain_cut& c) { return c.exists() && c.bottleneck <= slack * least; });
     for (std::size_t i = 0; i < best->first.size(); ++i) {
       const auto& members = groups[best->device[i]];
       std::vector<assignment> devices;
@@ -460,7 +464,8 @@ class deepcee_search {
 }  // namespace detail
 
 HETPLAN_INLINE deepcee_options deepcee_as_printed(bool second_level) {
-  deepcee_options o{.cost = partition::region_cost::printed, .use = partition::region_use::all, .exact = false, .orders = {order_rule::compact}};
+  deepcee_options o{
+      .cost = partition::region_cost::printed, .use = partition::region_use::all, .exact = false, .orders = {order_rule::compact}};
   o.modes = {region_mode::samples, region_mode::layers, region_mode::classes, region_mode::tensors};
   if (!second_level) {
     o.modes = {region_mode::samples};
@@ -469,8 +474,8 @@ HETPLAN_INLINE deepcee_options deepcee_as_printed(bool second_level) {
   return o;
 }
 
-HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_objective& objective, int keep, const deepcee_options& options,
-                                   const candidate_observer& observer) {
+HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_objective& objective, int keep,
+                                   const deepcee_options& options, const candidate_observer& observer) {
   check_keep(keep, "deepcee");
   if (options.modes.empty() || options.splits < 1)
     throw invalid_input("deepcee: " + std::to_string(options.modes.size()) + " modes and " + std::to_string(options.splits) +

@@ -30,8 +30,8 @@ HETPLAN_INLINE plan_result replicas(const planning_problem& problem, const any_o
   }
   plan_result found = std::move(best).result();
   if (found.candidates > 0) return found;
-  const std::string why = possible ? "a batch of " + std::to_string(problem.job.batch) + " samples has no microbatch with one for each of " +
-                                         std::to_string(n) + " devices"
+  const std::string why = possible ? "a batch of " + std::to_string(problem.job.batch) +
+                                         " samples has no microbatch with one for each of " + std::to_string(n) + " devices"
                                    : std::string(planner) + " shares out gradients, which only training has";
   if (found.status.result == outcome::none_found) found.status.reason = why;
   return found;

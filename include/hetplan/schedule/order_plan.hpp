@@ -70,8 +70,9 @@ struct named_schedule {
 
   template <pipeline_schedule S>
   named_schedule(std::string n, S s, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
-      : name(std::move(n)), order([s = std::move(s)](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, s); }),
-        shape(wanted), chunks(stages) {}
+      : name(std::move(n)),
+        order([s = std::move(s)](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, s); }), shape(wanted),
+        chunks(stages) {}
   template <dispatch_policy P>
   named_schedule(std::string n, P policy, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
       : name(std::move(n)),
@@ -97,7 +98,8 @@ using orders_of_table = std::function<orders_by_device(const pipeline_times&)>;
 template <pipeline_schedule S>
 plan order_plan(plan p, const planning_problem& problem, const S& schedule, const std::vector<bytes>& memory) {
   static_assert(check_pipeline_schedule<S>());
-  return detail::order_plan_by(std::move(p), problem, [&schedule](const pipeline_times& t) { return schedule.orders(t); }, memory);
+  return detail::order_plan_by(
+      std::move(p), problem, [&schedule](const pipeline_times& t) { return schedule.orders(t); }, memory);
 }
 
 }  // namespace HETPLAN_NAMESPACE::schedule

@@ -11,12 +11,12 @@
 
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/partition/several_stages.hpp>
+#include <hetplan/plan/limits.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/dispatch_rules.hpp>
 #include <hetplan/schedule/interleaved_orders.hpp>
 #include <hetplan/schedule/zero_bubble_orders.hpp>
-#include <hetplan/partition/several_stages.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
@@ -86,7 +86,8 @@ HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& me
       x.forward = cost.forward.time_s(forward);
       x.backward = e.backward_cut.value() > 0 ? cost.backward.time_s(backward) : 0;
       if (!(x.forward < std::numeric_limits<double>::infinity() && x.backward < std::numeric_limits<double>::infinity()))
-        throw missing_route("schedule: stages \"" + p[e.from].name + "\" and \"" + p[e.to].name + "\" exchange data, but their devices have no "
+        throw missing_route("schedule: stages \"" + p[e.from].name + "\" and \"" + p[e.to].name +
+                            "\" exchange data, but their devices have no "
                             "route both ways");
     }
     t.times.edges.push_back(x);
@@ -140,8 +141,8 @@ HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_ru
 HETPLAN_INLINE named_schedule::named_schedule(order_rule rule)
     : name(to_string(rule)), order([rule](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, rule); }),
       shape(rule == order_rule::zb_v || rule == order_rule::v_half || rule == order_rule::v_min ? stage_shape::v
-            : rule == order_rule::interleaved                                                  ? stage_shape::turns
-                                                                                               : stage_shape::as_they_are) {}
+            : rule == order_rule::interleaved                                                   ? stage_shape::turns
+                                                                                                : stage_shape::as_they_are) {}
 
 HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
                                          const candidate_observer& observer, const std::vector<named_schedule>& own) {

@@ -30,8 +30,8 @@ struct ready_task {
 struct dispatch_view {
   device_id device;
   seconds now = {};
-  bytes held = {};   ///< weights, gradients, optimizer, and the activations of microbatches in flight
-  bytes limit = {};  ///< what it may hold; infinite: no limit
+  bytes held = {};                         ///< weights, gradients, optimizer, and the activations of microbatches in flight
+  bytes limit = {};                        ///< what it may hold; infinite: no limit
   std::span<const ready_task> ready = {};  ///< at least one; by microbatch, then stage, then F before B before W
 };
 
@@ -48,8 +48,8 @@ consteval bool check_dispatch_policy() {
   return dispatch_policy<P>;
 }
 
-/// Forwards first, then gradients of inputs, then gradients of weights: the next device gets its work as early as possible, and weights fill
-/// what bubbles are left.
+/// Forwards first, then gradients of inputs, then gradients of weights: the next device gets its work as early as possible, and weights
+/// fill what bubbles are left.
 ///
 /// Source  DeepCEE, section 3.3.1.
 struct compact {
@@ -64,12 +64,12 @@ struct eager {
 static_assert(check_dispatch_policy<compact>() && check_dispatch_policy<eager>());
 
 struct dispatch_options {
-  bool split_backward = true;        ///< every backward in its two parts; false: whole
-  std::vector<bytes> memory = {};    ///< by device: what it may hold; empty: the usable memory of each
+  bool split_backward = true;      ///< every backward in its two parts; false: whole
+  std::vector<bytes> memory = {};  ///< by device: what it may hold; empty: the usable memory of each
 };
 
-/// Runs a plan without its orders: whenever a device is free, the policy says which of the ready tasks it takes. The network, its policy and
-/// everything else are those of a judgement.
+/// Runs a plan without its orders: whenever a device is free, the policy says which of the ready tasks it takes. The network, its policy
+/// and everything else are those of a judgement.
 ///
 /// A forward is ready when there is room for what it takes, for one microbatch of each other stage of the device that has not seen this
 /// microbatch yet, and for the largest recomputation of the device: so the tightest memory that is feasible ends in no deadlock where the
@@ -96,7 +96,8 @@ using dispatch_rule = std::function<std::optional<std::size_t>(const dispatch_vi
 template <dispatch_policy P>
 plan dispatch(plan p, const planning_problem& problem, const P& policy, const dispatch_options& options) {
   static_assert(check_dispatch_policy<P>());
-  return detail::dispatch_by(std::move(p), problem, [&policy](const dispatch_view& v) { return policy.next(v); }, options);
+  return detail::dispatch_by(
+      std::move(p), problem, [&policy](const dispatch_view& v) { return policy.next(v); }, options);
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -57,8 +57,8 @@ class expander {
   /// A device's part of a stage.
   struct part {
     bool split = false;
-    long long offset = 0;                                     ///< of its samples in a microbatch
-    std::vector<pass> passes[3] = {};                         ///< by phase; by token, and pass within it
+    long long offset = 0;                                           ///< of its samples in a microbatch
+    std::vector<pass> passes[3] = {};                               ///< by phase; by token, and pass within it
     std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< of each pass, where it has one for each unit
   };
 
@@ -84,7 +84,8 @@ class expander {
     const auto [it, fresh] = rows_.try_emplace({s, row, what, number, token});
     if (fresh) {
       it->second = out_.add_barrier();
-      for (std::size_t c = 0; c < st.column_count(); ++c) out_.depend(at(s, row * st.column_count() + c, what, number, token).end, it->second);
+      for (std::size_t c = 0; c < st.column_count(); ++c)
+        out_.depend(at(s, row * st.column_count() + c, what, number, token).end, it->second);
     }
     return it->second;
   }
@@ -233,7 +234,8 @@ class expander {
           out_.depend(at(id, position, phase::forward, f, 0).end, backward.start);
         }
         const auto [begin, end] = share_of(id, position, phase::backward_input, m);
-        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f) {
+        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end;
+             ++f) {
           for (std::size_t row = 0; row < s.rows(); ++row) {
             const auto [first, last] = share_of(id, row * s.column_count(), phase::forward, f);
             const bool known = row == s.row_of(position) && s.column_count() == 1;
@@ -455,7 +457,7 @@ class expander {
   task_graph_builder out_;
   transfer_sender sender_;
   int tokens_;
-  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;  ///< copies per device: by stage, device, microbatch, token
+  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;           ///< copies per device: by stage, device, microbatch, token
   std::map<std::tuple<stage_id, std::size_t, phase, int, int>, handle> rows_;  ///< grids: by stage, row, phase, pass, token
   std::map<stage_id, sharded_stage> sharded_;
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
@@ -473,9 +475,10 @@ HETPLAN_INLINE task_graph expand(const staged& s) { return detail::expander(s, s
 HETPLAN_INLINE task_graph expand_unordered(const staged& s, bool split_backwards) {
   for (const stage& each : s.plan.stages) {
     if (!moves_state(each)) continue;
-    throw invalid_input("plan: stage \"" + each.name +
-                        "\" shares out its gradients or weights, unit by unit in the order of its work; expected stages that can be ordered "
-                        "while they run");
+    throw invalid_input(
+        "plan: stage \"" + each.name +
+        "\" shares out its gradients or weights, unit by unit in the order of its work; expected stages that can be ordered "
+        "while they run");
   }
   return detail::expander(s, split_backwards).run();
 }
