@@ -17,7 +17,7 @@ inline constexpr std::size_t max_exact_regions = 12;
 struct region_dp_options {
   region_cost cost = region_cost::printed;
   region_use use = region_use::all;
-  long long most_extensions = 400'000'000;  ///< weighed, about a second; then the best so far is the answer, status stopped
+  long long most_extensions = 300'000'000;  ///< weighed, in a few seconds; then the best so far is the answer, status stopped
 };
 
 /// The best split of regions in this order.
