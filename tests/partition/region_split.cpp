@@ -12,6 +12,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/region_dp.hpp>
 
+#include "support/random_region_chain.hpp"
 #include "support/random_source.hpp"
 
 namespace test_region_split {
@@ -135,28 +136,6 @@ double brute_force(const region_chain& c, region_cost cost, region_use use, cons
   return best;
 }
 
-/// Smooth tables of any size; speeds and links over a factor of 16.
-region_chain large_chain(std::uint64_t seed, std::size_t regions, std::size_t layers, int microbatches, double slow) {
-  test::random_source random(seed);
-  std::vector<double> work{0}, boundary, speed;
-  for (std::size_t l = 0; l < layers; ++l) work.push_back(work.back() + random.between(0.3, 1.3));
-  for (std::size_t l = 0; l < layers; ++l) boundary.push_back(random.between(0.5, 2));
-  for (std::size_t g = 0; g < regions; ++g) speed.push_back(random.spread(1, 4));
-  std::vector<double> link(regions * regions);
-  for (double& x : link) x = random.spread(1, 4);
-  const double each = work.back() / std::accumulate(speed.begin(), speed.end(), 0.0);
-  region_chain c{.regions = regions, .layers = layers, .microbatches = microbatches, .stage = {}, .transfer_s = {}};
-  for (std::size_t l = 0; l < layers; ++l) c.positions.push_back(l);
-  c.stage = [work, speed](std::size_t g, std::size_t first, std::size_t last) {
-    const double f = (work[last] - work[first]) / speed[g];
-    return region_stage{f, 1.2 * f, 0.8 * f, 0, true};
-  };
-  c.transfer_s = [boundary, link, each, slow, regions](std::size_t g, std::size_t h, std::size_t l) {
-    return slow * each * boundary[l] / link[g * regions + h];
-  };
-  return c;
-}
-
 void require_split(const region_chain& c, const region_result& r, region_cost cost, region_use use) {
   REQUIRE(r.split.first.size() == r.split.region.size());
   REQUIRE(r.split.seconds == region_split_seconds(c, r.split, cost));
@@ -260,7 +239,7 @@ TEST_CASE("serial links need both numbers of a cell's labels") {
 TEST_CASE("coarse runs, windows and limits lose nothing: every order of five regions by itself") {
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 4; ++seed) {
     for (const double slow : {0.3, 10.0}) {
-      const region_chain c = large_chain(seed, 5, 60, 6, slow);
+      const region_chain c = test::random_region_chain(seed, 5, 60, 6, slow);
       for (const region_cost cost : costs) {
         std::vector<std::size_t> order{0, 1, 2, 3, 4};
         double best = inf, best_any = inf;
@@ -280,7 +259,7 @@ TEST_CASE("coarse runs, windows and limits lose nothing: every order of five reg
 TEST_CASE("splits obey laws: scaled times, other names, one region more, one more microbatch") {
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 20; ++seed) {
     INFO("seed " << seed);
-    const region_chain c = large_chain(seed, 5, 30, 4, 3);
+    const region_chain c = test::random_region_chain(seed, 5, 30, 4, 3);
     for (const region_cost cost : costs) {
       for (const region_use use : uses) {
         const region_dp_options o{.cost = cost, .use = use};
@@ -313,7 +292,7 @@ TEST_CASE("splits obey laws: scaled times, other names, one region more, one mor
 }
 
 TEST_CASE("searches of splits answer the same each time, and the beam by its seed") {
-  const region_chain c = large_chain(3, 8, 80, 8, 5);
+  const region_chain c = test::random_region_chain(3, 8, 80, 8, 5);
   for (const region_use use : uses) {
     const region_result exact = split_exactly(c, {.use = use}), beam = split_by_beam(c, {.use = use, .seed = 7});
     CHECK(split_exactly(c, {.use = use}).split == exact.split);
@@ -330,7 +309,7 @@ TEST_CASE("searches of splits answer the same each time, and the beam by its see
 
 TEST_CASE("twelve regions and four hundred layers are split exactly within the budget, and a smaller budget stops") {
   for (const double slow : {1.0, 10.0}) {
-    const region_chain c = large_chain(1, 12, 400, 16, slow);
+    const region_chain c = test::random_region_chain(1, 12, 400, 16, slow);
     for (const region_use use : uses) {
       const region_result r = split_exactly(c, {.use = use});
       REQUIRE(r.status.ok());
@@ -345,7 +324,7 @@ TEST_CASE("twelve regions and four hundred layers are split exactly within the b
 }
 
 TEST_CASE("fifty regions are split by the beam, and its order is then cut exactly") {
-  const region_chain c = large_chain(1, 50, 100, 16, 5);
+  const region_chain c = test::random_region_chain(1, 50, 100, 16, 5);
   for (const region_use use : uses) {
     const region_result beam = split_by_beam(c, {.use = use, .iterations = 30});
     const region_result r = split_regions(c, {.use = use}, {.iterations = 30});
@@ -360,7 +339,7 @@ TEST_CASE("fifty regions are split by the beam, and its order is then cut exactl
 }
 
 TEST_CASE("what no split can do is said: memory, links, more regions than positions") {
-  region_chain c = large_chain(1, 3, 8, 4, 1);
+  region_chain c = test::random_region_chain(1, 3, 8, 4, 1);
   const region_chain good = c;
   c.stage = [&](std::size_t g, std::size_t first, std::size_t last) {
     region_stage s = good.stage(g, first, last);
@@ -383,7 +362,7 @@ TEST_CASE("what no split can do is said: memory, links, more regions than positi
 }
 
 TEST_CASE("chains and splits that are none are refused") {
-  const region_chain good = large_chain(1, 3, 8, 4, 1);
+  const region_chain good = test::random_region_chain(1, 3, 8, 4, 1);
   const auto refuses = [&](auto&& break_it, const std::string& words) {
     region_chain c = good;
     break_it(c);
@@ -404,7 +383,7 @@ TEST_CASE("chains and splits that are none are refused") {
                             }; },
       "{1, 0, 0, nan} s");
   refuses([](region_chain& c) { c.transfer_s = [](auto, auto, auto) { return -2.0; }; }, "= -2 s");
-  CHECK_THROWS_WITH(split_exactly(large_chain(1, 13, 20, 4, 1)), Contains("13 regions; expected at most 12"));
+  CHECK_THROWS_WITH(split_exactly(test::random_region_chain(1, 13, 20, 4, 1)), Contains("13 regions; expected at most 12"));
   CHECK_THROWS_WITH(split_in_order(good, {}), Contains("empty"));
   CHECK_THROWS_WITH(split_in_order(good, {1, 1}), Contains("region 1 in the order"));
   CHECK_THROWS_WITH(split_in_order(good, {3}), Contains("region 3 in the order"));
