@@ -284,8 +284,9 @@ class region_beam {
 
   void keep_best(std::vector<candidate>& beam) const {
     const auto end = beam.begin() + static_cast<std::ptrdiff_t>(std::min(beam.size(), options_.width));
-    std::partial_sort(beam.begin(), end, beam.end());
+    if (end != beam.end()) std::nth_element(beam.begin(), end, beam.end());
     beam.erase(end, beam.end());
+    std::sort(beam.begin(), beam.end());
   }
 
   const region_chain& chain_;

@@ -53,7 +53,8 @@ HETPLAN_INLINE region_cells::step region_cells::trace(std::size_t g, std::size_t
       if (found.position == j) return found;
     }
   }
-  HETPLAN_ASSERT(!"a label without an origin");
+  constexpr bool label_has_an_origin = false;
+  HETPLAN_ASSERT(label_has_an_origin);
   return {};
 }
 

@@ -155,7 +155,7 @@ class region_sets {
     const std::size_t full = (std::size_t{1} << n_) - 1, others = n_ - static_cast<std::size_t>(std::popcount(set));
     const std::size_t lo = std::max(bounds.earliest(set), options_.use == region_use::all ? others : 0);
     const std::size_t hi = std::min(bounds.furthest(full & ~set), cells_.positions() - 1);
-    table_[set * n_ + g] = cells_.fill(g, lo, hi, successors(set, g), std::has_single_bit(set),
+    table_[set * n_ + g] = cells_.fill(g, lo, hi, successors(set, g), std::popcount(set) == 1,
                                        [&](std::size_t i) { return bounds.limit(others, i, best_s_); });
     if (options_.use == region_use::all && others > 0) return;
     table_[set * n_ + g].each(0, [&](const region_cells::label& l) {
@@ -173,7 +173,7 @@ class region_sets {
       split.first.push_back(chain_.positions[i]);
       split.region.push_back(g);
       const auto behind = successors(set, g);
-      const auto step = cells_.trace(g, i, behind, std::has_single_bit(set), l);
+      const auto step = cells_.trace(g, i, behind, std::popcount(set) == 1, l);
       if (step.position == cells_.positions()) break;
       set &= ~(std::size_t{1} << g);
       g = behind[step.successor].region;
