@@ -346,7 +346,7 @@ TEST_CASE("what no split can do is said: memory, links, more regions than positi
     s.fits = first > 5 || last <= 5;  // layer 5 fits nowhere
     return s;
   };
-  CHECK_THAT(split_exactly(c, {.use = region_use::any}).status.reason, Contains("position 5 is part of no run"));
+  CHECK_THAT(split_exactly(c, {.use = region_use::any}).status.reason, Contains("layer 5 is part of no run"));
   c = good;
   c.transfer_s = [](std::size_t, std::size_t, std::size_t) { return inf; };
   CHECK(split_exactly(c).status.result == outcome::infeasible);

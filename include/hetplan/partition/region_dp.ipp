@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::partition {
 namespace detail {
 
 /// No split fits: what every split lacks, where one sentence can say it.
-HETPLAN_INLINE status no_split(const region_cells& cells, const region_use use) {
+HETPLAN_INLINE status no_split(const region_chain& chain, const region_cells& cells, region_use use, const std::string& orders) {
   const std::size_t n = cells.regions(), positions = cells.positions();
   status s{outcome::infeasible, {}};
   if (use == region_use::all && n > positions) {
@@ -35,19 +35,20 @@ HETPLAN_INLINE status no_split(const region_cells& cells, const region_use use) 
         for (std::size_t e = i + 1; e <= positions && !fits; ++e) fits = cells.work_s(g, b, e) < region_cells::inf;
       }
     }
-    if (!fits) s.reason = "position " + std::to_string(i) + " is part of no run of layers that fits a region";
+    if (!fits) s.reason = "layer " + std::to_string(chain.positions[i]) + " is part of no run of layers that fits a region";
   }
   if (s.reason.empty()) {
     s.reason = std::string("no split has stages that all fit and links between them, with ") +
                (use == region_use::all ? "every region used" : "any of the regions");
   }
-  s.proof = infeasibility_proof{.of = "splits of " + std::to_string(positions) + " positions over " + std::to_string(n) + " regions",
-                                .searched = std::max(1LL, cells.extensions())};
+  s.proof =
+      infeasibility_proof{.of = "splits of " + std::to_string(positions) + " positions over " + std::to_string(n) + " regions in " + orders,
+                          .searched = std::max(1LL, cells.extensions())};
   return s;
 }
 
-HETPLAN_INLINE status out_of_extensions(long long most) {
-  return {outcome::stopped, std::to_string(most) + " extensions were weighed; the best so far"};
+HETPLAN_INLINE status out_of_extensions(long long most, bool found) {
+  return {outcome::stopped, std::to_string(most) + " extensions were weighed; " + (found ? "the best so far" : "no split so far")};
 }
 
 /// Chains of more positions are first cut at a quarter of them, the ones with least transfers.
@@ -134,9 +135,9 @@ class region_sets {
     r.weighed = cells_.extensions();
     r.split = std::move(known_);
     if (stopped) {
-      r.status = out_of_extensions(options_.most_extensions);
+      r.status = out_of_extensions(options_.most_extensions, r.split.exists());
     } else if (!r.split.exists()) {
-      r.status = no_split(cells_, options_.use);
+      r.status = no_split(chain_, cells_, options_.use, "any order");
     }
     return r;
   }
@@ -217,9 +218,9 @@ HETPLAN_INLINE region_result split_in_order(const region_chain& chain, const std
   r.split = detail::best_in_order(chain, cells, of_cells, options);
   r.weighed = cells.extensions();
   if (r.weighed > options.most_extensions) {
-    r.status = detail::out_of_extensions(options.most_extensions);
+    r.status = detail::out_of_extensions(options.most_extensions, false);
   } else if (!r.split.exists()) {
-    r.status = detail::no_split(cells, options.use);
+    r.status = detail::no_split(chain, cells, options.use, "the given order");
   }
   return r;
 }
