@@ -17,7 +17,7 @@ inline constexpr std::size_t max_exact_regions = 12;
 struct region_dp_options {
   region_cost cost = region_cost::printed;
   region_use use = region_use::all;
-  long long most_extensions = 400'000'000;  ///< weighed, about a second; then the best so far is the answer, status stopped
+  long long most_extensions = 300'000'000;  ///< weighed, in a few seconds; then the best so far is the answer, status stopped
 };
 
 /// The best split of regions in this order.
@@ -51,6 +51,14 @@ struct region_dp_options {
 /// Determinism   yes; ties: the beam's split, else the first found.
 /// Source        ours, for DeepCEE, section 3.3.3, whose beam it judges.
 [[nodiscard]] region_result split_exactly(const region_chain& chain, const region_dp_options& options = {});
+
+/// What a planner asks for: split_exactly up to max_exact_regions; the beam above, and then split_in_order of what it found.
+///
+/// @param beam   its cost and use are those of `options`.
+/// @return       feasible for a split of the beam, too, which nothing proves to be best.
+/// Throws, Complexity, Determinism  as the parts.
+/// Source        DeepCEE, section 3.3.3; the exact parts are ours.
+[[nodiscard]] region_result split_regions(const region_chain& chain, const region_dp_options& options = {}, region_beam_options beam = {});
 
 /// The beam beside the exact search.
 struct beam_against_exact {

@@ -19,7 +19,7 @@ enum class dispatch_rule {
 /// holds one of each ends in a deadlock.
 ///
 /// Complexity   O(tasks * stages).   Determinism  none drawn; a change of the unit of time changes no order.
-/// Source       DeepCEE, section 4.2; ties and memory as in semantics, section 5.
+/// Source       DeepCEE, section 3.3.1; ties and memory as in semantics, section 5.
 /// Throws       invalid_input (see check).
 [[nodiscard]] orders_by_device dispatched_orders(const pipeline_times& p, dispatch_rule rule);
 

@@ -20,6 +20,8 @@ namespace HETPLAN_NAMESPACE::schedule {
 
 /// The door: orders for a pipeline, by device of the table. Entries name stages of the table; a stage with a backward_weight entry has its
 /// backward split. Pure.
+///
+/// Source  DeepCEE, section 3.3.1: orders as a part of the plan.
 template <class S>
 concept pipeline_schedule = requires(const S& s, const pipeline_times& p) {
   { s.orders(p) } -> std::same_as<orders_by_device>;
