@@ -70,17 +70,21 @@ struct named_schedule {
   stage_shape shape = stage_shape::as_they_are;  ///< v, turns: pipelines of single devices are cut anew (partition/several_stages.hpp)
   std::size_t chunks = 2;                        ///< turns: stages of a device
 
-  template <pipeline_schedule S>
+  template <class S>
   named_schedule(std::string n, S s, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
-      : name(std::move(n)),
-        order([s = std::move(s)](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, s); }), shape(wanted),
-        chunks(stages) {}
-  template <dispatch_policy P>
-  named_schedule(std::string n, P policy, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
-      : name(std::move(n)),
-        order([policy = std::move(policy)](plan p, const planning_problem& problem) { return dispatch(std::move(p), problem, policy); }),
-        shape(wanted), chunks(stages) {}
+      : name(std::move(n)), order(ordered_by(std::move(s))), shape(wanted), chunks(stages) {}
   explicit named_schedule(order_rule rule);
+
+ private:
+  template <class S>
+  static auto ordered_by(S s) {
+    if constexpr (dispatch_policy<S>) {
+      return [s = std::move(s)](plan p, const planning_problem& problem) { return dispatch(std::move(p), problem, s); };
+    } else {
+      static_assert(check_pipeline_schedule<S>());
+      return [s = std::move(s)](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, s); };
+    }
+  }
 };
 
 /// Plans with the orders of each rule that the job allows and of one's own schedules, judged, beside the plans themselves unless the job
