@@ -28,7 +28,7 @@ struct region_dp_options {
 /// F_s + c_s instead, so a cell keeps every pair (largest term of eq. 1, largest of all) that no other is below in both.
 ///
 /// @param order  regions, each once at most. region_use::all: each has a stage; any: may be left out.
-/// @return       feasible, or infeasible with a proof; or stopped, with no split or one that need not be the best.
+/// @return       feasible, or infeasible with a proof; or stopped, without a split.
 /// Complexity    O(R L^2) for R regions and L positions, O(R^2 L^2) with region_use::any; times the pairs of a cell, a few, under
 ///               serial_links. Memory O(R L^2).
 /// Throws        invalid_input (a chain that is none, an order with a region twice or that the chain lacks); invalid_model (seconds NaN
@@ -45,7 +45,7 @@ struct region_dp_options {
 /// or those of U the others, each stage below the best known; and where its value and what at least lies before it, by stages in any
 /// regions, reach the best known. Neither needs times that grow with a run.
 ///
-/// @return       as split_in_order; the split is a best one.
+/// @return       feasible: a best split; infeasible, with a proof; or stopped: the best so far, if any.
 /// Complexity    O(2^R R^2 L^2) at worst; what the bounds leave is measured by bench_regions. Memory O(2^R R L + R L^2).
 /// Throws        invalid_input (a chain that is none, too many regions); invalid_model (seconds NaN or negative).
 /// Determinism   yes; ties: the beam's split, else the first found.
