@@ -59,14 +59,24 @@ def slowness(kind: str) -> float:
     return float(factor) if factor else 1.0
 
 
-def seconds_of(layer: dict, kind: str, batch: float) -> float:
-    """Forward and backward of a layer, from its measured profile: linear between batch sizes and beyond the last."""
-    p = layer["profile"][kind]
-    x, y = p["batch"], [f + b for f, b in zip(p["forward"], p["backward"])]
+def measured(x: Sequence[float], y: Sequence[float], batch: float) -> float:
+    """Linear between batch sizes and beyond the last."""
     if len(x) == 1 or batch <= x[0]:
         return y[0]
     i = next((i for i in range(1, len(x) - 1) if x[i] >= batch), len(x) - 1)
     return max(0.0, y[i - 1] + (y[i] - y[i - 1]) / (x[i] - x[i - 1]) * (batch - x[i - 1]))
+
+
+def phases_of(layer: dict, kind: str, batch: float) -> Dict[str, float]:
+    """Seconds of a layer's forward and of the two parts of its backward, from its measured profile: F, B, W."""
+    p = layer["profile"][kind]
+    forward, backward = (measured(p["batch"], p[what], batch) for what in ("forward", "backward"))
+    inputs, weights = layer.get("backward_input_flops", 1), layer.get("backward_weight_flops", 1)
+    return {"F": forward, "B": backward * inputs / (inputs + weights), "W": backward * weights / (inputs + weights)}
+
+
+def seconds_of(layer: dict, kind: str, batch: float) -> float:
+    return sum(phases_of(layer, kind, batch).values())
 
 
 def stage_seconds(model: dict, kind: str, batch: float) -> float:
@@ -141,6 +151,46 @@ def in_line(*sizes: int, even: bool = False, schedule: str = "1f1b", dearer: flo
 
 def data_parallel(p: Problem) -> dict:
     return document(p, [([l["name"] for l in p.model["layers"]], split(p, p.devices))])
+
+
+def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], microbatches: int, first: str, ahead: int) -> Dict[str, list]:
+    """What devices do, one task after another, when nothing is sent: a free one takes what it can, of several the phase that stands first.
+    on[stage] is its device; at most `ahead` microbatches are between F and W of a device's first stage."""
+    ended: Dict[Tuple[str, int, int], float] = {}
+    done = {(what, s): 0 for what in first for s in range(len(on))}
+    free, orders = dict.fromkeys(on, 0.0), {d: [] for d in on}
+    while len(ended) < len(done) * microbatches:
+        ready = []
+        for (what, s), m in done.items():
+            needs = {"F": [("F", s - 1, m)] * (s > 0), "B": [("F", s, m)] + [("B", s + 1, m)] * (s + 1 < len(on)), "W": [("B", s, m)]}[what]
+            waits = what == "F" and s == on.index(on[s]) and m - done["W", s] >= ahead
+            if m < microbatches and not waits and all(n in ended for n in needs):
+                ready.append((max([free[on[s]]] + [ended[n] for n in needs]), first.index(what), m, s, what))
+        start, _, m, s, what = min(ready)
+        free[on[s]] = ended[what, s, m] = start + seconds[s][what]
+        done[what, s] += 1
+        orders[on[s]].append([what, s, m])
+    return orders
+
+
+def zero_bubble(first: str, path: str = "down", ahead: Optional[int] = None) -> Callable[[Problem], dict]:
+    """Stages on single devices, gradients of weights apart. path: a stage for each device ("down"), back up again behind them ("v"), or once
+    more from the first device on ("twice"). first, ahead: orders_of."""
+    def make(p: Problem) -> dict:
+        devices = p.devices + {"down": [], "v": p.devices[::-1], "twice": p.devices}[path]
+        cuts = balanced_cuts([[seconds_of(l, d["kind"], p.microbatch) for l in p.model["layers"]] for d in devices])
+        stages, seconds, at = [], [], 0
+        for d, n in zip(devices, cuts):
+            layers = p.model["layers"][at:at + n]
+            stages.append(([l["name"] for l in layers], {d["name"]: p.microbatch}))
+            parts = [phases_of(l, d["kind"], p.microbatch) for l in layers]
+            seconds.append({what: sum(part[what] for part in parts) for what in "FBW"})
+            at += n
+        made = document(p, stages, "explicit")
+        count = made["microbatches"]
+        made["schedule"]["orders"] = orders_of([d["name"] for d in devices], seconds, count, first, ahead or count)
+        return made
+    return make
 
 
 def branches(model: dict) -> Tuple[List[List[str]], List[str]]:
@@ -219,6 +269,19 @@ def sweep_of(executor: str, cores: int) -> List[Group]:
                   Plan("chain, gpipe", in_line(*ones, schedule="gpipe"))]
         groups.append(Group(f"{network}-{topology}-{load:g}", network, kinds, topology, load, tuple(plans), 0.3))
     return groups
+
+
+def zero_bubble_of(executor: str) -> List[Group]:
+    """Gradients of weights as tasks of their own, beside the same chain with whole backwards."""
+    chain, other = ("transformer", "cnn" if executor == "torch" else "mlp")
+    plans = (Plan("1F1B", in_line(1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
+             Plan("eager, two ahead", zero_bubble("BFW", ahead=2)), Plan("eager, down and up", zero_bubble("BFW", "v")),
+             Plan("eager, twice", zero_bubble("BFW", "twice")))
+    more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager, four ahead", zero_bubble("BFW", ahead=4)),
+            Plan("eager, down and up", zero_bubble("BFW", "v")))
+    return [Group("two", chain, ("core", "core"), "shared", 0.1, plans), Group("pair", other, ("core", "core"), "star", 0.5, plans),
+            Group("four", chain, ("core/2", "core/4", "core/4", "core/4"), "ring", 0.7, more),
+            Group("air", chain, ("core/2", "core/4", "core/4", "core/4"), "shared", 1.5, more)]
 
 
 # --- clusters --------------------------------------------------------------------------------------------------------------------

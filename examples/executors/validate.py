@@ -4,9 +4,10 @@
 
 For every group of cases (a network on a cluster): profile, plan, predict; then run, one plan at a time.
 
-usage: validate.py EXECUTOR [--sweep] [--case GROUP[/PLAN] ...] [--busy] [--slow repeat|wait] [--anyway] [--page] [--json FILE] [--out FOLDER]
+usage: validate.py EXECUTOR [--sweep | --zero-bubble] [--case GROUP[/PLAN] ...] [--busy] [--slow repeat|wait] [--anyway] [--page] [--json FILE] [--out FOLDER]
     EXECUTOR     threads, mpi or torch
     --sweep      many plans in which no device waits, instead of the cases of every kind
+    --zero-bubble  plans that run the gradients of weights apart
     --case       only these; all of them if not given (`--list` names them, * stands for anything)
     --busy       profiles are taken with the other devices' cores busy
     --slow       what makes core/4 slow; the executor's own rule if not given
@@ -34,7 +35,7 @@ import tempfile
 import time
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from cases import QUICK, Fault, Group, Plan, Problem, batch_sizes, cluster_of, groups_of, sized, slowness, sweep_of
+from cases import QUICK, Fault, Group, Plan, Problem, batch_sizes, cluster_of, groups_of, sized, slowness, sweep_of, zero_bubble_of
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NEAR = 0.03  # predictions that lie closer together rank nothing
@@ -444,7 +445,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("executor", choices=("threads", "mpi", "torch"))
     parser.add_argument("--case", action="append", default=[], metavar="GROUP[/PLAN]")
-    parser.add_argument("--sweep", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--sweep", action="store_true")
+    which.add_argument("--zero-bubble", action="store_true")
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--slow", choices=("repeat", "wait"))
     parser.add_argument("--anyway", action="store_true")
@@ -461,8 +464,8 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: sys.exit(128 + n))  # an exception: what runs is ended, too
     cores = len(os.sched_getaffinity(0))
-    groups = sweep_of(asked.executor, cores) if asked.sweep else groups_of(asked.executor)
-    region = asked.executor + " sweep" * asked.sweep
+    groups = sweep_of(asked.executor, cores) if asked.sweep else (zero_bubble_of if asked.zero_bubble else groups_of)(asked.executor)
+    region = asked.executor + " sweep" * asked.sweep + " zero bubble" * asked.zero_bubble
     names = [g.name for g in groups] + [f"{g.name}/{p.name}" for g in groups for p in g.plans]
     try:
         for case in asked.case:
@@ -497,7 +500,10 @@ def main() -> int:
                     work.group(g, wanted)
         text = (f"{cores} cores, of which others used at most {work.others:.2f}{' (--anyway)' * asked.anyway}; profiles were taken with "
                 f"{'the cores of the other devices busy' if asked.busy else 'one core busy'}.\n\n")
-        text += sweep_report(work.results) if asked.sweep else cases_report(work.results, work.same)
+        if asked.zero_bubble:
+            text += summary(work.results) + "\n" + table(work.results)
+        else:
+            text += sweep_report(work.results) if asked.sweep else cases_report(work.results, work.same)
         text += "".join(f"\nNot run: {f}\n" for f in work.faults)
         print(text, end="")
         if asked.json:
