@@ -619,11 +619,11 @@ TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw"
   plan cut = running;
   cut.schedule.kind = schedule_kind::gpipe;
   cut.stages[0].cuts = {.forward = {0, 2}, .backward = {0, 1, 2}};
-  CHECK_THAT(reason(cut), Catch::Contains("stage \"\" is cut into passes that are no microbatches"));
+  CHECK_THAT(reason(cut), Catch::Contains("stage \"all\" is cut into passes that are no microbatches"));
   plan grid = running;
   grid.stages[0].columns = {1, 1};
   grid.stages[0].devices.push_back({device_id(1), 1});
-  CHECK_THAT(reason(grid), Catch::Contains("stage \"\" is a grid"));
+  CHECK_THAT(reason(grid), Catch::Contains("stage \"all\" is a grid"));
   plan tokens = running;
   tokens.workload = {.mode = mode::generation, .context = 4, .tokens = 2};
   tokens.schedule = {.kind = schedule_kind::explicit_orders,

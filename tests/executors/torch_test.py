@@ -271,6 +271,11 @@ class goes_on_when(executor_test):
         report = self.trained(document, "--kill", "b@1", "--kill", "a@2")
         self.assertEqual([r["lost"] for r in report["recoveries"]], [["b"], ["a"]])
 
+    def test_a_worker_is_killed_whose_plan_runs_gradients_of_weights_apart(self):
+        orders = {d: [[what, s, m] for what in "FBW" for m in range(4)] for s, d in enumerate("abc")}
+        report = self.trained(chain("transformer-small", "a", "b", "c", schedule={"kind": "explicit", "orders": orders}), "--kill", "b@1")
+        self.assertEqual([r["lost"] for r in report["recoveries"]], [["b"]])
+
     def test_two_workers_of_replicated_stages_are_killed_at_once(self):
         layers = LAYERS["transformer-small"]
         document = plan("transformer-small", (layers[:2], {"a": 3, "b": 1}), (layers[2:], {"c": 1, "d": 3}))
