@@ -36,6 +36,7 @@ class Group:
     load: float  # what the chain's busiest resource has to do beside what its devices have to: 2 = network-bound
     plans: Tuple[Plan, ...]
     seconds: float = 0.7  # of an iteration that only computes
+    slow: Optional[str] = None  # what makes its devices slow; the executor's own rule if not given
 
 
 @dataclasses.dataclass
@@ -271,17 +272,20 @@ def sweep_of(executor: str, cores: int) -> List[Group]:
     return groups
 
 
-def zero_bubble_of(executor: str) -> List[Group]:
-    """Gradients of weights as tasks of their own, beside the same chain with whole backwards."""
+def zero_bubble_of(executor: str, cores: int) -> List[Group]:
+    """Gradients of weights as tasks of their own, beside the same chain with whole backwards. Two devices at full speed, four where there are
+    so many cores; slower ones that wait."""
     chain, other = ("transformer", "cnn" if executor == "torch" else "mlp")
     plans = (Plan("1F1B", in_line(1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
              Plan("eager, two ahead", zero_bubble("BFW", ahead=2)), Plan("eager, down and up", zero_bubble("BFW", "v")),
              Plan("eager, twice", zero_bubble("BFW", "twice")))
     more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager, four ahead", zero_bubble("BFW", ahead=4)),
             Plan("eager, down and up", zero_bubble("BFW", "v")))
-    return [Group("two", chain, ("core", "core"), "shared", 0.1, plans), Group("pair", other, ("core", "core"), "star", 0.5, plans),
-            Group("four", chain, ("core/2", "core/4", "core/4", "core/4"), "ring", 0.7, more),
-            Group("air", chain, ("core/2", "core/4", "core/4", "core/4"), "shared", 1.5, more)]
+    slower = ("core/2", "core/4", "core/4", "core/4")
+    full = [Group("two", chain, ("core",) * 2, "shared", 0.1, plans), Group("pair", other, ("core",) * 2, "star", 0.5, plans)]
+    if cores >= 4:
+        full.append(Group("row", chain, ("core",) * 4, "star", 0.5, more))
+    return full + [Group("four", chain, slower, "ring", 0.7, more, slow="wait"), Group("air", chain, slower, "shared", 1.5, more, slow="wait")]
 
 
 # --- clusters --------------------------------------------------------------------------------------------------------------------

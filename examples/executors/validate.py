@@ -7,7 +7,7 @@ For every group of cases (a network on a cluster): profile, plan, predict; then 
 usage: validate.py EXECUTOR [--sweep | --zero-bubble] [--case GROUP[/PLAN] ...] [--busy] [--slow repeat|wait] [--anyway] [--page] [--json FILE] [--out FOLDER]
     EXECUTOR     threads, mpi or torch
     --sweep      many plans in which no device waits, instead of the cases of every kind
-    --zero-bubble  plans that run the gradients of weights apart
+    --zero-bubble  plans that run the gradients of weights apart, instead
     --case       only these; all of them if not given (`--list` names them, * stands for anything)
     --busy       profiles are taken with the other devices' cores busy
     --slow       what makes core/4 slow; the executor's own rule if not given
@@ -142,10 +142,17 @@ def parsed(text: str, command: Sequence[str]) -> dict:
 
 
 def watch() -> Callable[[], float]:
-    """Asked later: the cores that others have used since, the machine's host among them. Not this program, nor what it started and saw end."""
+    """Asked later: how many of the cores that this program may use others have used since, the machine's host among them. Not this program,
+    nor what it started and saw end."""
+    mine = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+
     def seconds() -> float:
-        user, nice, system, _, _, _, _, stolen = map(int, pathlib.Path("/proc/stat").read_text().split()[1:9])
-        return (user + nice + system + stolen) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
+        ticks = 0
+        for name, *rest in map(str.split, pathlib.Path("/proc/stat").read_text().splitlines()):
+            if name in mine:
+                user, nice, system, _, _, _, _, stolen = map(int, rest[:8])
+                ticks += user + nice + system + stolen
+        return ticks / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 
     begun, before = time.monotonic(), seconds()
     return lambda: max(0.0, seconds() - before) / (time.monotonic() - begun)
@@ -184,8 +191,11 @@ class Speed:
 class Programs:
     def __init__(self, executor: str, programs: pathlib.Path, cli: str, command: Optional[str], busy: bool = False, slow: Optional[str] = None):
         self.cli, self.executor, self.programs, self.given = cli, executor, programs, command
-        self.slow = ("--slow", slow) if slow else ()
-        self.profiling = self.slow + ("--busy",) * busy
+        self.slow, self.busy = slow, busy
+
+    def slowing(self, group: Group) -> Tuple[str, ...]:
+        slow = self.slow or group.slow
+        return ("--slow", slow) if slow else ()
 
     def command(self, devices: int) -> List[str]:
         if self.given:
@@ -205,11 +215,11 @@ class Programs:
         return parsed(call(command, 300), command)
 
     def profile(self, group: Group, nominal, model, cluster, batches: Sequence[int], *options: str) -> None:
-        options = ("--batches", ",".join(map(str, batches))) + options + self.profiling
+        options = ("--batches", ",".join(map(str, batches))) + options + self.slowing(group) + ("--busy",) * self.busy
         call(self.command(len(group.kinds)) + ["profile", group.network, nominal, "--out-model", model, "--out-cluster", cluster, *options], 900)
 
     def run(self, group: Group, model, cluster, plan, nominal, iterations: int) -> dict:
-        command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json", *self.slow]
+        command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json", *self.slowing(group)]
         return parsed(call(command, 300), command)
 
 
@@ -464,7 +474,9 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: sys.exit(128 + n))  # an exception: what runs is ended, too
     cores = len(os.sched_getaffinity(0))
-    groups = sweep_of(asked.executor, cores) if asked.sweep else (zero_bubble_of if asked.zero_bubble else groups_of)(asked.executor)
+    groups = groups_of(asked.executor)
+    if asked.sweep or asked.zero_bubble:
+        groups = (sweep_of if asked.sweep else zero_bubble_of)(asked.executor, cores)
     region = asked.executor + " sweep" * asked.sweep + " zero bubble" * asked.zero_bubble
     names = [g.name for g in groups] + [f"{g.name}/{p.name}" for g in groups for p in g.plans]
     try:
