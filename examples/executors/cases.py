@@ -37,6 +37,7 @@ class Group:
     plans: Tuple[Plan, ...]
     seconds: float = 0.7  # of an iteration that only computes
     slow: Optional[str] = None  # what makes its devices slow; the executor's own rule if not given
+    task: float = LEAST_TASK_S
 
 
 @dataclasses.dataclass
@@ -281,10 +282,10 @@ def zero_bubble_of(executor: str, cores: int) -> List[Group]:
              Plan("eager, twice", zero_bubble("BFW", "twice")))
     more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager, four ahead", zero_bubble("BFW", ahead=4)),
             Plan("eager, down and up", zero_bubble("BFW", "v")))
-    slower = ("core/2", "core/4", "core/4", "core/4")
-    full = [Group("two", chain, ("core",) * 2, "shared", 0.1, plans), Group("pair", other, ("core",) * 2, "star", 0.5, plans)]
+    slower, few = ("core/2", "core/4", "core/4", "core/4"), 0.04  # seconds of a task: so few microbatches that there are bubbles
+    full = [Group("two", chain, ("core",) * 2, "shared", 0.1, plans, task=few), Group("pair", other, ("core",) * 2, "star", 0.5, plans, task=few)]
     if cores >= 4:
-        full.append(Group("row", chain, ("core",) * 4, "star", 0.5, more))
+        full.append(Group("row", chain, ("core",) * 4, "star", 0.5, more, task=few))
     return full + [Group("four", chain, slower, "ring", 0.7, more, slow="wait"), Group("air", chain, slower, "shared", 1.5, more, slow="wait")]
 
 
@@ -307,7 +308,7 @@ def sized(group: Group, model: dict) -> Tuple[int, int, float]:
     """
     n = len(group.kinds)
     fastest = min(group.kinds, key=slowness)
-    fits = (b for b in SIZES if b >= 2 * n and stage_seconds(model, fastest, b) / n >= LEAST_TASK_S)
+    fits = (b for b in SIZES if b >= 2 * n and stage_seconds(model, fastest, b) / n >= group.task)
     microbatch = next(fits, SIZES[-1])
     rate = sum(1 / stage_seconds(model, kind, microbatch) for kind in group.kinds)
     microbatches = min(max(round(group.seconds * rate), 4), 48)
