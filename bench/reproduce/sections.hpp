@@ -76,6 +76,16 @@ class sections {
     if (!images_.empty()) hetplan::io::write_atomically(images_ + "/" + file, svg);
   }
 
+  /// @param file  such as "deepcee.throughput.csv": a table beside the page; the first row holds the headings, no cell a comma.
+  void add_csv(const std::string& file, const std::vector<row>& rows) const {
+    std::string text;
+    for (const row& r : rows) {
+      for (std::size_t i = 0; i < r.size(); ++i) text += (i > 0 ? "," : "") + r[i];
+      text += "\n";
+    }
+    add_image(file, text);
+  }
+
  private:
   static void print(const std::string& name, const char* mark, const std::string& text) {
     std::printf("<!-- begin %s%s -->\n%s%s<!-- end %s -->\n\n", name.c_str(), mark, text.c_str(), text.ends_with('\n') ? "" : "\n",

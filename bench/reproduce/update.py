@@ -4,7 +4,7 @@
 
 bench/reproduce/NAME.cpp prints the sections of docs/reproduction/NAME.md; a section replaces what stands between
 `<!-- begin SECTION -->` and `<!-- end SECTION -->` there. Prose outside stays. A region without a section, a section without a
-region, and a picture that the page does not show are errors; then nothing of the page is written.
+region, and a picture or a CSV table (docs/reproduction/tables) that the page does not show are errors; then nothing of the page is written.
 
 The page's last line, `<!-- made from HASH -->`, is of the program's own sources and of what it wrote: it tells in no time that
 either has changed since. Whether the library finds something else by now only a run can tell.
@@ -103,13 +103,18 @@ def run(program, images, quick):
     return {name: (timed, content) for name, timed, content in regions(result.stdout, program.name) if name is not None}
 
 
+def place_of(made):
+    """Where a page finds what a program made beside its sections: pictures, and tables as CSV."""
+    return f"tables/{made.name}" if made.suffix == ".csv" else f"../images/{made.name}"
+
+
 def fit(page, pieces, sections, pictures):
     """The page's pieces with what the program found."""
     known = {name for name, _, _ in pieces if name is not None}
     faults = [f"{page.name}: no section for the region {name}" for name in sorted(known - sections.keys())]
     faults += [f"{page.name}: no region for the section {name}" for name in sorted(sections.keys() - known)]
     text = written(pieces)
-    faults += [f"{page.name}: does not show the picture {p.name}" for p in pictures if f"](../images/{p.name})" not in text]
+    faults += [f"{page.name}: does not show {p.name}" for p in pictures if f"]({place_of(p)})" not in text]
     if faults:
         raise fault("\n".join(faults))
     return [(name, *sections[name]) if name is not None else (name, timed, content) for name, timed, content in pieces]
@@ -140,16 +145,17 @@ def bring_up_to_date(page, name, program, docs, bench, check, quick):
             results = [(page, page.read_text(), written(fitted))]
         else:
             results = [(page, page.read_text(), with_hash(name, fitted, bench))]
-        images = [docs / "images" / p.name for p in pictures]
+        images = [(docs / "reproduction" / place_of(p)).resolve() for p in pictures]
         results += [(image, image.read_text() if image.exists() else "", p.read_text()) for image, p in zip(images, pictures)]
     for path, old, text in results:
         if old == text:
             continue
         if check:
-            told += differences(path, old, text) if path == page else f"{path.name}: another picture\n"
+            told += f"{path.name}: another picture\n" if path.suffix == ".svg" else differences(path, old, text)
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text)
-            print(f"{path.relative_to(docs)}: updated")
+            print(f"{path.resolve().relative_to(docs.resolve())}: updated")
     return told
 
 

@@ -42,11 +42,12 @@ struct simulate_options {
 struct plan_options {
   std::string model, cluster, job, planner = "dora", objective, out, svg, html, trace;
   int phase = 0;
+  std::vector<std::string> schedules = {};
   std::optional<int> top;  ///< 10 plans are kept, and listed where this is given
 };
 struct compare_options {
   std::string model, cluster, job;
-  std::vector<std::string> planners;
+  std::vector<std::string> planners, schedules;
 };
 struct export_options {
   std::string model, cluster, plan, to, out;
@@ -79,6 +80,9 @@ struct serve_options {
 struct sweep_options {
   std::string sweep, out, csv;
 };
+struct groups_options {
+  std::string cluster, model, html, message = "1 MB";
+};
 struct show_options {
   std::string what, dot;
 };
@@ -109,6 +113,7 @@ int replay(const common_options&, const replay_options&);
 int adapt(const common_options&, const adapt_options&);
 int serve_requests(const common_options&, const serve_options&);
 int sweep(const common_options&, const sweep_options&);
+int groups(const common_options&, const groups_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);
@@ -144,8 +149,9 @@ void require_no_planner_options(const common_options&, const std::string& who);
 hetplan::cluster load_cluster(const std::string& name);
 /// Without a file: training, batch 32. Warns of what is not used.
 ///
-/// @param objective  takes the place of the job's; "": its own.
-hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use = {}, const std::string& objective = "");
+/// @param objective  takes the place of the job's; "": its own.   @param schedules  likewise; none: its own.
+hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use = {}, const std::string& objective = "",
+                      const std::vector<std::string>& schedules = {});
 /// Throws where a model and a cluster do not go together (io::check_together), and warns of profiles that are not used.
 void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& devices, const std::string& cluster,
                 std::optional<hetplan::mode> mode = {});

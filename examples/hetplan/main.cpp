@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <hetplan/coarsen/merge_small.hpp>
+#include <hetplan/io/job_json.hpp>
 #include <hetplan/io/text.hpp>
 #include <hetplan/recipes/pipedream.hpp>
 
@@ -50,6 +51,8 @@ class command_line {
         ->check(CLI::Range(1, 2));
     plan->add_option("--objective", plan_.objective, "overrides the job's")
         ->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
+    const std::string schedules = "in training: " + hetplan::io::joined(hetplan::io::schedule_names()) + "; of several the best (overrides the job's)";
+    plan->add_option("--schedule", plan_.schedules, schedules)->delimiter(',');
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
     plan->add_option("--out", plan_.out, "write the best plan");
     plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");
@@ -95,6 +98,7 @@ class command_line {
     model_and_cluster(compare, compare_.model, compare_.cluster);
     compare->add_option("job", compare_.job, "job file (training, batch 32)")->type_name("JOB");
     compare->add_option("--planners", compare_.planners, "some of them, by comma")->delimiter(',');
+    compare->add_option("--schedule", compare_.schedules, schedules)->delimiter(',');
     cli::add_search_options(*compare, common_);
 
     CLI::App* sweep = command("sweep", "one table of models, clusters, jobs and planners", [this] { return cli::sweep(common_, sweep_); });
@@ -141,6 +145,15 @@ class command_line {
     serve->add_option("--offloads", serve_.offloads, "how often a request may be passed on (5)")->check(CLI::Range(0, 63));
     serve->add_option("--records", serve_.records, "write what became of each request");
     serve->add_option("--html", serve_.html, "write a report (opens in a browser)");
+
+    CLI::App* groups = command("groups", "devices that are near to each other, and those that compute alike",
+                               [this] { return cli::groups(common_, groups_); });
+    groups->add_option("cluster", groups_.cluster, "a file or a built-in name")->required()->type_name("CLUSTER");
+    groups->add_option("--bytes", groups_.message, "what a boundary sends at once: its time is the distance of two devices")
+        ->type_name("BYTES")
+        ->capture_default_str();
+    groups->add_option("--model", groups_.model, "time devices with this one's training (by their peak rates)")->type_name("MODEL");
+    groups->add_option("--html", groups_.html, "write a report (opens in a browser)");
 
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
@@ -304,6 +317,7 @@ class command_line {
   cli::adapt_options adapt_;
   cli::serve_options serve_;
   cli::sweep_options sweep_;
+  cli::groups_options groups_;
   cli::show_options show_;
   cli::import_options import_;
   std::string folder_, listed_;

@@ -31,7 +31,7 @@ int plan(const common_options& options, const plan_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   require_planner("--planner", o.planner);
-  job wanted = load_job(o.job, {}, o.objective);
+  job wanted = load_job(o.job, {}, o.objective, o.schedules);
   if (o.job.empty() && places_operators(o.planner)) {
     wanted.workload.mode = mode::inference;
     wanted.batch = 1;

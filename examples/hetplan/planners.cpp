@@ -22,6 +22,8 @@
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/recipes/replicas.hpp>
+#include <hetplan/recipes/zero_bubble.hpp>
 
 #include "commands.hpp"
 #include "named_models.hpp"
@@ -39,7 +41,9 @@ struct named_planner {
 
 /// Every planner without options of its own, in the order of the comparison.
 constexpr named_planner plain_planners[] = {
-    {"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel}, {"pipeline", recipes::pipeline},
+    {"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel}, {"ddp", recipes::ddp},
+    {"zero2", recipes::zero2},         {"fsdp", recipes::fsdp},                   {"pipeline", recipes::pipeline},
+    {"zero-bubble", recipes::zero_bubble},
     {"gpipe", recipes::gpipe},         {"pipedream", recipes::pipedream},         {"dapple", recipes::dapple},
     {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},         {"alpa", recipes::alpa},
     {"metis", recipes::metis},         {"asteroid", recipes::asteroid},           {"dora-printed", recipes::dora_as_printed}};
@@ -144,7 +148,8 @@ std::vector<std::string> unused_options(const common_options& options, std::span
 
 std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::string> planners, bool top) {
   const auto chooses_by_job = [](const std::string& planner) {
-    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline";
+    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" ||
+           planner == "ddp" || planner == "zero2" || planner == "fsdp";
   };
   if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return {};
   const bool one = planners.size() == 1;
@@ -207,7 +212,10 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   const auto known =
       std::find_if(std::begin(plain_planners), std::end(plain_planners), [&](const named_planner& each) { return name == each.name; });
   HETPLAN_ASSERT(known != std::end(plain_planners));  // require_planner
-  return known->plan(p, objective, keep, observer);
+  if (p.job.orders.empty() || name == "zero-bubble") return known->plan(p, objective, keep, observer);
+  candidate_rounds rounds(2, objective, observer);
+  plan_result found = known->plan(p, objective, keep, rounds.part());
+  return schedule::choose_orders(p, objective, std::move(found), keep, rounds.part());
 }
 
 }  // namespace cli

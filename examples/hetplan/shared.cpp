@@ -157,12 +157,21 @@ cluster load_cluster(const std::string& name) {
   return c;
 }
 
-job load_job(const std::string& file, const io::job_use& use, const std::string& objective) {
+job load_job(const std::string& file, const io::job_use& use, const std::string& objective, const std::vector<std::string>& schedules) {
   job wanted;
   std::optional<io::json_document> document;
   if (!file.empty()) wanted = io::read_job(document.emplace(io::json_document::load(file)));
   for (const auto kind : {objective_kind::latency, objective_kind::throughput, objective_kind::energy, objective_kind::qoe}) {
     if (objective == to_string(kind)) wanted.objective = kind;
+  }
+  if (!schedules.empty()) {
+    bool base = false;
+    wanted.orders.clear();
+    for (const std::string& name : schedules) {
+      if (const std::string expected = io::name_schedule(wanted, name, base); !expected.empty())
+        throw invalid_input("--schedule: expected " + expected + ", got " + io::in_quotes(name));
+    }
+    wanted.only_orders = !wanted.orders.empty() && !base;
   }
   check_job(wanted);
   if (document) {

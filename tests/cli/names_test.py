@@ -58,7 +58,7 @@ class names(toy_problem.folder_test):
         self.write("p.json", plan)
         self.assertEqual(plan["model"], "m" + EVIL)
         for command in [("simulate", "m.json", "c.json", "p.json"), ("compare", "m.json", "c.json", "j.json", "--planners", "on-device"),
-                        ("show", "m.json"), ("show", "c.json"), ("replay", "m.json", "c.json", "p.json", "--lost", "d1" + EVIL),
+                        ("show", "m.json"), ("show", "c.json"), ("groups", "c.json"), ("replay", "m.json", "c.json", "p.json", "--lost", "d1" + EVIL),
                         ("adapt", "m.json", "c.json", "j.json", "t.json", "--policies", "static"),
                         ("export", "m.json", "c.json", "p.json", "--to", "tasks")]:
             out, _ = self.printed(0, *command)

@@ -60,6 +60,7 @@ class outputs(toy_problem.folder_test):
         ("export", "m.json", "c.json", "p.json", "--to", "plan", "--out", "new", "--json"),
         ("replay", "m.json", "c.json", "p.json", "--lost", "d1", "--out", "new"),
         ("adapt", "m.json", "c.json", "j.json", "t.json", "--policies", "static", "--svg", "new"),
+        ("groups", "c.json", "--html", "new"),
         ("show", "m.json", "--dot", "new"), ("show", "c.json", "--json"), ("list", "planners"), ("import", "pipedream", "g.txt"),
         ("import", "pipedream", "g.txt", "--out", "new"), ("init", "folder"), ("--help",), ("plan", "--help"), ("--version",)]
 

@@ -116,7 +116,7 @@ class update(unittest.TestCase):
         for options in ([], ["--check"], ["--quick"]):
             self.assert_refused("no section for the region third", page=PAGE + third, options=options)
             self.assert_refused("no region for the section third", prints=prints_third, options=options)
-            self.assert_refused("does not show the picture new.svg", page=PAGE.replace("new.svg", "other.svg"), options=options)
+            self.assert_refused("does not show new.svg", page=PAGE.replace("new.svg", "other.svg"), options=options)
 
     def test_broken_marks_are_refused(self):
         self.assert_refused("has no end", page=PAGE + "<!-- begin third -->\n")

@@ -2,6 +2,8 @@
 // The code that the pages under docs/ quote (docs.quotes_test compares them): here it compiles and does what they say.
 
 #include <hetplan/adapt/run.hpp>
+#include <hetplan/coarsen/compute_scores.hpp>
+#include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/hypervolume.hpp>
 #include <hetplan/plan/any_step_law.hpp>
@@ -419,6 +421,11 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
 
   p.stages[0].devices[0].samples = 3;
   CHECK(validate(p, model, home)->where == "/stages/0/devices");
+
+  const std::vector<double> scores = coarsen::compute_scores(home.devices(), roofline{}, model);  // samples/s
+  const coarsen::device_groups groups = coarsen::group_devices(home, 1_MB, scores);
+  CHECK(groups.regions.size() == 1);             // one network
+  CHECK(groups.regions[0].classes.size() == 2);  // a laptop and a phone
 }
 
 TEST_CASE("work that no plan describes is a task graph too") {

@@ -131,8 +131,6 @@ class gantt_painter {
     for (const auto& t : judgement_.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
     for (const auto& t : judgement_.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
     const std::array<std::string, phase_count> names = phase_names(judgement_.graph);
-    constexpr std::array<std::string_view, transfer_kind_count> kind_names{"forward transfer", "backward transfer", "gradient reduction",
-                                                                           "token"};
     std::vector<legend_item> items;
     const std::size_t stages = plan_.stages.size();
     for (std::size_t i = 0; i < phases.size(); ++i) {
@@ -147,7 +145,7 @@ class gantt_painter {
     const std::size_t network_items = items.size();
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       if (kinds[i] && !resources_.empty())
-        items.push_back({.fills = {transfer_fill(static_cast<transfer_kind>(i))}, .text = std::string(kind_names[i])});
+        items.push_back({.fills = {transfer_fill(static_cast<transfer_kind>(i))}, .text = std::string(transfer_kind_names[i])});
     }
     const bool contended = std::any_of(resources_.begin(), resources_.end(), [](const resource_view& r) { return r.contended_s() > 0; });
     if (contended) items.push_back({.fills = {palette::alarm.hex()}, .text = "contention: how many transfers share", .line = true});

@@ -20,16 +20,20 @@ inline constexpr std::size_t heat_depths = 8;
 /// Rows from the top and columns from the left, all of one size.
 struct heat_grid {
   double left = 0, top = 0, width = 0, height = 0;
-  std::vector<std::vector<double>> values = {};      ///< rows x columns, >= 0
+  std::vector<std::vector<double>> values = {};      ///< rows x columns, >= 0; infinite is written ∞
   std::vector<double> most = {};                     ///< deepest of each row, or one for all
   std::vector<std::string> rows = {}, columns = {};  ///< what they are called under the pointer
   std::vector<std::string> units = {};               ///< of each row, or one for all
   std::string_view kind = "load";                    ///< load: blue; queue: orange
   std::string_view id = {};
+  std::vector<std::vector<std::size_t>> depths = {};  ///< of each cell; empty: heat_depth of its value
 
   [[nodiscard]] double row_height() const { return height / static_cast<double>(values.size()); }
   [[nodiscard]] double column_width() const { return width / static_cast<double>(columns.size()); }
   [[nodiscard]] double most_of(std::size_t row) const { return most.size() == 1 ? most.front() : most[row]; }
+  [[nodiscard]] std::size_t depth(std::size_t row, std::size_t column) const {
+    return depths.empty() ? heat_depth(values[row][column], most_of(row)) : depths[row][column];
+  }
 };
 
 /// The cells, the numbers in them where there is room, and over them what the page's script asks for what is under the pointer.

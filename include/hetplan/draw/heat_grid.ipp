@@ -33,11 +33,10 @@ HETPLAN_INLINE void paint(svg_writer& out, const heat_grid& g) {
   std::array<std::string, heat_depths> cells;
   for (std::size_t r = 0; r < g.values.size(); ++r) {
     const auto& row = g.values[r];
-    const auto depth = [&](std::size_t c) { return heat_depth(row[c], g.most_of(r)); };
     const std::string y = fixed(g.top + static_cast<double>(r) * high, 2), h = fixed(high, 2);
     for (std::size_t c = 0, end = 0; c < row.size(); c = end) {
-      const std::size_t d = depth(c);
-      for (end = c + 1; end < row.size() && depth(end) == d;) ++end;
+      const std::size_t d = g.depth(r, c);
+      for (end = c + 1; end < row.size() && g.depth(r, end) == d;) ++end;
       if (d == 0) continue;
       const std::string w = fixed(static_cast<double>(end - c) * wide, 2);
       cells[d - 1] += "M" + fixed(g.left + static_cast<double>(c) * wide, 2) + " " + y + "h" + w + "v" + h + "h-" + w + "z";
@@ -56,7 +55,7 @@ HETPLAN_INLINE void paint(svg_writer& out, const heat_grid& g) {
     for (std::size_t c = 0; c < g.values[r].size(); ++c) {
       const double v = g.values[r][c];
       if (v <= 0) continue;
-      const bool deep = 2 * heat_depth(v, g.most_of(r)) > heat_depths + 1;
+      const bool deep = 2 * g.depth(r, c) > heat_depths + 1;
       out.text(g.left + (static_cast<double>(c) + 0.5) * wide, g.top + (static_cast<double>(r) + 0.5) * high + 4, short_number(v),
                {.anchor = "middle"}, deep ? " class=\"on-deep\"" : " class=\"on-pale\"");
     }
@@ -65,7 +64,8 @@ HETPLAN_INLINE void paint(svg_writer& out, const heat_grid& g) {
   std::string values;
   for (std::size_t r = 0; r < g.values.size(); ++r) {
     if (r > 0) values += ";";
-    for (std::size_t c = 0; c < g.values[r].size(); ++c) values += (c > 0 ? "," : "") + fixed(g.values[r][c], 2);
+    for (std::size_t c = 0; c < g.values[r].size(); ++c)
+      values += (c > 0 ? "," : "") + (std::isfinite(g.values[r][c]) ? fixed(g.values[r][c], 2) : "∞");
   }
   const std::string id = g.id.empty() ? std::string() : " id=\"" + std::string(g.id) + "\"";
   out.rect(g.left, g.top, g.width, g.height, "transparent", {},

@@ -3,9 +3,11 @@
 /// The colours of all pictures: blue goes forward, orange comes back, told apart by colour-blind people and in
 /// print (by lightness); crimson is kept for what needs attention.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/plan.hpp>
@@ -27,7 +29,10 @@ struct color {
 
 /// How many phases and kinds of transfer there are: tables of colours are indexed by them.
 inline constexpr std::size_t phase_count = static_cast<std::size_t>(phase::optimizer_step) + 1;
-inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::token) + 1;
+inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::all_reduce) + 1;
+/// How legends call them.
+inline constexpr std::array<std::string_view, transfer_kind_count> transfer_kind_names{
+    "forward transfer", "backward transfer", "gradient reduction", "token", "weight gather", "gradient scatter", "all-reduce, inside tasks"};
 
 namespace palette {
 

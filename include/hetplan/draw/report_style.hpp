@@ -90,6 +90,9 @@ svg text { font-family: inherit; }
 .offered { stroke: var(--ink); }
 .offered.halo { stroke: var(--paper); stroke-opacity: .8; }
 .ring { stroke: var(--line); }
+.merge { stroke: var(--ink); }
+.merge.inside { stroke: var(--accent); }
+.around { fill: none; stroke: var(--ink); pointer-events: none; }
 .mark.fault { color: var(--alarm); }
 .mark.change { color: var(--quiet); }
 .mark text { fill: currentColor; }

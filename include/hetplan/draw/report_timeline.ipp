@@ -181,12 +181,11 @@ HETPLAN_INLINE std::string report_timeline::legend() const {
     text += called[i] + "</span>";
   }
   if (stages > 1) text += "<span>(lighter: later stage)</span>";
-  constexpr std::array<std::string_view, transfer_kind_count> names{"forward transfer", "backward transfer", "gradient reduction", "token"};
   for (std::size_t i = 0; i < transfer_kind_count; ++i) {
     const auto kind = static_cast<transfer_kind>(i);
     if (kinds[i])
       text += "<span>" + swatch(palette::transfer_color(kind).hex(), kind == transfer_kind::sync ? " hatched" : "") +
-              std::string(names[i]) + "</span>";
+              std::string(transfer_kind_names[i]) + "</span>";
   }
   if (contended_) text += "<span>" + swatch(palette::alarm.hex(), " line") + "contention: how many transfers share</span>";
   std::array<double, critical_part_count> total{};

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <hetplan/draw/clock_script.hpp>
+#include <hetplan/draw/grid_script.hpp>
 #include <hetplan/draw/heat_grid.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/draw/serving_deployment.hpp>
@@ -14,7 +15,6 @@
 #include <hetplan/draw/serving_levels.hpp>
 #include <hetplan/draw/serving_places.hpp>
 #include <hetplan/draw/serving_queues.hpp>
-#include <hetplan/draw/serving_script.hpp>
 #include <hetplan/draw/serving_summary.hpp>
 #include <hetplan/draw/serving_view.hpp>
 
@@ -82,7 +82,7 @@ HETPLAN_INLINE std::string serving_report_html(const serve::service_history& h, 
                       "How often requests were passed on, and between which servers. A circle is a ring, its servers clockwise; a band is "
                       "wide at the sender and narrow at the receiver.",
                       detail::flows_section(view));
-  body += "<script>" + std::string(detail::clock_script) + std::string(detail::serving_script) + "</script>\n";
+  body += "<script>" + std::string(detail::clock_script) + std::string(detail::grid_script) + "</script>\n";
   return detail::page(detail::serving_title(view), body);
 }
 

@@ -5,10 +5,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/draw/palette.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/waits.hpp>
 
@@ -24,10 +26,10 @@ struct share_band {
 /// During [start_s, end_s), `active` transfers (starved ones included) take these shares of the capacity.
 struct resource_load {
   double start_s = 0, end_s = 0;
-  std::array<double, 4> kinds = {};  ///< by transfer_kind
+  std::array<double, transfer_kind_count> kinds = {};  ///< by transfer_kind
   std::uint32_t active = 0;
 
-  [[nodiscard]] double share() const { return kinds[0] + kinds[1] + kinds[2] + kinds[3]; }
+  [[nodiscard]] double share() const { return std::accumulate(kinds.begin(), kinds.end(), 0.0); }
 };
 
 /// How one resource was shared over time. Contention is more than one transfer at a time.
@@ -115,7 +117,7 @@ class trace_view {
     struct state {
       resource_view view;
       std::vector<member> members;  ///< bands only: in the order of entering
-      std::array<double, 4> kinds = {};
+      std::array<double, transfer_kind_count> kinds = {};
       std::uint32_t active = 0;
       double since_s = 0;
     };

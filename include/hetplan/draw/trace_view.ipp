@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include <hetplan/tasks/sharded_stage.hpp>
+
 namespace HETPLAN_NAMESPACE::draw {
 
 HETPLAN_INLINE double resource_view::contended_s() const {
@@ -91,12 +93,15 @@ HETPLAN_INLINE std::string trace_view::compute_name(std::size_t n) const {
                      : t.what == phase::backward_weight ? "weight gradient "
                      : t.again_s > 0                    ? "forward again and backward "
                                                         : "backward ";
-  return what + stage_name(t.stage) + ", microbatch " + std::to_string(t.microbatch) + token_name(t.token);
+  const bool in_units = t.stage.valid() && t.stage.index() < plan_.stages.size() && tasks::moves_state(plan_[t.stage]);
+  return what + stage_name(t.stage) + (in_units ? ", unit " + std::to_string(t.unit) : "") + ", microbatch " + std::to_string(t.microbatch) +
+         token_name(t.token);
 }
 
 HETPLAN_INLINE std::string trace_view::transfer_name(std::size_t n) const {
   const tasks::transfer& t = graph_.transfers[n];
   std::string text = std::string(to_string(t.kind)) + " " + device_name(t.from) + " → " + device_name(t.to);
+  if (t.kind == transfer_kind::gather || t.kind == transfer_kind::scatter) text += ", unit " + std::to_string(t.unit);
   if (t.kind != transfer_kind::sync) text += ", microbatch " + std::to_string(t.microbatch) + token_name(t.token);
   if (t.chunk > 0) text += ", chunk " + std::to_string(t.chunk);
   return text;

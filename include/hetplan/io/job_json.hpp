@@ -35,6 +35,15 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
 
 }  // namespace detail
 
+/// What `schedule` may be.
+[[nodiscard]] std::vector<std::string_view> schedule_names();
+
+/// Gives a job one more schedule by name.
+///
+/// @param base  has it 1f1b or gpipe already?
+/// @return      what was expected in place of the name, or "".
+[[nodiscard]] std::string name_schedule(job& j, std::string_view name, bool& base);
+
 /// Reads a job file.
 ///
 /// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.

@@ -3,9 +3,11 @@
 
 #include <hetplan/io/job_json.hpp>
 
+#include <algorithm>
 #include <optional>
 
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/text.hpp>
 
 namespace HETPLAN_NAMESPACE::io {
 
@@ -28,6 +30,22 @@ inline constexpr std::array<std::pair<std::string_view, schedule_kind>, 2> job_s
   return s;
 }
 
+/// One name or a list: 1f1b or gpipe, the order of plans, and rules that make others.
+HETPLAN_INLINE void read_schedule(const json_node& n, job& j) {
+  j.orders.clear();
+  bool base = false;
+  const auto add = [&](const json_node& name) {
+    const std::string_view given = name.text("the name of a schedule");
+    if (const std::string expected = name_schedule(j, given, base); !expected.empty()) name.fail(expected, suggestion(given, schedule_names()));
+  };
+  if (n.is_text()) {
+    add(n);
+  } else {
+    for (const json_node each : n.elements("a schedule or an array of them", 1)) add(each);
+  }
+  j.only_orders = !j.orders.empty() && !base;
+}
+
 HETPLAN_INLINE job job_of(const json_object& o) {
   const workload standard;
   job j;
@@ -42,7 +60,7 @@ HETPLAN_INLINE job job_of(const json_object& o) {
   if (const auto savers = o.find("memory_savers")) j.memory_savers = savers_in(*savers, j.workload.mode);
   j.workload.context = o.integer_or("context", 0, standard.context);
   j.workload.tokens = o.integer_or("tokens", 2, standard.tokens);
-  j.schedule = o.one_of("schedule", detail::job_schedules, std::optional(j.schedule));
+  if (const auto schedule = o.find("schedule")) read_schedule(*schedule, j);
   if (o.has("objective")) j.objective = o.one_of("objective", detail::objectives);
   if (const auto qoe = o.find("qoe")) {
     const json_object q(*qoe, keys::qoe, "an object with latency, lambda, deadline, iterations");
@@ -61,6 +79,28 @@ HETPLAN_INLINE job job_of(const json_object& o) {
 
 }  // namespace detail
 
+HETPLAN_INLINE std::vector<std::string_view> schedule_names() {
+  std::vector<std::string_view> names{"1f1b", "gpipe"};
+  for (const order_rule r : order_rules) names.push_back(to_string(r));
+  return names;
+}
+
+HETPLAN_INLINE std::string name_schedule(job& j, std::string_view name, bool& base) {
+  for (const auto& [known, kind] : detail::job_schedules) {
+    if (name != known) continue;
+    if (base) return "one of \"1f1b\" and \"gpipe\" at most, and each once";
+    base = true;
+    j.schedule = kind;
+    return {};
+  }
+  const auto* const rule = std::ranges::find(order_rules, name, [](order_rule r) { return to_string(r); });
+  if (rule == order_rules.end()) return "one of " + joined(schedule_names());
+  if (j.workload.mode != mode::training) return "\"1f1b\" or \"gpipe\" outside training";
+  if (std::ranges::find(j.orders, *rule) != j.orders.end()) return "each schedule once";
+  j.orders.push_back(*rule);
+  return {};
+}
+
 HETPLAN_INLINE std::string write_job(const job& j) {
   const workload standard;
   json o;
@@ -73,7 +113,13 @@ HETPLAN_INLINE std::string write_job(const job& j) {
   if (j.memory_savers.shard_state) o["memory_savers"].push_back("shard_state");
   if (j.workload.context != standard.context) o["context"] = j.workload.context;
   if (j.workload.tokens != standard.tokens) o["tokens"] = j.workload.tokens;
-  if (j.schedule != schedule_kind::one_f_one_b) o["schedule"] = to_string(j.schedule);
+  if (j.schedule != schedule_kind::one_f_one_b && !j.only_orders) o["schedule"] = to_string(j.schedule);
+  if (!j.orders.empty()) {
+    json names = json::array();
+    if (!j.only_orders) names.push_back(to_string(j.schedule));
+    for (const order_rule r : j.orders) names.push_back(to_string(r));
+    o["schedule"] = names.size() == 1 ? names[0] : names;
+  }
   if (j.objective) o["objective"] = to_string(*j.objective);
   json q;
   if (j.qoe.latency) put(q, "latency", *j.qoe.latency);

@@ -4,6 +4,7 @@
 #include <hetplan/plan/describe.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/core/format_line.hpp>
@@ -46,13 +47,21 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
     if (single && p.stages.size() > most_lines) break;
     text += format_line("  %-6s %4zu layers  %s .. %s  on", escaped(s.name).c_str(), s.layers.size(),
                         escaped(model[s.layers.front()].name).c_str(), escaped(model[s.layers.back()].name).c_str());
-    for (const assignment& a : s.devices) {
+    for (std::size_t i = 0; i < s.devices.size(); ++i) {
+      const assignment& a = s.devices[i];
+      if (i > 0 && s.column_of(i) == 0 && s.column_count() > 1) text += " |";
       text += " " + escaped(c[a.device].name);
+      if (s.column_count() > 1) {
+        text += format_line(" (%d, %d/%d)", a.samples, s.columns[s.column_of(i)], std::accumulate(s.columns.begin(), s.columns.end(), 0));
+        continue;
+      }
       if (s.devices.size() > 1) text += format_line(" (%d)", a.samples);
       if (a.tensor_parallel > 1) text += format_line(" x%d", a.tensor_parallel);
     }
     if (s.recompute) text += ", recomputes";
-    if (s.state_shards() > 1) text += format_line(", optimizer state in %d parts", s.state_shards());
+    const char* shared = s.shard == sharding::fsdp ? "weights, gradients and " : s.shard == sharding::zero2 ? "gradients and " : "";
+    if (s.state_shards() > 1) text += format_line(", %soptimizer state in %d parts", shared, s.state_shards());
+    if (!s.cuts.empty()) text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
     text += "\n";
   }
   if (!p.predicted) return text;

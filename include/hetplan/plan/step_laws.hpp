@@ -3,6 +3,7 @@
 /// The step laws that ship: by dominant step in each mode, by sum and largest, by largest step.
 
 #include <algorithm>
+#include <limits>
 
 #include <hetplan/plan/step_law.hpp>
 
@@ -101,7 +102,33 @@ struct largest_step {
   }
 };
 
+/// Zero-bubble pipelines, whose gradients of weights fill what gaps there are: T = max_s (M e_s + max(0, w_s - min(M, K) f_s) + A_s), with the
+/// window w_s = f_s + b_{s+1} + c_s + w_{s+1} between a stage's first forward and the end of the gradient that follows from it, and f and b
+/// the shares of forward and input gradient in a stage's time e, c a microbatch there and back. The reach is the largest term, the rest the
+/// window with the stage's own b. Links' whole traffic counts as a stage does.
+///
+/// Source     the bound on the longest span of Qi et al., Zero Bubble Pipeline Parallelism, 2023, for stages that differ (docs/semantics.md,
+///            section 7). Deviation: one split of e for all stages; the best order of a pipeline may take longer, and transfers share links.
+struct split_backward {
+  double forward_share = 1.0 / 3;  ///< f / e of the model
+  double input_share = 1.0 / 3;    ///< b / e
+  int most_in_flight = std::numeric_limits<int>::max();  ///< K: microbatches whose activations a stage holds at once
+
+  [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
+    const double forward_s = forward_share * s.total_s, window_s = forward_s + behind.rest_s;
+    const double idle_s = std::max(0.0, window_s - std::min(p.microbatches, most_in_flight) * forward_s);
+    return {std::max(behind.reach_s, p.microbatches * s.total_s + idle_s + s.collective_s), window_s + input_share * s.total_s};
+  }
+  [[nodiscard]] pipeline_tail extend(const pipelining&, const link_times& c, const pipeline_tail& behind) const {
+    return {std::max(c.own_s, behind.reach_s), c.total_s + behind.rest_s};
+  }
+  [[nodiscard]] double response_s(const pipelining&, const pipeline_tail& whole) const { return whole.reach_s; }
+  [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, const link_times& c, double, double busiest_s) const {
+    return std::max({t.reach_s, p.microbatches * busiest_s, c.own_s});
+  }
+};
+
 static_assert(check_step_law<training_pipeline>() && check_step_law<inference_pipeline>() && check_step_law<generation_pipeline>() &&
-              check_step_law<sum_and_largest>() && check_step_law<largest_step>());
+              check_step_law<sum_and_largest>() && check_step_law<largest_step>() && check_step_law<split_backward>());
 
 }  // namespace HETPLAN_NAMESPACE

@@ -2,6 +2,7 @@
 #pragma once
 /// What is to be done: mode, batch, and what "good" means.
 
+#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,34 @@ enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
 
 [[nodiscard]] constexpr std::string_view to_string(schedule_kind k) {
   return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";
+}
+
+/// Schedules that make explicit orders of a plan for training, from its times, memory and network (schedule/order_plan.hpp).
+enum class order_rule {
+  compact,      ///< dispatched: forwards, then gradients of inputs, then of weights (DeepCEE)
+  eager,        ///< dispatched: gradients of inputs, then forwards, then gradients of weights
+  original,     ///< the rounds of zero bubble
+  automatic,    ///< the best that a search finds
+  interleaved,  ///< 1F1B of devices with several stages in turn
+  zb_v,         ///< V shapes: no bubbles, the memory of 1F1B
+  v_half,       ///< half of that memory
+  v_min         ///< a third
+};
+inline constexpr std::array order_rules{order_rule::compact,     order_rule::eager, order_rule::original, order_rule::automatic,
+                                        order_rule::interleaved, order_rule::zb_v,  order_rule::v_half,   order_rule::v_min};
+
+[[nodiscard]] constexpr std::string_view to_string(order_rule r) {
+  switch (r) {
+    case order_rule::compact: return "compact";
+    case order_rule::eager: return "eager";
+    case order_rule::original: return "original";
+    case order_rule::automatic: return "automatic";
+    case order_rule::interleaved: return "interleaved";
+    case order_rule::zb_v: return "zb-v";
+    case order_rule::v_half: return "v-half";
+    case order_rule::v_min: break;
+  }
+  return "v-min";
 }
 
 enum class objective_kind { latency, throughput, energy, qoe };
@@ -55,6 +84,8 @@ struct job {
   std::vector<int> microbatch_sizes = {};     ///< empty: see candidate_microbatch_sizes
   hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
   schedule_kind schedule = schedule_kind::one_f_one_b;
+  std::vector<order_rule> orders = {};  ///< training: planners that choose may give their plans the orders of one of these
+  bool only_orders = false;             ///< and must: plans in the order of `schedule` are no answer
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
   qoe_target qoe = {};
 

@@ -9,6 +9,7 @@
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
+#include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/refine.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
@@ -49,6 +50,9 @@ namespace detail {
 ///
 /// A plan that an incumbent has found and phase 1 has not, or that polishing made of such a plan, names it as its planner: "dora, from
 /// asteroid".
+///
+/// In training, where the job names schedules that make orders (job::orders), the best plans are given the orders of each, too
+/// (schedule::choose_orders), with a quarter of the steps; where it wants no others, the search adds pipelines up by split_backward.
 ///
 /// @return      as dora_partitioner, which gets half of the steps that the incumbents leave. No plan is worse than the same plan with
 ///              its transfers left alone, nor than that of an incumbent that plans the model as a whole and needs no more than its part of

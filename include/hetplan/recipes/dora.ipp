@@ -108,7 +108,9 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
 
 }  // namespace detail
 
-HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
+namespace detail {
+
+HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                 const candidate_observer& observer) {
   check_keep(keep, "dora");
   for (std::size_t i = 0; i < options.incumbents.size(); ++i)
@@ -135,7 +137,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     plan_result found;
     if (problem.model.size() > layers_planned_whole && incumbent.large == in_blocks) {
       if (!blocks) blocks.emplace(part, blocks_of_large_models);
-      found = detail::plan_in_blocks(part, *blocks, incumbent, objective, rounds.part());
+      found = plan_in_blocks(part, *blocks, incumbent, objective, rounds.part());
     } else {
       found = incumbent.plan(part, objective, 1, rounds.part());
     }
@@ -146,7 +148,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     }
     if (found.status.result == outcome::stopped && !found.out_of_steps) {
       found.plans = std::move(search.known);
-      return detail::ended(problem, objective, std::move(found), keep);
+      return ended(problem, objective, std::move(found), keep);
     }
   }
   part.steps = std::max(1LL, (problem.steps - before.steps) / 2);  // the rest is for the transfers
@@ -164,8 +166,38 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     }
     return found;
   }
-  if (!found.status.ok() && !found.out_of_steps) return detail::ended(problem, objective, std::move(found), keep);
-  return detail::scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
+  if (!found.status.ok() && !found.out_of_steps) return ended(problem, objective, std::move(found), keep);
+  return scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
+}
+
+/// How a model's work splits, for searches that price zero-bubble orders.
+HETPLAN_INLINE split_backward split_of(const planning_graph& model) {
+  double forward = 0, input = 0, weight = 0;
+  for (const layer& l : model.layers()) {
+    forward += l.forward_flops.value();
+    input += l.backward_input_flops.value();
+    weight += l.backward_weight_flops.value();
+  }
+  const double all = forward + input + weight;
+  return all > 0 ? split_backward{.forward_share = forward / all, .input_share = input / all} : split_backward{};
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
+                                const candidate_observer& observer) {
+  const job& j = problem.job;
+  if (j.orders.empty() || j.workload.mode != mode::training) return detail::search_dora(problem, objective, keep, options, observer);
+  // A quarter of the steps is for the orders.
+  candidate_rounds rounds(2, objective, observer);
+  planning_problem part = problem;
+  part.steps = std::max(1LL, problem.steps - problem.steps / 4);
+  part.with_bounds = false;
+  dora_options how = options;
+  if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
+  plan_result found = detail::search_dora(part, objective, std::max(keep, how.partitioner.k), how, rounds.part());
+  if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) return found;
+  return schedule::choose_orders(problem, objective, std::move(found), keep, rounds.part());
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,

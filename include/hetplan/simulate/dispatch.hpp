@@ -84,6 +84,10 @@ struct dispatch_options {
 template <dispatch_policy P>
 [[nodiscard]] plan dispatch(plan p, const planning_problem& problem, const P& policy, const dispatch_options& options = {});
 
+/// The plan with explicit orders that any plan can follow: all forwards, then all backwards, a microbatch after the other through the
+/// stages. Where somebody makes orders, and for plans whose devices hold several stages.
+[[nodiscard]] plan with_any_orders(plan p, const planning_problem& problem);
+
 namespace detail {
 using dispatch_rule = std::function<std::optional<std::size_t>(const dispatch_view&)>;
 [[nodiscard]] plan dispatch_by(plan p, const planning_problem& problem, const dispatch_rule& rule, const dispatch_options& options);

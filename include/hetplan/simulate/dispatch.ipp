@@ -200,16 +200,7 @@ HETPLAN_INLINE plan dispatch_by(plan p, const planning_problem& problem, const d
     if (!(limits.back() >= 0))
       throw invalid_input("dispatch: device \"" + d.name + "\" may hold " + to_text(limits.back()) + " B; expected a number >= 0");
   }
-  p.schedule.kind = schedule_kind::explicit_orders;
-  p.schedule.warmup.clear();
-  p.predicted.reset();
-  p.schedule.orders.clear();
-  // A plan whose stages name no layer, or no device, is told so by `staged`, not here.
-  const auto known = [&](const stage& s) {
-    return std::ranges::all_of(s.layers, [&](layer_id l) { return l.valid() && l.index() < problem.model.size(); }) && p.size_of(s) > 0 &&
-           s.pipeline >= 0 && static_cast<std::size_t>(s.pipeline) < p.pipeline_count();
-  };
-  if (std::ranges::all_of(p.stages, known)) p.schedule.orders = forwards_first(p, problem.model, c.size());
+  p = with_any_orders(std::move(p), problem);
   const staged s(problem, p);
   const bool split = options.split_backward && s.training();
   const tasks::task_graph g = tasks::expand_unordered(s, split);
@@ -222,6 +213,20 @@ HETPLAN_INLINE plan dispatch_by(plan p, const planning_problem& problem, const d
 }
 
 }  // namespace detail
+
+HETPLAN_INLINE plan with_any_orders(plan p, const planning_problem& problem) {
+  p.schedule.kind = schedule_kind::explicit_orders;
+  p.schedule.warmup.clear();
+  p.schedule.orders.assign(problem.cluster.size(), {});
+  p.predicted.reset();
+  // A plan whose stages name no layer, or no device, is told so by who validates it.
+  const auto known = [&](const stage& s) {
+    return std::ranges::all_of(s.layers, [&](layer_id l) { return l.valid() && l.index() < problem.model.size(); }) && p.size_of(s) > 0 &&
+           s.pipeline >= 0 && static_cast<std::size_t>(s.pipeline) < p.pipeline_count();
+  };
+  if (std::ranges::all_of(p.stages, known)) p.schedule.orders = detail::forwards_first(p, problem.model, problem.cluster.size());
+  return p;
+}
 
 HETPLAN_INLINE std::optional<std::size_t> compact::next(const dispatch_view& v) const { return detail::first_of_class(v, {0, 1, 2}); }
 HETPLAN_INLINE std::optional<std::size_t> eager::next(const dispatch_view& v) const { return detail::first_of_class(v, {1, 0, 2}); }

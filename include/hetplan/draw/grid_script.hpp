@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the page of serving does beside the report's script: it says which cell of a grid is under the pointer.
+/// What a page with grids does beside the report's script: it says which cell is under the pointer.
 
 #include <string_view>
 
@@ -9,7 +9,7 @@
 namespace HETPLAN_NAMESPACE::draw::detail {
 
 /// The report's script asks what is under the pointer for its `tipAt`, where it has one.
-inline constexpr std::string_view serving_script = R"js(
+inline constexpr std::string_view grid_script = R"js(
 "use strict";
 for (const grid of document.querySelectorAll(".grid")) {
   const [rows, columns, units] = ["rows", "columns", "units"].map((name) => JSON.parse(grid.dataset[name]));

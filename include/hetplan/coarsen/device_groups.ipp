@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/coarsen/device_groups.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
+
+namespace HETPLAN_NAMESPACE::coarsen {
+
+HETPLAN_INLINE double device_groups::distance_s(std::size_t region, std::size_t other) const {
+  if (region == other) return regions[region].inner_s;
+  double sum_s = 0;
+  for (const device_id a : regions[region].devices) {
+    for (const device_id b : regions[other].devices) sum_s += distances(a.index(), b.index());
+  }
+  return sum_s / static_cast<double>(regions[region].devices.size() * regions[other].devices.size());
+}
+
+HETPLAN_INLINE std::optional<std::size_t> device_groups::nearest_region(std::size_t region) const {
+  std::optional<std::size_t> nearest;
+  double least_s = std::numeric_limits<double>::infinity();
+  for (std::size_t other = 0; other < regions.size(); ++other) {
+    const double other_s = distance_s(region, other);
+    if (other == region || hetplan::at_most(least_s, other_s)) continue;
+    least_s = other_s;
+    nearest = other;
+  }
+  return nearest;
+}
+
+namespace detail {
+
+using device_namer = std::function<std::string(std::size_t)>;
+
+[[noreturn]] HETPLAN_INLINE void refuse(const std::string& what, double given, const std::string& expected) {
+  throw invalid_input("group_devices: " + what + " = " + to_text(given) + "; expected " + expected);
+}
+
+HETPLAN_INLINE void check_groups_input(const distance_matrix& distances, std::span<const double> scores, const group_options& options,
+                                       const device_namer& name) {
+  const std::size_t n = distances.size();
+  if (n == 0) throw invalid_input("group_devices: expected at least one device");
+  if (scores.size() != n)
+    throw invalid_input("group_devices: " + std::to_string(scores.size()) + " scores; expected " + std::to_string(n) +
+                        ", one for each device");
+  for (const auto& [what, value] :
+       {std::pair("network_threshold", options.network_threshold), {"compute_threshold", options.compute_threshold}}) {
+    if (!std::isfinite(value) || value < 0) refuse(what, value, "finite >= 0");
+  }
+  for (std::size_t a = 0; a < n; ++a) {
+    if (!std::isfinite(scores[a]) || scores[a] <= 0) refuse("score of " + name(a), scores[a], "finite > 0");
+    for (std::size_t b = a + 1; b < n; ++b) {
+      if (!(distances(a, b) >= 0)) refuse("distance of " + name(a) + " and " + name(b), distances(a, b), ">= 0");
+    }
+  }
+}
+
+/// Throws where regions are joined to no other by any pair of devices.
+HETPLAN_INLINE void check_links(const device_groups& g, const device_namer& name) {
+  std::vector<char> reached(g.regions.size(), 0);
+  const auto reach = [&](std::size_t first) {
+    std::vector<std::size_t> all{first};
+    reached[first] = 1;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t r = 0; r < g.regions.size(); ++r) {
+        const auto joined = [&](device_id a) {
+          return std::ranges::any_of(g.regions[r].devices, [&](device_id b) { return std::isfinite(g.distances(a.index(), b.index())); });
+        };
+        if (reached[r] || !std::ranges::any_of(g.regions[all[i]].devices, joined)) continue;
+        reached[r] = 1;
+        all.push_back(r);
+      }
+    }
+    return all;
+  };
+  std::vector<std::size_t> devices;  // of the smallest part, the last one of several
+  std::size_t parts = 0;
+  for (std::size_t r = 0; r < g.regions.size(); ++r) {
+    if (reached[r]) continue;
+    std::vector<std::size_t> part;
+    for (const std::size_t of : reach(r)) {
+      for (const device_id d : g.regions[of].devices) part.push_back(d.index());
+    }
+    if (parts++ == 0 || part.size() <= devices.size()) devices = std::move(part);
+  }
+  if (parts < 2) return;
+  std::ranges::sort(devices);
+  std::string names;
+  constexpr std::size_t listed = 8;
+  for (std::size_t i = 0; i < std::min(listed, devices.size()); ++i) names += (i > 0 ? ", " : "") + name(devices[i]);
+  if (devices.size() > listed) names += " and " + std::to_string(devices.size() - listed) + " more";
+  throw invalid_input("group_devices: no pair of routes, there and back, joins the region of " + names +
+                      " to another device; expected a link between regions");
+}
+
+[[nodiscard]] HETPLAN_INLINE std::vector<std::vector<device_id>> classes_of(const std::vector<device_id>& devices,
+                                                                            const std::vector<double>& scores, double threshold) {
+  distance_matrix differences(devices.size());
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (std::size_t j = i + 1; j < devices.size(); ++j) {
+      const auto [less, more] = std::minmax(scores[devices[i].index()], scores[devices[j].index()]);
+      differences.set(i, j, (more - less) / less);
+    }
+  }
+  average_linkage grown(differences);
+  grown.merge_while([&](double difference, double, double) { return hetplan::at_most(difference, threshold); });
+  std::vector<std::vector<device_id>> classes;
+  for (const auto& group : grown.groups()) {
+    classes.emplace_back();
+    for (const std::size_t i : group) classes.back().push_back(devices[i]);
+  }
+  return classes;
+}
+
+[[nodiscard]] HETPLAN_INLINE device_groups group_named_devices(const distance_matrix& distances, std::span<const double> scores,
+                                                               const group_options& options, const device_namer& name) {
+  check_groups_input(distances, scores, options, name);
+  device_groups g;
+  g.distances = distances;
+  g.scores.assign(scores.begin(), scores.end());
+  g.region_of.resize(distances.size());
+  average_linkage grown(distances);
+  grown.merge_while([&](double distance, double inner, double other_inner) {
+    return hetplan::at_most(distance, (1 + options.network_threshold) * std::min(inner, other_inner));
+  });
+  const std::vector<double> spreads = grown.spreads();
+  for (const auto& group : grown.groups()) {
+    device_region region{.devices = {}, .classes = {}, .inner_s = spreads[g.regions.size()]};
+    for (const std::size_t d : group) {
+      region.devices.emplace_back(d);
+      g.region_of[d] = g.regions.size();
+    }
+    region.classes = classes_of(region.devices, g.scores, options.compute_threshold);
+    g.regions.push_back(std::move(region));
+  }
+  check_links(g, name);
+  grown.merge_while([](double, double, double) { return true; });
+  g.merges = grown.merges();
+  return g;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE device_groups group_devices(const distance_matrix& distances, std::span<const double> scores, const group_options& options) {
+  return detail::group_named_devices(distances, scores, options, [](std::size_t d) { return "device " + std::to_string(d); });
+}
+
+HETPLAN_INLINE device_groups group_devices(const cluster& c, bytes message, std::span<const double> scores, const group_options& options) {
+  return detail::group_named_devices(network_distances(c, message), scores, options,
+                                     [&](std::size_t d) { return "device " + std::to_string(d) + " \"" + c[device_id(d)].name + "\""; });
+}
+
+}  // namespace HETPLAN_NAMESPACE::coarsen

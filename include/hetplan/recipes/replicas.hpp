@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What frameworks do with equal devices: the whole model on each, equal shares of samples, state whole or in parts.
+
+#include <hetplan/core/observer.hpp>
+#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace HETPLAN_NAMESPACE::recipes {
+
+/// One stage on all devices, as many samples of each microbatch for each of them (one more for the first ones where they do not divide),
+/// whatever they can do; gradients in a ring at the end of an iteration.
+///
+/// @return     none found where the batch has fewer samples than the cluster devices.
+/// Complexity  a judgement for every microbatch size.
+/// Source      PyTorch's DistributedDataParallel (Li et al., 2020). Deviation: nothing is reduced before the last backward has ended.
+[[nodiscard]] plan_result ddp(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                              const candidate_observer& observer = {});
+
+/// The same with gradients and optimizer in parts: scattered after each microbatch, weights gathered at the end. Training only.
+///
+/// Source  ZeRO (Rajbhandari et al., 2020), stage 2. Units are layers.
+[[nodiscard]] plan_result zero2(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                const candidate_observer& observer = {});
+
+/// The same with weights in parts, too: gathered before each use. Training only.
+///
+/// Source  PyTorch FSDP (Zhao et al., 2023). Units are layers; one is gathered ahead.
+[[nodiscard]] plan_result fsdp(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                               const candidate_observer& observer = {});
+
+}  // namespace HETPLAN_NAMESPACE::recipes
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/recipes/replicas.ipp>
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The best orders that there is time to find.
+
+#include <cstdint>
+#include <string>
+
+#include <hetplan/schedule/order_outlook.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
+
+namespace HETPLAN_NAMESPACE::schedule {
+
+struct automatic_options {
+  order_goal goal = order_goal::longest_span;
+  long long steps = 10'000'000;  ///< tasks given out or replayed, about at most: some 20 ns each
+  std::uint64_t seed = 1;        ///< of the last improvements
+};
+
+/// Orders, and how good they are.
+struct found_by_search {
+  orders_by_device orders;
+  double value = 0;      ///< of the goal
+  double bound = 0;      ///< no orders come to less
+  bool optimal = false;  ///< proven: `value` is the bound, but for rounding
+  std::string by;        ///< what found them: "eager", "rounds", …
+  long long steps = 0;   ///< spent
+};
+
+/// The best of the dispatch rules, of zero-bubble rounds, of what the placement has patterns for (V shapes, interleaved stages), of beams
+/// over dispatch choices, of all these for fewer microbatches, stretched, and of small changes of the best; for small pipelines then by
+/// branch and bound, which proves. It ends as soon as the bound is reached.
+///
+/// Never worse than dispatched_orders and zero_bubble_orders by the goal, and within memory.
+/// Complexity   options.steps.   Determinism  the seed decides; a change of the unit of time changes no order.
+/// Source       ours, around Qi et al., 2023 and 2024; DeepCEE, section 4.2.
+/// Throws       invalid_input (see check).
+[[nodiscard]] found_by_search automatic_orders(const pipeline_times& p, const automatic_options& options = {});
+
+}  // namespace HETPLAN_NAMESPACE::schedule
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/schedule/automatic_orders.ipp>
+#endif

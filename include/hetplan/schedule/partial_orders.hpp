@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Orders that are being made, task by task: what has been given out, when it ends, and what may come next.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <hetplan/schedule/tick_table.hpp>
+
+namespace HETPLAN_NAMESPACE::schedule::detail {
+
+/// What a device that takes a forward must have room for besides it.
+enum class room {
+  for_each_later_stage,  ///< one microbatch of each later stage of the device: the dispatch rules (semantics, section 5)
+  for_idle_later_stages, ///< what later stages lack of one microbatch: as safe, and lets more in
+  for_itself             ///< no more; some of such orders cannot be brought to an end
+};
+
+/// Microbatches are alike, so each stage takes them in turn and how many it has had of each phase says which: exchanging two that a
+/// stage takes in another order changes no time.
+class partial_orders {
+ public:
+  struct task {
+    std::uint32_t stage = 0;
+    std::uint32_t what = 0;
+
+    friend bool operator==(const task&, const task&) = default;
+  };
+
+  explicit partial_orders(const tick_table& t);
+
+  [[nodiscard]] const tick_table& table() const { return *t_; }
+  [[nodiscard]] std::size_t done(std::size_t stage, std::size_t what) const { return done_[3 * stage + what]; }
+  [[nodiscard]] bool complete(std::size_t stage, std::size_t what) const { return done(stage, what) == t_->m; }
+  [[nodiscard]] ticks free_at(std::size_t device) const { return free_[device]; }
+  [[nodiscard]] std::size_t left() const { return left_; }
+  [[nodiscard]] ticks end_of(std::size_t stage, std::size_t what, std::size_t k) const { return ends_[(2 * stage + what) * t_->m + k]; }
+  [[nodiscard]] double held(std::size_t device) const;
+  /// Of the first task of a device.
+  [[nodiscard]] ticks began(std::size_t device) const { return began_[device]; }
+
+  /// When the inputs of the next task of this stage and phase are there; `never` while what it needs is not given out yet.
+  [[nodiscard]] ticks arrival(std::size_t stage, std::size_t what) const;
+  /// When that task could start: `never` also where memory forbids it.
+  [[nodiscard]] ticks earliest(task a, room r) const;
+  [[nodiscard]] bool has_room(std::size_t stage, room r) const;
+  [[nodiscard]] ticks length(task a) const { return t_->stages[a.stage].length[a.what]; }
+
+  struct undo {
+    ticks free, began;
+  };
+  undo give(task a, ticks start);
+  void take_back(task a, const undo& u);
+
+  /// Same counts, so the same tasks; used with `reached` to compare what two searches did in another order.
+  [[nodiscard]] std::uint64_t counts_hash() const;
+  [[nodiscard]] const std::vector<std::uint16_t>& counts() const { return done_; }
+  /// When devices are free and inputs there, of what comes next: another state of the same counts that is nowhere later is as good.
+  void reached(std::vector<ticks>& times) const;
+
+ private:
+  const tick_table* t_;
+  std::vector<std::uint16_t> done_;  ///< by stage and phase
+  std::vector<ticks> free_, began_;  ///< by device
+  std::vector<ticks> ends_;          ///< by stage, phase but the last, and microbatch
+  std::size_t left_;
+};
+
+/// Tasks given out one after the other, as orders of devices.
+[[nodiscard]] orders_by_device orders_of(const tick_table& t, const std::vector<partial_orders::task>& sequence);
+
+}  // namespace HETPLAN_NAMESPACE::schedule::detail
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/schedule/partial_orders.ipp>
+#endif
