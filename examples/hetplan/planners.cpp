@@ -7,6 +7,7 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/dora_as_printed.hpp>
 #include <hetplan/recipes/edgeshard.hpp>
@@ -46,7 +47,8 @@ constexpr named_planner plain_planners[] = {
     {"zero-bubble", recipes::zero_bubble},
     {"gpipe", recipes::gpipe},         {"pipedream", recipes::pipedream},         {"dapple", recipes::dapple},
     {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},         {"alpa", recipes::alpa},
-    {"metis", recipes::metis},         {"asteroid", recipes::asteroid},           {"dora-printed", recipes::dora_as_printed}};
+    {"metis", recipes::metis},         {"asteroid", recipes::asteroid},           {"deepcee", recipes::deepcee},
+    {"dora-printed", recipes::dora_as_printed}};
 
 struct named_placer {
   const char* name;
@@ -148,7 +150,7 @@ std::vector<std::string> unused_options(const common_options& options, std::span
 
 std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::string> planners, bool top) {
   const auto chooses_by_job = [](const std::string& planner) {
-    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" ||
+    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" || planner == "deepcee" ||
            planner == "ddp" || planner == "zero2" || planner == "fsdp";
   };
   if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return {};
@@ -212,7 +214,7 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   const auto known =
       std::find_if(std::begin(plain_planners), std::end(plain_planners), [&](const named_planner& each) { return name == each.name; });
   HETPLAN_ASSERT(known != std::end(plain_planners));  // require_planner
-  if (p.job.orders.empty() || name == "zero-bubble") return known->plan(p, objective, keep, observer);
+  if (p.job.orders.empty() || name == "zero-bubble" || name == "deepcee") return known->plan(p, objective, keep, observer);
   candidate_rounds rounds(2, objective, observer);
   plan_result found = known->plan(p, objective, keep, rounds.part());
   return schedule::choose_orders(p, objective, std::move(found), keep, rounds.part());

@@ -12,7 +12,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 
 struct automatic_options {
   order_goal goal = order_goal::longest_span;
-  long long steps = 10'000'000;  ///< tasks given out or replayed, about at most: some 20 ns each
+  long long steps = 20'000'000;  ///< tasks given out or replayed, about at most: some 20 ns each
   std::uint64_t seed = 1;        ///< of the last improvements
 };
 

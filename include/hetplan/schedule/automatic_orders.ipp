@@ -11,6 +11,7 @@
 #include <hetplan/schedule/interleaved_orders.hpp>
 #include <hetplan/schedule/order_beam.hpp>
 #include <hetplan/schedule/order_moves.hpp>
+#include <hetplan/schedule/order_optimum.hpp>
 #include <hetplan/schedule/round_search.hpp>
 #include <hetplan/schedule/stretched_orders.hpp>
 #include <hetplan/schedule/v_search.hpp>
@@ -22,11 +23,18 @@ class automatic_search {
  public:
   automatic_search(const pipeline_times& p, const automatic_options& options)
       : p_(p), options_(options), table_(p), left_(options.steps),
-        bound_(order_outlook(table_, options.goal).bound(partial_orders(table_))) {}
+        bound_(order_outlook(table_, options.goal).bound(partial_orders(table_))) {
+    if (goal_known()) return;
+    bound_ = 0;  // a device that begins later may have a shorter span
+    for (const auto& d : table_.devices) bound_ = std::max(bound_, static_cast<ticks>(table_.m) * d.work);
+  }
 
   [[nodiscard]] const tick_table& table() const { return table_; }
   [[nodiscard]] ticks bound() const { return bound_; }
+  /// Is the goal of orders a matter of when devices end alone?
+  [[nodiscard]] bool goal_known() const { return options_.goal == order_goal::makespan || table_.starts_known; }
   [[nodiscard]] long long left() const { return left_; }
+  /// No orders are better than the first found.
   [[nodiscard]] bool done() const { return !found_.empty() && found_.front().orders.value <= bound_; }
   struct candidate {
     found_orders orders;
@@ -40,13 +48,15 @@ class automatic_search {
       add(dispatched_sequence(table_, rule), name);
     }
     patterns();
+    prove();
     beams();
     fewer();
     improve();
+    prove();
   }
 
  private:
-  static constexpr std::size_t most_kept = 8;
+  static constexpr std::size_t most_of_a_kind = 6, most_stages_proven = 64;
 
   void add(found_orders&& f, const char* by) {
     if (f.value == never) return;
@@ -54,7 +64,11 @@ class automatic_search {
     const auto at = std::find_if(found_.begin(), found_.end(), worse);
     if (std::any_of(found_.begin(), at, [&](const candidate& c) { return c.orders.sequence == f.sequence; })) return;
     found_.insert(at, {std::move(f), by});
-    if (found_.size() > most_kept) found_.pop_back();
+    // Few of each kind: small changes of another kind may come to more.
+    std::size_t same = 0;
+    const auto too_many =
+        std::find_if(found_.begin(), found_.end(), [&](const candidate& c) { return c.by == by && ++same > most_of_a_kind; });
+    if (too_many != found_.end()) found_.erase(too_many);
   }
   void add(std::vector<partial_orders::task>&& sequence, const char* by) {
     const ticks value = value_of(table_, options_.goal, sequence);
@@ -64,6 +78,7 @@ class automatic_search {
 
   void patterns() {
     if (done()) return;
+    add(best_rounds(table_, options_.goal), "rounds");
     const bool one_each = std::all_of(table_.devices.begin(), table_.devices.end(), [](const auto& d) { return d.stages.size() <= 1; });
     if (one_each) {
       long long share = left_ / 4;
@@ -72,11 +87,12 @@ class automatic_search {
       left_ += share;
       return;
     }
-    add(best_rounds(table_, options_.goal), "rounds");
     if (is_v_shape(table_)) {
       long long share = left_ / 4;
       left_ -= share;
-      for (found_orders& f : searched_v(table_, options_.goal, bound_, most_kept / 2, share)) add(std::move(f), "V blocks");
+      v_orders v = searched_v(table_, options_.goal, bound_, most_of_a_kind, share);
+      for (found_orders& f : v.as_they_are) add(std::move(f), "V blocks");
+      for (found_orders& f : v.gaps_chosen) add(std::move(f), "V blocks, gaps chosen");
       left_ += share;
     }
     if (const auto passes = interleaved_passes(table_); !passes.empty()) {
@@ -86,6 +102,18 @@ class automatic_search {
         }
       }
     }
+  }
+
+  /// By branch and bound, within a share of all steps; again where something better has been found since.
+  void prove() {
+    if (done() || !goal_known()) return;
+    if (table_.stages.size() > most_stages_proven || found_.front().orders.value == tried_to_prove_) return;
+    constexpr long long steps_a_state = 100;
+    optimum o = proven_optimum(table_, options_.goal, found_.front().orders, options_.steps / (4 * steps_a_state));
+    left_ -= o.states * steps_a_state;
+    tried_to_prove_ = o.orders.value;
+    if (o.proven) bound_ = o.orders.value;
+    if (o.orders.value < found_.front().orders.value) add(std::move(o.orders), "branch and bound");
   }
 
   /// Wider ones as long as the steps for one are there; each child costs its parent's bound over all stages.
@@ -119,21 +147,24 @@ class automatic_search {
   }
 
   void improve() {
+    // Half for all alike, since the best before is not always the best after; what is left for the best.
     const std::vector<candidate> starts = found_;
-    // The best gets half, the next half of what is left, …
-    for (std::size_t i = 0; i < std::min(starts.size(), most_kept / 2); ++i) {
-      if (done()) return;
-      long long share = std::max(0LL, left_ / 2), given = share;
-      add(improved_orders(table_, options_.goal, starts[i].orders, bound_, share, options_.seed + i), starts[i].by);
-      left_ -= given - share;
-    }
+    const long long each = left_ / 2 / static_cast<long long>(starts.size());
+    for (std::size_t i = 0; i < starts.size(); ++i) improve(starts[i], each, i);
+    for (std::uint64_t i = starts.size(); left_ > 0 && !done(); ++i) improve(candidate(found_.front()), std::max(left_ / 3, each / 4), i);
+  }
+  void improve(const candidate& c, long long share, std::uint64_t draw) {
+    if (done()) return;
+    left_ -= share;
+    add(improved_orders(table_, options_.goal, c.orders, bound_, share, options_.seed + draw), c.by);
+    left_ += share;
   }
 
   const pipeline_times& p_;
   automatic_options options_;
   tick_table table_;
   long long left_;
-  ticks bound_;
+  ticks bound_, tried_to_prove_ = never;
   std::vector<candidate> found_;
 };
 
@@ -150,7 +181,7 @@ HETPLAN_INLINE found_by_search automatic_orders(const pipeline_times& p, const a
   out.orders = detail::orders_of(search.table(), best.orders.sequence);
   out.value = static_cast<double>(best.orders.value) * search.table().unit;
   out.bound = static_cast<double>(search.bound()) * search.table().unit;
-  out.optimal = search.table().starts_known && best.orders.value <= search.bound();
+  out.optimal = search.done();
   out.by = best.by;
   out.steps = options.steps - search.left();
   return out;

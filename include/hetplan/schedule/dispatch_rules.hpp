@@ -15,7 +15,8 @@ enum class dispatch_rule {
 };
 
 /// Within a class the least microbatch goes first, then the least stage. A forward is ready when its device has room for it and for
-/// one microbatch of each of its later stages there, so no memory that holds one of each can end in a deadlock.
+/// one microbatch of each of the device's stages that has not had this microbatch, which in a chain are the later ones; so no memory that
+/// holds one of each ends in a deadlock.
 ///
 /// Complexity   O(tasks * stages).   Determinism  none drawn; a change of the unit of time changes no order.
 /// Source       DeepCEE, section 4.2; ties and memory as in semantics, section 5.

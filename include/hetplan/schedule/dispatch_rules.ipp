@@ -30,7 +30,7 @@ HETPLAN_INLINE std::vector<detail::partial_orders::task> detail::dispatched_sequ
     for (const std::size_t s : table.devices[d].stages) {
       for (std::uint32_t what = 0; what < 3; ++what) {
         const partial_orders::task a{static_cast<std::uint32_t>(s), what};
-        const ticks start = state.earliest(a, room::for_each_later_stage);
+        const ticks start = state.earliest(a, room::for_each_other_stage);
         const std::tuple key{start, rank[what], state.done(s, what), a.stage};
         if (start < never && key < best) {
           best = key;

@@ -39,7 +39,7 @@ HETPLAN_INLINE bool gap_filler::place(partial_orders::task a) {
   const std::size_t d = state_.table().stages[a.stage].device;
   const ticks arrival = state_.arrival(a.stage, a.what);
   if (arrival == never) return false;
-  while (a.what == 0 && !state_.has_room(a.stage, room::for_idle_later_stages)) {
+  while (a.what == 0 && !state_.has_room(a.stage, room::for_idle_stages)) {
     if (!place_weight(d)) return false;
   }
   const bool begun = state_.began(d) != never;
@@ -75,7 +75,7 @@ HETPLAN_INLINE std::vector<partial_orders::task> filled_orders(const tick_table&
       if (a.what != 0) continue;
       needed += t.stages[a.stage].activation;
       if (needed > t.devices[d].memory) break;
-      const ticks start = state.earliest(a, room::for_idle_later_stages);
+      const ticks start = state.earliest(a, room::for_idle_stages);
       if (i > from && start < never && start + state.length(a) <= until) return i;
     }
     return passes[d].size();
@@ -110,7 +110,9 @@ HETPLAN_INLINE std::vector<partial_orders::task> filled_orders(const tick_table&
     for (std::size_t d = 0; d < passes.size() && !moved; ++d) {
       for (std::size_t i = next[d]; i < passes[d].size() && !moved; ++i) {
         const partial_orders::task a = passes[d][i];
-        if (filler.state().arrival(a.stage, a.what) == never || (full[d] && a.what == 0 && !filler.state().has_room(a.stage, room::for_idle_later_stages))) continue;
+        if (filler.state().arrival(a.stage, a.what) == never ||
+            (full[d] && a.what == 0 && !filler.state().has_room(a.stage, room::for_idle_stages)))
+          continue;
         const auto at = [&](std::size_t k) { return passes[d].begin() + static_cast<std::ptrdiff_t>(k); };
         std::rotate(at(next[d]), at(i), at(i + 1));
         full[d] = false;

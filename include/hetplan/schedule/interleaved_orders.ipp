@@ -26,9 +26,7 @@ HETPLAN_INLINE std::vector<std::vector<detail::partial_orders::task>> detail::in
       for (std::size_t c = 0; c < chunks; ++c) order.insert(order.end(), std::min(p, t.m - first), static_cast<std::uint32_t>(c));
     }
     const auto forward = [&](std::size_t i) { passes[d].push_back({static_cast<std::uint32_t>(d + order[i] * p), 0}); };
-    const auto backward = [&](std::size_t i) {
-      passes[d].push_back({static_cast<std::uint32_t>(d + (chunks - 1 - order[i]) * p), 1});
-    };
+    const auto backward = [&](std::size_t i) { passes[d].push_back({static_cast<std::uint32_t>(d + (chunks - 1 - order[i]) * p), 1}); };
     const std::size_t warmup = std::min(order.size(), chunks == 1 ? p - d - 1 : 2 * (p - d - 1) + (chunks - 1) * p);
     for (std::size_t i = 0; i < warmup; ++i) forward(i);
     for (std::size_t i = warmup; i < order.size(); ++i) {

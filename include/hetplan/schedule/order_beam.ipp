@@ -74,12 +74,13 @@ HETPLAN_INLINE found_orders beam_search(const tick_table& t, order_goal goal, st
     children.clear();
     for (std::uint32_t i = 0; i < beam.size(); ++i) {
       partial_orders& state = beam[i].state;
-      conflicting_tasks(state, room::for_idle_later_stages, tasks, starts, warmup);
+      conflicting_tasks(state, room::for_idle_stages, tasks, starts, warmup);
       for (std::size_t c = 0; c < tasks.size(); ++c) {
         const auto undo = state.give(tasks[c], starts[c]);
         child x{0, 0, state.counts_hash(), i, tasks[c], starts[c]};
         x.bound = outlook.bound(state, &x.sum);
-        for (std::size_t d = 0; d < t.devices.size(); ++d) x.hash = (x.hash ^ static_cast<std::uint64_t>(state.free_at(d))) * 0x9e3779b97f4a7c15U;
+        for (std::size_t d = 0; d < t.devices.size(); ++d)
+          x.hash = (x.hash ^ static_cast<std::uint64_t>(state.free_at(d))) * 0x9e3779b97f4a7c15U;
         if (x.bound < better_than) children.push_back(x);
         state.take_back(tasks[c], undo);
       }

@@ -11,7 +11,7 @@ namespace HETPLAN_NAMESPACE::schedule::detail {
 class moving_orders {
  public:
   moving_orders(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence, ticks target)
-      : t_(t), goal_(goal), target_(target), state_(t), orders_(t.devices.size()), next_(t.devices.size()), waits_(t.devices.size()) {
+      : goal_(goal), target_(target), state_(t), orders_(t.devices.size()), next_(t.devices.size()), waits_(t.devices.size()) {
     for (const auto& a : sequence) orders_[t.stages[a.stage].device].push_back(a);
   }
 
@@ -59,7 +59,6 @@ class moving_orders {
   [[nodiscard]] const std::vector<std::size_t>& waits(std::size_t device) const { return waits_[device]; }
 
  private:
-  const tick_table& t_;
   order_goal goal_;
   ticks target_;
   partial_orders state_, empty_{state_};

@@ -27,8 +27,7 @@ class order_outlook {
 
   /// At least what the goal comes to, whatever is done from here; in ticks.
   ///
-  /// @param slack  where given: the sum over devices of what each must come to, and that of its square less the bound, which tell
-  ///               equals apart.
+  /// @param sum  where given: what all devices come to at least, together, which tells equals apart.
   [[nodiscard]] ticks bound(const partial_orders& state, ticks* sum = nullptr);
   /// From when the goal counts for a device.
   [[nodiscard]] ticks zero(const partial_orders& state, std::size_t device) const;
@@ -41,7 +40,7 @@ class order_outlook {
 
   const tick_table* t_;
   order_goal goal_;
-  std::vector<ticks> gradient_, forward_end_, backward_end_, ready_, next_forward_;
+  std::vector<ticks> next_forward_, next_gradient_, forward_end_, backward_end_;
 };
 
 /// What a sequence comes to: by the goal, and by how much devices exceed a target together, which tells equals apart.

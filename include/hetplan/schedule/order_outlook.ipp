@@ -9,8 +9,8 @@
 namespace HETPLAN_NAMESPACE::schedule::detail {
 
 HETPLAN_INLINE order_outlook::order_outlook(const tick_table& t, order_goal goal)
-    : t_(&t), goal_(goal), gradient_(t.stages.size()), forward_end_(t.stages.size()), backward_end_(t.stages.size()),
-      ready_(t.devices.size()), next_forward_(t.stages.size()) {}
+    : t_(&t), goal_(goal), next_forward_(t.stages.size()), next_gradient_(t.stages.size()), forward_end_(t.stages.size()),
+      backward_end_(t.stages.size()) {}
 
 HETPLAN_INLINE ticks order_outlook::zero(const partial_orders& state, std::size_t device) const {
   if (goal_ == order_goal::makespan) return 0;
@@ -52,7 +52,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       const ticks theirs = static_cast<ticks>(state.done(e.stage, 0));
       const ticks f = t.stages[e.stage].length[0];
       next = std::max(next, e.delay + (theirs > mine ? state.end_of(e.stage, 0, static_cast<std::size_t>(mine))
-                                                      : next_forward_[e.stage] + (mine - theirs + 1) * f));
+                                                     : next_forward_[e.stage] + (mine - theirs + 1) * f));
       last = std::max(last, forward_end_[e.stage] + e.delay + x.length[0]);
     }
     next_forward_[s] = next;
@@ -63,7 +63,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
     const tick_table::stage& x = t.stages[s];
     const ticks mine = static_cast<ticks>(state.done(s, 1));
     if (mine == m) {
-      gradient_[s] = never;
+      next_gradient_[s] = never;
       backward_end_[s] = state.end_of(s, 1, t.m - 1);
       continue;
     }
@@ -74,10 +74,10 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       const ticks theirs = static_cast<ticks>(state.done(e.stage, 1));
       const ticks b = t.stages[e.stage].length[1];
       next = std::max(next, e.delay + (theirs > mine ? state.end_of(e.stage, 1, static_cast<std::size_t>(mine))
-                                                      : gradient_[e.stage] + (mine - theirs + 1) * b));
+                                                     : next_gradient_[e.stage] + (mine - theirs + 1) * b));
       last = std::max(last, backward_end_[e.stage] + e.delay + x.length[1]);
     }
-    gradient_[s] = next;
+    next_gradient_[s] = next;
     // All that its device still has to do before the last gradient; forwards that do not fit in before the next one come after it.
     ticks before = std::max(state.free_at(x.device), idle_until(state, x.device));
     for (const auto& [u, gradients] : t.before_last_gradient[s]) {
@@ -96,10 +96,11 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
     double held = 0;
     for (const std::size_t s : x.stages) {
       const tick_table::stage& y = t.stages[s];
-      const ticks f = static_cast<ticks>(state.done(s, 0)), b = static_cast<ticks>(state.done(s, 1)), w = static_cast<ticks>(state.done(s, 2));
+      const ticks f = static_cast<ticks>(state.done(s, 0)), b = static_cast<ticks>(state.done(s, 1)),
+                  w = static_cast<ticks>(state.done(s, 2));
       left += (m - f) * y.length[0] + (m - b) * y.length[1] + (m - w) * y.length[2];
       fill += (b - w) * y.length[2];
-      next = std::min(next, gradient_[s]);
+      next = std::min(next, next_gradient_[s]);
       first = std::min(first, next_forward_[s]);
       held += static_cast<double>(f - b) * y.activation;  // what the weights' gradients hold goes while they fill the gap
     }
@@ -108,7 +109,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       if (fill == 0) ready = std::max(ready, std::min(next, first));
       if (next < never) {
         // Forwards before the next gradient: the most that memory lets in, the longest per memory first.
-        double room_left = x.memory - held;
+        const double room_left = x.memory - held;
         ticks forwards = 0;
         if (x.stages.size() == 1) {
           const std::size_t s = x.stages.front();
@@ -116,19 +117,20 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
         } else {
           ticks all = 0;
           double rate = 0;
+          bool free_of_memory = false;
           for (const std::size_t s : x.stages) {
             const tick_table::stage& y = t.stages[s];
             all += (m - static_cast<ticks>(state.done(s, 0))) * y.length[0];
             if (y.length[0] == 0) continue;
-            rate = y.activation > 0 ? std::max(rate, static_cast<double>(y.length[0]) / y.activation) : static_cast<double>(never);
+            if (y.activation > 0) rate = std::max(rate, static_cast<double>(y.length[0]) / y.activation);
+            else free_of_memory = true;
           }
           const double most = std::max(0.0, room_left) * rate;
-          forwards = most < static_cast<double>(all) ? static_cast<ticks>(most) + 1 : all;
+          forwards = free_of_memory || !(most < static_cast<double>(all)) ? all : static_cast<ticks>(most) + 1;
         }
         ready = std::max(ready, next - fill - forwards);
       }
     }
-    ready_[d] = ready;
     ticks end = ready + left;
     for (const std::size_t s : x.stages) {
       const tick_table::stage& y = t.stages[s];

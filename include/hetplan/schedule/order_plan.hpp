@@ -60,7 +60,7 @@ template <pipeline_schedule S>
 /// that a plan is not placed for are passed over.
 ///
 /// @param found  a planner's plans with predictions; where the job names no rules they are the answer.
-/// Complexity    a dispatch or `automatic` for each plan and rule.
+/// Complexity    an order and a judgement for each plan and rule; `automatic` for the few plans that are best with the others.
 [[nodiscard]] plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
                                         const candidate_observer& observer = {});
 

@@ -14,8 +14,9 @@
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/dispatch_rules.hpp>
 #include <hetplan/schedule/interleaved_orders.hpp>
-#include <hetplan/schedule/round_search.hpp>
-#include <hetplan/schedule/v_search.hpp>
+#include <hetplan/schedule/zero_bubble_orders.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
@@ -119,51 +120,20 @@ HETPLAN_INLINE plan order_plan_by(plan p, const planning_problem& problem, const
 
 }  // namespace detail
 
-namespace detail {
-
-/// The best of the original's grid of warm-ups and gaps.
-///
-/// Source  Qi et al., Zero Bubble Pipeline Parallelism, 2023, section 3.1.
-HETPLAN_INLINE orders_by_device zero_bubble_orders(const pipeline_times& p) {
-  check(p);
-  const tick_table t(p);
-  return orders_of(t, best_rounds(t, order_goal::longest_span).sequence);
-}
-
-/// The best orders of a V in which no device holds more than so many activations of its two stages.
-///
-/// Source  Qi et al., Pipeline Parallelism with Controllable Memory, 2024, sections 3.3 and 3.4.
-HETPLAN_INLINE orders_by_device v_orders(pipeline_times p, std::size_t activations, long long steps) {
-  std::vector<double> each(p.devices(), 0);
-  for (const stage_times& s : p.stages) each[s.device] += s.activation;
-  if (p.memory.empty()) p.memory.assign(each.size(), std::numeric_limits<double>::infinity());
-  for (std::size_t d = 0; d < each.size(); ++d) p.memory[d] = std::min(p.memory[d], static_cast<double>(activations) * each[d]);
-  check(p);
-  const tick_table t(p);
-  if (!is_v_shape(t))
-    throw invalid_input("schedule: expected a V, in which device d of n has stages d and 2n - 1 - d of a chain, got " +
-                        std::to_string(p.stages.size()) + " stages on " + std::to_string(each.size()) + " devices");
-  const std::vector<found_orders> found = searched_v(t, order_goal::longest_span, 0, 1, steps);
-  if (found.empty()) throw invalid_input("schedule: no orders of a V fit into the memory of its devices");
-  return orders_of(t, found.front().sequence);
-}
-
-}  // namespace detail
-
 HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_rule rule, const dispatch_options& options, long long steps) {
   const auto by = [&](auto make) { return detail::order_plan_by(std::move(p), problem, make, options.memory); };
   switch (rule) {
     case order_rule::compact: return dispatch(std::move(p), problem, compact{}, options);
     case order_rule::eager: return dispatch(std::move(p), problem, eager{}, options);
-    case order_rule::original: return by(detail::zero_bubble_orders);
+    case order_rule::original: return by([](const pipeline_times& t) { return zero_bubble_orders(t, order_goal::makespan); });
     case order_rule::automatic:
       return by([&](const pipeline_times& t) { return automatic_orders(t, {.goal = order_goal::makespan, .steps = steps}).orders; });
     case order_rule::interleaved: return by([](const pipeline_times& t) { return interleaved_orders(t); });
-    case order_rule::zb_v: return by([&](const pipeline_times& t) { return detail::v_orders(t, t.devices(), steps); });
-    case order_rule::v_half: return by([&](const pipeline_times& t) { return detail::v_orders(t, (t.devices() + 2) / 2, steps); });
+    case order_rule::zb_v: return by([](const pipeline_times& t) { return v_orders(t, v_schedule::zero_bubble, order_goal::makespan); });
+    case order_rule::v_half: return by([](const pipeline_times& t) { return v_orders(t, v_schedule::half, order_goal::makespan); });
     case order_rule::v_min: break;
   }
-  return by([&](const pipeline_times& t) { return detail::v_orders(t, (t.devices() + 4) / 3, steps); });
+  return by([](const pipeline_times& t) { return v_orders(t, v_schedule::least, order_goal::makespan); });
 }
 
 HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
@@ -179,19 +149,39 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   std::string why;
   const auto total = static_cast<long long>(found.plans.size() * j.orders.size());
   bool stop = false;
-  for (const plan& p : found.plans) {
-    for (const order_rule rule : j.orders) {
-      if (stop) break;
-      try {
-        plan ordered = order_plan(p, problem, rule);
-        ordered.predicted.reset();
-        ordered.planner = p.planner + ", " + std::string(to_string(rule));
-        stop = best.consider(std::move(ordered), total, observer) == control::stop;
-      } catch (const invalid_input& e) {  // not placed for the rule, or no room for it
-        if (why.empty()) why = std::string(to_string(rule)) + ": " + e.what();
-      }
+  /// Seconds with these orders; infinite where they are none or break a limit.
+  const auto judge_with = [&](const plan& p, order_rule rule) {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    if (stop) return inf;
+    try {
+      plan ordered = order_plan(p, problem, rule);
+      ordered.planner = p.planner + ", " + std::string(to_string(rule));
+      judgement judged = judge(ordered, problem.model, problem.cluster, problem.cost, problem.models);
+      const double latency = find_broken_limit(judged.evaluation, problem.cluster) ? inf : judged.evaluation.latency.value();
+      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // dispatched, and judged
+      stop = best.consider(std::move(ordered), std::move(judged.evaluation), total, observer) == control::stop || best.out_of_steps();
+      return latency;
+    } catch (const missing_route&) {
+      return inf;
+    } catch (const invalid_input& e) {  // not placed for the rule, or no room for it
+      if (why.empty()) why = std::string(to_string(rule)) + ": " + e.what();
+      return inf;
     }
+  };
+  // The search for orders takes longest: it is for the plans that are best with the other rules.
+  std::vector<std::pair<double, const plan*>> promising;
+  const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
+  for (const plan& p : found.plans) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const order_rule rule : j.orders) {
+      if (rule != order_rule::automatic) least = std::min(least, judge_with(p, rule));
+    }
+    promising.emplace_back(least, &p);
   }
+  constexpr std::size_t most_searched = 4;
+  std::ranges::stable_sort(promising, {}, [](const auto& x) { return x.first; });
+  for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
+    static_cast<void>(judge_with(*promising[i].second, order_rule::automatic));
   plan_result chosen = std::move(best).result();
   chosen.candidates += found.candidates;
   chosen.elapsed += found.elapsed;

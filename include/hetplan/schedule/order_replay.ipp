@@ -4,8 +4,6 @@
 #include <hetplan/schedule/order_replay.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -24,8 +22,8 @@ class replay_run {
   replay_run(const pipeline_times& p, const orders_by_device& orders)
       : p_(p), orders_(orders), m_(static_cast<std::size_t>(p.microbatches)), ahead_(p.stages.size()), behind_(p.stages.size()),
         split_(p.stages.size(), false), ends_(2, std::vector<double>(p.stages.size() * m_, not_yet)) {
-    if (orders.size() > p.devices()) throw invalid_input("orders of " + std::to_string(orders.size()) + " devices; expected at most " +
-                                                         std::to_string(p.devices()));
+    if (orders.size() > p.devices())
+      throw invalid_input("orders of " + std::to_string(orders.size()) + " devices; expected at most " + std::to_string(p.devices()));
     for (const stage_delay& e : p.edges) {
       ahead_[e.to].push_back(&e);
       behind_[e.from].push_back(&e);

@@ -13,13 +13,15 @@ namespace HETPLAN_NAMESPACE::schedule::detail {
 
 /// What a device that takes a forward must have room for besides it.
 enum class room {
-  for_each_later_stage,  ///< one microbatch of each later stage of the device: the dispatch rules (semantics, section 5)
-  for_idle_later_stages, ///< what later stages lack of one microbatch: as safe, and lets more in
+  for_each_other_stage,  ///< one microbatch of each stage of the device that has not had this one yet: the dispatch rules
+  for_idle_stages,       ///< what those lack of one microbatch, in a chain: as safe, and lets more in
   for_itself             ///< no more; some of such orders cannot be brought to an end
 };
 
 /// Microbatches are alike, so each stage takes them in turn and how many it has had of each phase says which: exchanging two that a
 /// stage takes in another order changes no time.
+///
+/// Source  ours.
 class partial_orders {
  public:
   struct task {
@@ -56,13 +58,13 @@ class partial_orders {
 
   /// Same counts, so the same tasks; used with `reached` to compare what two searches did in another order.
   [[nodiscard]] std::uint64_t counts_hash() const;
-  [[nodiscard]] const std::vector<std::uint16_t>& counts() const { return done_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& counts() const { return done_; }
   /// When devices are free and inputs there, of what comes next: another state of the same counts that is nowhere later is as good.
   void reached(std::vector<ticks>& times) const;
 
  private:
   const tick_table* t_;
-  std::vector<std::uint16_t> done_;  ///< by stage and phase
+  std::vector<std::uint32_t> done_;  ///< by stage and phase
   std::vector<ticks> free_, began_;  ///< by device
   std::vector<ticks> ends_;          ///< by stage, phase but the last, and microbatch
   std::size_t left_;

@@ -14,7 +14,7 @@ HETPLAN_INLINE partial_orders::partial_orders(const tick_table& t)
 HETPLAN_INLINE double partial_orders::held(std::size_t device) const {
   double sum = 0;
   for (const std::size_t s : t_->devices[device].stages) {
-    const std::uint16_t* n = &done_[3 * s];
+    const std::uint32_t* n = &done_[3 * s];
     sum += (n[0] - n[1]) * t_->stages[s].activation + (n[1] - n[2]) * t_->stages[s].kept;
   }
   return sum;
@@ -22,7 +22,7 @@ HETPLAN_INLINE double partial_orders::held(std::size_t device) const {
 
 HETPLAN_INLINE ticks partial_orders::arrival(std::size_t stage, std::size_t what) const {
   const tick_table::stage& s = t_->stages[stage];
-  const std::uint16_t* n = &done_[3 * stage];
+  const std::uint32_t* n = &done_[3 * stage];
   const std::size_t k = n[what];
   if (k == t_->m) return never;
   if (what > 0 && k == n[what - 1]) return never;  // its own phase before
@@ -39,12 +39,12 @@ HETPLAN_INLINE bool partial_orders::has_room(std::size_t stage, room r) const {
   const tick_table::device& d = t_->devices[t_->stages[stage].device];
   double needed = t_->stages[stage].activation;
   for (const std::size_t s : d.stages) {
-    const std::uint16_t* n = &done_[3 * s];
+    const std::uint32_t* n = &done_[3 * s];
     const double full = t_->stages[s].activation;
     const double holds = (n[0] - n[1]) * full + (n[1] - n[2]) * t_->stages[s].kept;
     needed += holds;
-    if (s <= stage || r == room::for_itself) continue;
-    needed += r == room::for_each_later_stage ? full : std::max(0.0, full - holds);
+    if (s == stage || r == room::for_itself || n[0] > done_[3 * stage]) continue;
+    needed += r == room::for_idle_stages && t_->chain ? std::max(0.0, full - holds) : full;
   }
   return needed <= d.memory;
 }
@@ -60,7 +60,7 @@ HETPLAN_INLINE partial_orders::undo partial_orders::give(task a, ticks start) {
   const undo u{free_[d], began_[d]};
   began_[d] = std::min(began_[d], start);
   free_[d] = start + length(a);
-  std::uint16_t& n = done_[3 * a.stage + a.what];
+  std::uint32_t& n = done_[3 * a.stage + a.what];
   if (a.what < 2) ends_[(2 * a.stage + a.what) * t_->m + n] = free_[d];
   ++n;
   --left_;
@@ -77,7 +77,7 @@ HETPLAN_INLINE void partial_orders::take_back(task a, const undo& u) {
 
 HETPLAN_INLINE std::uint64_t partial_orders::counts_hash() const {
   std::uint64_t h = 0x9e3779b97f4a7c15U;
-  for (const std::uint16_t n : done_) {
+  for (const std::uint32_t n : done_) {
     h ^= n;
     h *= 0x100000001b3U;
     h ^= h >> 29U;

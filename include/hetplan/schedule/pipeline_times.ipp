@@ -35,8 +35,8 @@ HETPLAN_INLINE pipeline_times v_shape(const stage_times& each, std::size_t devic
   return chain_of(std::move(stages), delay, microbatches, std::move(memory));
 }
 
-HETPLAN_INLINE pipeline_times interleaved(const stage_times& each, std::size_t devices, std::size_t chunks, double delay,
-                                          int microbatches, std::vector<double> memory) {
+HETPLAN_INLINE pipeline_times interleaved(const stage_times& each, std::size_t devices, std::size_t chunks, double delay, int microbatches,
+                                          std::vector<double> memory) {
   std::vector<stage_times> stages(chunks * devices, each);
   for (std::size_t s = 0; s < stages.size(); ++s) stages[s].device = s % devices;
   return chain_of(std::move(stages), delay, microbatches, std::move(memory));

@@ -10,9 +10,9 @@
 namespace HETPLAN_NAMESPACE::schedule::detail {
 
 struct round_options {
-  std::vector<int> warmup;           ///< by stage: forwards before its first gradient, as far as memory goes
-  std::vector<gap_rule> gaps;        ///< by device
-  std::vector<bool> skip;            ///< by stage: where it is more than one forward ahead, it lets one out that would delay a gradient
+  std::vector<int> warmup;     ///< by stage: forwards before its first gradient, as far as memory goes
+  std::vector<gap_rule> gaps;  ///< by device
+  std::vector<bool> skip;      ///< by stage: where it is more than one forward ahead, it lets one out that would delay a gradient
 };
 
 /// Forwards that each stage can do before its first gradient comes.

@@ -26,7 +26,7 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
     state.give(a, start);
   }
   std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<int> ahead(3 * few.stages.size(), 0);  // against the first stage's forwards
+  std::vector<int> ahead(3 * few.stages.size(), 0);                      // against the first stage's forwards
   std::map<std::vector<int>, std::pair<std::size_t, std::size_t>> seen;  // position and forwards of the first stage
   std::size_t forwards = 0;
   std::vector<partial_orders::task> repeated;

@@ -50,6 +50,7 @@ struct tick_table {
   std::vector<std::vector<std::pair<std::size_t, bool>>> before_last_gradient;
   std::size_t m;
   double unit;
+  bool chain = true;         ///< no stage has two inputs or two consumers
   bool starts_known = true;  ///< every order lets every device begin at its `first_start`
 };
 

@@ -42,8 +42,13 @@ HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<s
   std::vector<double> recomputed(devices.size(), 0.0);
   for (std::size_t i = 0; i < p.stages.size(); ++i) {
     const stage_times& s = p.stages[i];
-    stages.push_back({s.device, {whole(s.forward), whole(s.backward_input), whole(s.backward_weight)}, {}, {}, s.activation,
-                      s.kept_for_weights, s.activation - s.kept_for_weights});
+    stages.push_back({s.device,
+                      {whole(s.forward), whole(s.backward_input), whole(s.backward_weight)},
+                      {},
+                      {},
+                      s.activation,
+                      s.kept_for_weights,
+                      s.activation - s.kept_for_weights});
     device& d = devices[s.device];
     d.stages.push_back(i);
     d.work += stages[i].length[0] + stages[i].length[1] + stages[i].length[2];
@@ -69,6 +74,7 @@ HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<s
     }
     if (devices[stages[i].device].stages.front() != i) known[i] = false;
   }
+  for (const stage& s : stages) chain = chain && s.ahead.size() <= 1 && s.behind.size() <= 1;
   before_last_gradient.resize(stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     for (const std::size_t j : devices[stages[i].device].stages) {

@@ -28,14 +28,13 @@ struct v_block {
 [[nodiscard]] std::vector<v_block> v_blocks(std::size_t devices, double memory, std::size_t most);
 
 /// The block repeated, each task as early as what stands before it allows.
-[[nodiscard]] std::vector<partial_orders::task> orders_of_block(const tick_table& t, const v_block& block, const std::vector<gap_rule>& gaps,
-                                                              bool pull = false);
+[[nodiscard]] std::vector<partial_orders::task> orders_of_block(const tick_table& t, const v_block& block,
+                                                                const std::vector<gap_rule>& gaps, bool pull = false);
 
 /// ZB-V: forwards go on until gradients come, then each device takes in turn a forward and a gradient of each of its stages.
 ///
 /// Source  Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3.4.
-[[nodiscard]] std::vector<partial_orders::task> zero_bubble_v(const tick_table& t, const std::vector<gap_rule>& gaps,
-                                                              bool pull = false);
+[[nodiscard]] std::vector<partial_orders::task> zero_bubble_v(const tick_table& t, const std::vector<gap_rule>& gaps, bool pull = false);
 
 }  // namespace HETPLAN_NAMESPACE::schedule::detail
 

@@ -14,8 +14,8 @@ inline constexpr int slots_of_a_microbatch = 6;
 
 /// The four passes of a device and the two gradients of weights that fill the slots left over.
 struct v_passes {
-  std::array<int, 4> at = {};      ///< forwards of the first and the second stage, gradients of the second and the first
-  std::array<int, 2> weights = {}; ///< of the second and the first stage
+  std::array<int, 4> at = {};       ///< forwards of the first and the second stage, gradients of the second and the first
+  std::array<int, 2> weights = {};  ///< of the second and the first stage
 };
 
 HETPLAN_INLINE std::array<int, 4> passes_of(const v_block& b, int device, int devices) {
@@ -50,8 +50,8 @@ HETPLAN_INLINE int peak_of(const std::array<int, 4>& at) {
       const int t = slots_of_a_microbatch * 1000 + now - after - x;
       return t < 0 ? 0 : t / slots_of_a_microbatch + 1;
     };
-    peak = std::max(peak, 2 * (begun(at[0], 0) + begun(at[1], 0)) - begun(at[2], 1) - begun(at[3], 1) - begun(weights[0], 1) -
-                              begun(weights[1], 1));
+    peak = std::max(
+        peak, 2 * (begun(at[0], 0) + begun(at[1], 0)) - begun(at[2], 1) - begun(at[3], 1) - begun(weights[0], 1) - begun(weights[1], 1));
   }
   return peak;
 }

@@ -9,7 +9,7 @@
 
 namespace HETPLAN_NAMESPACE::schedule::detail {
 
-HETPLAN_INLINE std::vector<found_orders> searched_v(const tick_table& t, order_goal goal, ticks target, std::size_t most, long long& steps) {
+HETPLAN_INLINE v_orders searched_v(const tick_table& t, order_goal goal, ticks target, std::size_t most, long long& steps) {
   struct candidate {
     const v_block* block;  ///< none: ZB-V
     std::vector<gap_rule> gaps;
@@ -42,10 +42,13 @@ HETPLAN_INLINE std::vector<found_orders> searched_v(const tick_table& t, order_g
   const auto best_first = [&] {
     std::stable_sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.value < b.value; });
     // Rules often come to the same orders.
-    all.erase(std::unique(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.sequence == b.sequence; }), all.end());
+    all.erase(std::unique(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.sequence == b.sequence; }),
+              all.end());
     if (all.size() > most) all.resize(most);
   };
+  v_orders found;
   best_first();
+  for (const candidate& c : all) found.as_they_are.push_back({c.sequence, c.value.goal});
   for (candidate& c : all) {
     for (bool moved = true; moved && c.value.goal > target;) {
       moved = false;
@@ -63,8 +66,7 @@ HETPLAN_INLINE std::vector<found_orders> searched_v(const tick_table& t, order_g
     }
   }
   best_first();
-  std::vector<found_orders> found;
-  for (candidate& c : all) found.push_back({std::move(c.sequence), c.value.goal});
+  for (candidate& c : all) found.gaps_chosen.push_back({std::move(c.sequence), c.value.goal});
   return found;
 }
 
