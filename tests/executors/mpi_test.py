@@ -48,6 +48,12 @@ def plans():
     a, b, c = chain("mlp", 4, 8)
     yield "a chain", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))])
     yield "gpipe", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))], schedule={"kind": "gpipe"})
+    orders = {"d0": [[what, s, m] for what, s in ("F0", "F3", "B3", "B0", "W0", "W3") for m in range(4)],
+              "d1": [[what, s, m] for what, s in ("F1", "F2", "B2", "B1", "W2", "W1") for m in range(4)]}
+    orders = {d: [[what, int(s), m] for what, s, m in order] for d, order in orders.items()}
+    yield "gradients of weights apart, down and up again", plan(
+        "mlp", [stage(layers, (device, 4)) for layers, device in zip(chain("mlp", 2, 5, 8), ("d0", "d1", "d1", "d0"))],
+        schedule={"kind": "explicit", "orders": orders})
     yield "uneven shares", plan("mlp", [stage(a + b, ("d0", 3), ("d1", 1)), stage(c, ("d2", 1), ("d3", 3))])
     yield "data parallel, three unequal", plan("mlp", [stage(a + b + c, ("d1", 1), ("d0", 2), ("d2", 1))])
     yield "a DAG of stages", plan("towers", [stage(LAYERS["towers"][:4], ("d0", 4)), stage(LAYERS["towers"][4:6], ("d3", 4)),
