@@ -155,9 +155,10 @@ def data_parallel(p: Problem) -> dict:
     return document(p, [([l["name"] for l in p.model["layers"]], split(p, p.devices))])
 
 
-def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], microbatches: int, first: str, ahead: int) -> Dict[str, list]:
-    """What devices do, one task after another, when nothing is sent: a free one takes what it can, of several the phase that stands first.
-    on[stage] is its device; at most `ahead` microbatches are between F and W of a device's first stage."""
+def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], sent: Sequence[float], microbatches: int, first: str,
+              ahead: int) -> Dict[str, list]:
+    """What devices do, one task after another: a free one takes what it can, of several the phase that stands first. on[stage] is its device,
+    sent[stage] what a microbatch takes to the next one or back; at most `ahead` microbatches are between F and W of a device's first stage."""
     ended: Dict[Tuple[str, int, int], float] = {}
     done = {(what, s): 0 for what in first for s in range(len(on))}
     free, orders = dict.fromkeys(on, 0.0), {d: [] for d in on}
@@ -167,7 +168,8 @@ def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], microbatch
             needs = {"F": [("F", s - 1, m)] * (s > 0), "B": [("F", s, m)] + [("B", s + 1, m)] * (s + 1 < len(on)), "W": [("B", s, m)]}[what]
             waits = what == "F" and s == on.index(on[s]) and m - done["W", s] >= ahead
             if m < microbatches and not waits and all(n in ended for n in needs):
-                ready.append((max([free[on[s]]] + [ended[n] for n in needs]), first.index(what), m, s, what))
+                there = [ended[n] + (sent[min(s, n[1])] if n[1] != s else 0) for n in needs]
+                ready.append((max([free[on[s]]] + there), first.index(what), m, s, what))
         start, _, m, s, what = min(ready)
         free[on[s]] = ended[what, s, m] = start + seconds[s][what]
         done[what, s] += 1
@@ -181,16 +183,21 @@ def zero_bubble(first: str, path: str = "down", ahead: Optional[int] = None) -> 
     def make(p: Problem) -> dict:
         devices = p.devices + {"down": [], "v": p.devices[::-1], "twice": p.devices}[path]
         cuts = balanced_cuts([[seconds_of(l, d["kind"], p.microbatch) for l in p.model["layers"]] for d in devices])
-        stages, seconds, at = [], [], 0
+        capacity = min([r["capacity"] for r in p.cluster.get("resources", [])] or [p.cluster["topology"]["capacity"]])
+        stages, seconds, sent, at, before = [], [], [], 0, set()
         for d, n in zip(devices, cuts):
             layers = p.model["layers"][at:at + n]
             stages.append(([l["name"] for l in layers], {d["name"]: p.microbatch}))
             parts = [phases_of(l, d["kind"], p.microbatch) for l in layers]
             seconds.append({what: sum(part[what] for part in parts) for what in "FBW"})
             at += n
+            before |= {l["name"] for l in layers}
+            cut = sum(e["bytes"] for e in p.model["edges"] if e["from"] in before and e["to"] not in before)
+            to_itself = devices[len(stages) % len(devices)] is d
+            sent.append(0 if to_itself else p.microbatch * cut / capacity)
         made = document(p, stages, "explicit")
         count = made["microbatches"]
-        made["schedule"]["orders"] = orders_of([d["name"] for d in devices], seconds, count, first, ahead or count)
+        made["schedule"]["orders"] = orders_of([d["name"] for d in devices], seconds, sent, count, first, ahead or count)
         return made
     return make
 
@@ -280,13 +287,15 @@ def zero_bubble_of(executor: str, cores: int) -> List[Group]:
     plans = (Plan("1F1B", in_line(1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
              Plan("eager, two ahead", zero_bubble("BFW", ahead=2)), Plan("eager, down and up", zero_bubble("BFW", "v")),
              Plan("eager, twice", zero_bubble("BFW", "twice")))
-    more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager, four ahead", zero_bubble("BFW", ahead=4)),
+    more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
+            Plan("eager, six ahead", zero_bubble("BFW", ahead=6)),
             Plan("eager, down and up", zero_bubble("BFW", "v")))
-    slower, few = ("core/2", "core/4", "core/4", "core/4"), 0.04  # seconds of a task: so few microbatches that there are bubbles
+    few = 0.04  # seconds of a task: so few microbatches that there are bubbles
+    slower = {"kinds": ("core/8", "core/16", "core/16", "core/16"), "plans": more, "seconds": 2, "slow": "wait", "task": 0.1}
     full = [Group("two", chain, ("core",) * 2, "shared", 0.1, plans, task=few), Group("pair", other, ("core",) * 2, "star", 0.5, plans, task=few)]
     if cores >= 4:
         full.append(Group("row", chain, ("core",) * 4, "star", 0.5, more, task=few))
-    return full + [Group("four", chain, slower, "ring", 0.7, more, slow="wait"), Group("air", chain, slower, "shared", 1.5, more, slow="wait")]
+    return full + [Group(name, chain, topology=topology, load=load, **slower) for name, topology, load in (("four", "ring", 0.7), ("air", "shared", 1.5))]
 
 
 # --- clusters --------------------------------------------------------------------------------------------------------------------

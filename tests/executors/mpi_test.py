@@ -48,9 +48,8 @@ def plans():
     a, b, c = chain("mlp", 4, 8)
     yield "a chain", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))])
     yield "gpipe", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))], schedule={"kind": "gpipe"})
-    orders = {"d0": [[what, s, m] for what, s in ("F0", "F3", "B3", "B0", "W0", "W3") for m in range(4)],
-              "d1": [[what, s, m] for what, s in ("F1", "F2", "B2", "B1", "W2", "W1") for m in range(4)]}
-    orders = {d: [[what, int(s), m] for what, s, m in order] for d, order in orders.items()}
+    works = {"d0": ("F0", "F3", "B3", "B0", "W0", "W3"), "d1": ("F1", "F2", "B2", "B1", "W2", "W1")}
+    orders = {d: [[w[0], int(w[1]), m] for w in work for m in range(4)] for d, work in works.items()}
     yield "gradients of weights apart, down and up again", plan(
         "mlp", [stage(layers, (device, 4)) for layers, device in zip(chain("mlp", 2, 5, 8), ("d0", "d1", "d1", "d0"))],
         schedule={"kind": "explicit", "orders": orders})

@@ -163,7 +163,8 @@ class plans(unittest.TestCase):
             on = [f"d{i}" for i in range(count)]
             on += self.random.choice([[], on, on[::-1]])
             seconds = [{what: self.random.randint(0, 5) for what in "FBW"} for _ in on]
-            orders = cases.orders_of(on, seconds, microbatches, self.random.choice(["FBW", "BFW"]), ahead)
+            sent = [self.random.randint(0, 3) for _ in on]
+            orders = cases.orders_of(on, seconds, sent, microbatches, self.random.choice(["FBW", "BFW"]), ahead)
             self.assertEqual(sorted((d, *t) for d in orders for t in orders[d]),
                              sorted((on[s], what, s, m) for s in range(len(on)) for what in "FBW" for m in range(microbatches)), f"seed {self.seed}")
             for d, order in orders.items():
