@@ -36,6 +36,8 @@ class Group:
     load: float  # what the chain's busiest resource has to do beside what its devices have to: 2 = network-bound
     plans: Tuple[Plan, ...]
     seconds: float = 0.7  # of an iteration that only computes
+    slow: Optional[str] = None  # what makes its devices slow; the executor's own rule if not given
+    task: float = LEAST_TASK_S
 
 
 @dataclasses.dataclass
@@ -59,14 +61,24 @@ def slowness(kind: str) -> float:
     return float(factor) if factor else 1.0
 
 
-def seconds_of(layer: dict, kind: str, batch: float) -> float:
-    """Forward and backward of a layer, from its measured profile: linear between batch sizes and beyond the last."""
-    p = layer["profile"][kind]
-    x, y = p["batch"], [f + b for f, b in zip(p["forward"], p["backward"])]
+def measured(x: Sequence[float], y: Sequence[float], batch: float) -> float:
+    """Linear between batch sizes and beyond the last."""
     if len(x) == 1 or batch <= x[0]:
         return y[0]
     i = next((i for i in range(1, len(x) - 1) if x[i] >= batch), len(x) - 1)
     return max(0.0, y[i - 1] + (y[i] - y[i - 1]) / (x[i] - x[i - 1]) * (batch - x[i - 1]))
+
+
+def phases_of(layer: dict, kind: str, batch: float) -> Dict[str, float]:
+    """Seconds of a layer's forward and of the two parts of its backward, from its measured profile: F, B, W."""
+    p = layer["profile"][kind]
+    forward, backward = (measured(p["batch"], p[what], batch) for what in ("forward", "backward"))
+    inputs, weights = layer.get("backward_input_flops", 1), layer.get("backward_weight_flops", 1)
+    return {"F": forward, "B": backward * inputs / (inputs + weights), "W": backward * weights / (inputs + weights)}
+
+
+def seconds_of(layer: dict, kind: str, batch: float) -> float:
+    return sum(phases_of(layer, kind, batch).values())
 
 
 def stage_seconds(model: dict, kind: str, batch: float) -> float:
@@ -141,6 +153,53 @@ def in_line(*sizes: int, even: bool = False, schedule: str = "1f1b", dearer: flo
 
 def data_parallel(p: Problem) -> dict:
     return document(p, [([l["name"] for l in p.model["layers"]], split(p, p.devices))])
+
+
+def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], sent: Sequence[float], microbatches: int, first: str,
+              ahead: int) -> Dict[str, list]:
+    """What devices do, one task after another: a free one takes what it can, of several the phase that stands first. on[stage] is its device,
+    sent[stage] what a microbatch takes to the next one or back; at most `ahead` microbatches are between F and W of a device's first stage."""
+    ended: Dict[Tuple[str, int, int], float] = {}
+    done = {(what, s): 0 for what in first for s in range(len(on))}
+    free, orders = dict.fromkeys(on, 0.0), {d: [] for d in on}
+    while len(ended) < len(done) * microbatches:
+        ready = []
+        for (what, s), m in done.items():
+            needs = {"F": [("F", s - 1, m)] * (s > 0), "B": [("F", s, m)] + [("B", s + 1, m)] * (s + 1 < len(on)), "W": [("B", s, m)]}[what]
+            waits = what == "F" and s == on.index(on[s]) and m - done["W", s] >= ahead
+            if m < microbatches and not waits and all(n in ended for n in needs):
+                there = [ended[n] + (sent[min(s, n[1])] if n[1] != s else 0) for n in needs]
+                ready.append((max([free[on[s]]] + there), first.index(what), m, s, what))
+        start, _, m, s, what = min(ready)
+        free[on[s]] = ended[what, s, m] = start + seconds[s][what]
+        done[what, s] += 1
+        orders[on[s]].append([what, s, m])
+    return orders
+
+
+def zero_bubble(first: str, path: str = "down", ahead: Optional[int] = None) -> Callable[[Problem], dict]:
+    """Stages on single devices, gradients of weights apart. path: a stage for each device ("down"), back up again behind them ("v"), or once
+    more from the first device on ("twice"). first, ahead: orders_of."""
+    def make(p: Problem) -> dict:
+        devices = p.devices + {"down": [], "v": p.devices[::-1], "twice": p.devices}[path]
+        cuts = balanced_cuts([[seconds_of(l, d["kind"], p.microbatch) for l in p.model["layers"]] for d in devices])
+        capacity = min([r["capacity"] for r in p.cluster.get("resources", [])] or [p.cluster["topology"]["capacity"]])
+        stages, seconds, sent, at, before = [], [], [], 0, set()
+        for d, n in zip(devices, cuts):
+            layers = p.model["layers"][at:at + n]
+            stages.append(([l["name"] for l in layers], {d["name"]: p.microbatch}))
+            parts = [phases_of(l, d["kind"], p.microbatch) for l in layers]
+            seconds.append({what: sum(part[what] for part in parts) for what in "FBW"})
+            at += n
+            before |= {l["name"] for l in layers}
+            cut = sum(e["bytes"] for e in p.model["edges"] if e["from"] in before and e["to"] not in before)
+            to_itself = devices[len(stages) % len(devices)] is d
+            sent.append(0 if to_itself else p.microbatch * cut / capacity)
+        made = document(p, stages, "explicit")
+        count = made["microbatches"]
+        made["schedule"]["orders"] = orders_of([d["name"] for d in devices], seconds, sent, count, first, ahead or count)
+        return made
+    return make
 
 
 def branches(model: dict) -> Tuple[List[List[str]], List[str]]:
@@ -221,6 +280,24 @@ def sweep_of(executor: str, cores: int) -> List[Group]:
     return groups
 
 
+def zero_bubble_of(executor: str, cores: int) -> List[Group]:
+    """Gradients of weights as tasks of their own, beside the same chain with whole backwards. Two devices at full speed, four where there are
+    so many cores; slower ones that wait."""
+    chain, other = ("transformer", "cnn" if executor == "torch" else "mlp")
+    plans = (Plan("1F1B", in_line(1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
+             Plan("eager, two ahead", zero_bubble("BFW", ahead=2)), Plan("eager, down and up", zero_bubble("BFW", "v")),
+             Plan("eager, twice", zero_bubble("BFW", "twice")))
+    more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
+            Plan("eager, six ahead", zero_bubble("BFW", ahead=6)),
+            Plan("eager, down and up", zero_bubble("BFW", "v")))
+    few = 0.04  # seconds of a task: so few microbatches that there are bubbles
+    slower = {"kinds": ("core/8", "core/16", "core/16", "core/16"), "plans": more, "seconds": 2, "slow": "wait", "task": 0.1}
+    full = [Group("two", chain, ("core",) * 2, "shared", 0.1, plans, task=few), Group("pair", other, ("core",) * 2, "star", 0.5, plans, task=few)]
+    if cores >= 4:
+        full.append(Group("row", chain, ("core",) * 4, "star", 0.5, more, task=few))
+    return full + [Group(name, chain, topology=topology, load=load, **slower) for name, topology, load in (("four", "ring", 0.7), ("air", "shared", 1.5))]
+
+
 # --- clusters --------------------------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +317,7 @@ def sized(group: Group, model: dict) -> Tuple[int, int, float]:
     """
     n = len(group.kinds)
     fastest = min(group.kinds, key=slowness)
-    fits = (b for b in SIZES if b >= 2 * n and stage_seconds(model, fastest, b) / n >= LEAST_TASK_S)
+    fits = (b for b in SIZES if b >= 2 * n and stage_seconds(model, fastest, b) / n >= group.task)
     microbatch = next(fits, SIZES[-1])
     rate = sum(1 / stage_seconds(model, kind, microbatch) for kind in group.kinds)
     microbatches = min(max(round(group.seconds * rate), 4), 48)

@@ -4,9 +4,10 @@
 
 For every group of cases (a network on a cluster): profile, plan, predict; then run, one plan at a time.
 
-usage: validate.py EXECUTOR [--sweep] [--case GROUP[/PLAN] ...] [--busy] [--slow repeat|wait] [--anyway] [--page] [--json FILE] [--out FOLDER]
+usage: validate.py EXECUTOR [--sweep | --zero-bubble] [--case GROUP[/PLAN] ...] [--busy] [--slow repeat|wait] [--anyway] [--page] [--json FILE] [--out FOLDER]
     EXECUTOR     threads, mpi or torch
     --sweep      many plans in which no device waits, instead of the cases of every kind
+    --zero-bubble  plans that run the gradients of weights apart, instead
     --case       only these; all of them if not given (`--list` names them, * stands for anything)
     --busy       profiles are taken with the other devices' cores busy
     --slow       what makes core/4 slow; the executor's own rule if not given
@@ -34,7 +35,7 @@ import tempfile
 import time
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from cases import QUICK, Fault, Group, Plan, Problem, batch_sizes, cluster_of, groups_of, sized, slowness, sweep_of
+from cases import QUICK, Fault, Group, Plan, Problem, batch_sizes, cluster_of, groups_of, sized, slowness, sweep_of, zero_bubble_of
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NEAR = 0.03  # predictions that lie closer together rank nothing
@@ -141,10 +142,17 @@ def parsed(text: str, command: Sequence[str]) -> dict:
 
 
 def watch() -> Callable[[], float]:
-    """Asked later: the cores that others have used since, the machine's host among them. Not this program, nor what it started and saw end."""
+    """Asked later: how many of the cores that this program may use others have used since, the machine's host among them. Not this program,
+    nor what it started and saw end."""
+    mine = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+
     def seconds() -> float:
-        user, nice, system, _, _, _, _, stolen = map(int, pathlib.Path("/proc/stat").read_text().split()[1:9])
-        return (user + nice + system + stolen) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
+        ticks = 0
+        for name, *rest in map(str.split, pathlib.Path("/proc/stat").read_text().splitlines()):
+            if name in mine:
+                user, nice, system, _, _, _, _, stolen = map(int, rest[:8])
+                ticks += user + nice + system + stolen
+        return ticks / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 
     begun, before = time.monotonic(), seconds()
     return lambda: max(0.0, seconds() - before) / (time.monotonic() - begun)
@@ -183,8 +191,11 @@ class Speed:
 class Programs:
     def __init__(self, executor: str, programs: pathlib.Path, cli: str, command: Optional[str], busy: bool = False, slow: Optional[str] = None):
         self.cli, self.executor, self.programs, self.given = cli, executor, programs, command
-        self.slow = ("--slow", slow) if slow else ()
-        self.profiling = self.slow + ("--busy",) * busy
+        self.slow, self.busy = slow, busy
+
+    def slowing(self, group: Group) -> Tuple[str, ...]:
+        slow = self.slow or group.slow
+        return ("--slow", slow) if slow else ()
 
     def command(self, devices: int) -> List[str]:
         if self.given:
@@ -204,11 +215,11 @@ class Programs:
         return parsed(call(command, 300), command)
 
     def profile(self, group: Group, nominal, model, cluster, batches: Sequence[int], *options: str) -> None:
-        options = ("--batches", ",".join(map(str, batches))) + options + self.profiling
+        options = ("--batches", ",".join(map(str, batches))) + options + self.slowing(group) + ("--busy",) * self.busy
         call(self.command(len(group.kinds)) + ["profile", group.network, nominal, "--out-model", model, "--out-cluster", cluster, *options], 900)
 
     def run(self, group: Group, model, cluster, plan, nominal, iterations: int) -> dict:
-        command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json", *self.slow]
+        command = self.command(len(group.kinds)) + ["run", model, cluster, plan, "--nominal", nominal, "--iterations", iterations, "--json", *self.slowing(group)]
         return parsed(call(command, 300), command)
 
 
@@ -444,7 +455,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("executor", choices=("threads", "mpi", "torch"))
     parser.add_argument("--case", action="append", default=[], metavar="GROUP[/PLAN]")
-    parser.add_argument("--sweep", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--sweep", action="store_true")
+    which.add_argument("--zero-bubble", action="store_true")
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--slow", choices=("repeat", "wait"))
     parser.add_argument("--anyway", action="store_true")
@@ -461,8 +474,10 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: sys.exit(128 + n))  # an exception: what runs is ended, too
     cores = len(os.sched_getaffinity(0))
-    groups = sweep_of(asked.executor, cores) if asked.sweep else groups_of(asked.executor)
-    region = asked.executor + " sweep" * asked.sweep
+    groups = groups_of(asked.executor)
+    if asked.sweep or asked.zero_bubble:
+        groups = (sweep_of if asked.sweep else zero_bubble_of)(asked.executor, cores)
+    region = asked.executor + " sweep" * asked.sweep + " zero bubble" * asked.zero_bubble
     names = [g.name for g in groups] + [f"{g.name}/{p.name}" for g in groups for p in g.plans]
     try:
         for case in asked.case:
@@ -497,7 +512,10 @@ def main() -> int:
                     work.group(g, wanted)
         text = (f"{cores} cores, of which others used at most {work.others:.2f}{' (--anyway)' * asked.anyway}; profiles were taken with "
                 f"{'the cores of the other devices busy' if asked.busy else 'one core busy'}.\n\n")
-        text += sweep_report(work.results) if asked.sweep else cases_report(work.results, work.same)
+        if asked.zero_bubble:
+            text += summary(work.results) + "\n" + table(work.results)
+        else:
+            text += sweep_report(work.results) if asked.sweep else cases_report(work.results, work.same)
         text += "".join(f"\nNot run: {f}\n" for f in work.faults)
         print(text, end="")
         if asked.json:

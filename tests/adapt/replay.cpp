@@ -16,6 +16,7 @@
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/plan/validate.hpp>
+#include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 
@@ -285,7 +286,8 @@ TEST_CASE("plans of every kind are replayed or refused with a reason") {
       if (!r.status.ok()) {
         ++refused;
         REQUIRE_FALSE(r.status.reason.empty());
-        const bool no_chain = i.plan.pipelines.size() > 1 || i.plan.schedule.kind == schedule_kind::explicit_orders;
+        const bool of_tokens = i.plan.workload.mode == mode::generation && i.plan.schedule.kind == schedule_kind::explicit_orders;
+        const bool no_chain = i.plan.pipelines.size() > 1 || of_tokens;
         const bool alone = std::all_of(i.plan.stages.begin(), i.plan.stages.end(),
                                        [&](const stage& s) { return s.devices.size() == 1 && s.devices[0].device == d.id; });
         REQUIRE((no_chain || alone));  // memory is plenty here
@@ -297,6 +299,127 @@ TEST_CASE("plans of every kind are replayed or refused with a reason") {
   });
   CHECK(replayed > 300);
   CHECK(refused > 100);
+}
+
+namespace {
+
+bool is_split(const plan& p) {
+  return std::any_of(p.schedule.orders.begin(), p.schedule.orders.end(), [](const auto& order) {
+    return std::any_of(order.begin(), order.end(), [](const order_entry& e) { return e.what == phase::backward_weight; });
+  });
+}
+
+/// A chain whose stages stand on single devices, down and up again (a V), round and round, or on groups; running with listed orders.
+plan random_ordered_plan(test::random_source& random, const planning_problem& problem, int size, int microbatches) {
+  const cluster& c = problem.cluster;
+  const int devices = static_cast<int>(c.size()), layers = static_cast<int>(problem.model.size());
+  plan p;
+  if (random.chance(0.3)) {
+    p = random_chain_plan(random, problem.model, c, all_devices(c), {.optimizer_factor = 0}, size, microbatches);
+  } else {
+    p = {.workload = {.optimizer_factor = 0}, .microbatch_size = size, .microbatches = microbatches};
+    const int stages = random.integer(1, std::min(layers, 2 * devices));
+    const bool v = random.chance(0.5);
+    const std::vector<int> lengths = random.split(layers, stages);
+    int layer = 0;
+    for (int s = 0; s < stages; ++s) {
+      const int turn = s % (2 * devices);
+      const int d = v && turn >= devices ? 2 * devices - 1 - turn : s % devices;
+      p.stages.push_back({.name = "s" + std::to_string(s), .layers = {}, .devices = {{device_id(d), size}}});
+      for (int l = 0; l < lengths[static_cast<std::size_t>(s)]; ++l) p.stages.back().layers.emplace_back(layer++);
+    }
+  }
+  return dispatch(p, problem, compact{}, {.split_backward = random.chance(0.7), .memory = std::vector(c.size(), bytes(1e15))});
+}
+
+}  // namespace
+
+TEST_CASE("plans that list their orders are replayed with orders that end and keep the memory", "[long]") {
+  int found = 0, tight = 0, none = 0, split = 0, several = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 600; ++seed) {
+    INFO("seed " << seed);
+    test::random_source random(seed);
+    const int layers = random.integer(3, 9), count = random.integer(2, 4), size = random.integer(1, 4), microbatches = random.integer(1, 6);
+    planning_graph_builder b("chain");
+    for (int l = 0; l < layers; ++l) {
+      b.add_layer({.name = "l" + std::to_string(l),
+                   .forward_flops = flops(1e9 * random.integer(1, 4)),
+                   .weight = 1_MB,
+                   .activation = bytes(1e6 * random.integer(1, 3)),
+                   .activation_for_weights = 0.5_MB});
+      if (l > 0) b.add_edge(layer_id(l - 1), layer_id(l), bytes(1e5 * random.integer(1, 5)));
+    }
+    const planning_graph model = std::move(b).build();
+    // All layers on one device take 2 MB each and the activations of a microbatch, at most 3 MB a sample, and twice the 0.5 MB that it
+    // reads.
+    const bool plenty = random.chance(0.4);
+    std::vector<device> devices;
+    for (int d = 0; d < count; ++d) {
+      const double all = layers * (2e6 + 4e6 * size);
+      devices.push_back({.name = "d" + std::to_string(d),
+                         .memory = bytes(plenty ? 3 * all : all * random.between(0.2, 1.2)),
+                         .compute = flops_per_second(1e12 * random.integer(1, 3))});
+    }
+    const cluster c("c", devices, shared_medium{100_MB_per_s, 1_ms});
+    const planning_problem problem{model, c, roofline{}, job{.workload = {.optimizer_factor = 0}, .batch = size * microbatches}};
+    const plan running = random_ordered_plan(random, problem, size, microbatches);
+    std::vector<device_id> lost;
+    for (int d = 0; d < count; ++d) {
+      if (random.chance(0.3)) lost.emplace_back(d);
+    }
+    const plan_result r = adapt::lightweight_replay(problem, running, lost);
+    if (!r.status.ok()) {
+      ++none;
+      CHECK_FALSE(r.status.reason.empty());
+      if (plenty) CHECK(r.status.reason == "no device of the running plan is left");
+      continue;
+    }
+    const plan& next = r.plans.front();
+    check_promises(next, running, model, c, lost);
+    REQUIRE(next.schedule.kind == schedule_kind::explicit_orders);
+    CHECK(is_split(next) == is_split(running));
+    CHECK(find_broken_limit(*next.predicted, c) == std::nullopt);
+    CHECK(judge(next, model, c, roofline{}).evaluation.latency == next.predicted->latency);
+    ++found;
+    tight += plenty ? 0 : 1;
+    split += is_split(next) ? 1 : 0;
+    for (const device_id d : all_devices(c)) {
+      int stages = 0;
+      for (const stage& s : next.stages)
+        stages += static_cast<int>(std::count_if(s.devices.begin(), s.devices.end(), [&](const assignment& a) { return a.device == d; }));
+      several += stages > 1 ? 1 : 0;
+    }
+  }
+  INFO(found << " found, " << tight << " of them with little memory, " << split << " with W apart, " << several
+             << " devices with several stages");
+  CHECK(found > 300);
+  CHECK(tight > 100);
+  CHECK(none > 20);
+  CHECK(split > 150);
+  CHECK(several > 100);
+}
+
+TEST_CASE("a pipeline that goes down and up again loses a device and keeps the shape, each stage half as long as alone") {
+  const planning_graph model = test::chain(12);  // work 1, 2, 3, 1, 2, 3, ...
+  std::vector<device> devices;
+  for (const char* name : {"a", "b", "c"}) devices.push_back({.name = name, .memory = 8_GB, .compute = 1_TFLOP_per_s});
+  const cluster c("c", devices, shared_medium{1_GB_per_s});
+  plan running{.microbatch_size = 1, .microbatches = 4};
+  const int on[] = {0, 1, 2, 2, 1, 0};
+  for (int s = 0; s < 6; ++s) {
+    running.stages.push_back(
+        {.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(on[s]), 1}}});
+  }
+  const planning_problem problem{model, c, roofline{}, job{.batch = 4}};
+  running = dispatch(running, problem, compact{});
+  const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(1)}, by_flop);
+  REQUIRE(r.status.ok());
+  const plan& next = r.plans.front();
+  REQUIRE(next.stages.size() == 4);  // a c c a: between the two on c nothing is sent
+  for (const stage& s : next.stages) CHECK(s.layers.size() == 3);
+  CHECK(is_split(next));
+  CHECK(next.schedule.orders[0].size() == 2 * 3 * 4);  // two stages, F, B and W of four microbatches
+  CHECK(next.schedule.orders[1].empty());
 }
 
 TEST_CASE("equal devices share equal layers equally, and unequal ones in proportion") {
@@ -492,6 +615,20 @@ TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw"
   again.stages[0].recompute = true;
   CHECK(adapt::lightweight_replay(problem, again, {}).status.reason ==
         "replay counts on stages that keep their activations; stage \"" + running.stages[0].name + "\" recomputes them");
+  const auto reason = [&](const plan& p) { return adapt::lightweight_replay(problem, p, {}).status.reason; };
+  plan cut = running;
+  cut.schedule.kind = schedule_kind::gpipe;
+  cut.stages[0].cuts = {.forward = {0, 2}, .backward = {0, 1, 2}};
+  CHECK_THAT(reason(cut), Catch::Contains("stage \"all\" is cut into passes that are no microbatches"));
+  plan grid = running;
+  grid.stages[0].columns = {1, 1};
+  grid.stages[0].devices.push_back({device_id(1), 1});
+  CHECK_THAT(reason(grid), Catch::Contains("stage \"all\" is a grid"));
+  plan tokens = running;
+  tokens.workload = {.mode = mode::generation, .context = 4, .tokens = 2};
+  tokens.schedule = {.kind = schedule_kind::explicit_orders,
+                     .orders = {{{phase::forward, stage_id(0), 0}, {phase::forward, stage_id(0), 1}}, {}, {}}};
+  CHECK_THAT(reason(tokens), Catch::Contains("those of generation"));
   plan broken = running;
   broken.stages[0].layers.pop_back();
   CHECK_THROWS_AS(adapt::lightweight_replay(problem, broken, {}), invalid_input);

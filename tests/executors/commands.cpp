@@ -188,10 +188,19 @@ TEST_CASE("What the executors do not run is refused by name") {
     p.stages[0].shard = p.stages[1].shard = sharding::state;
     CHECK_THAT(refused(), Contains("/stages/1/shard_state"));
   }
-  SECTION("backwards in two parts") {
-    p.schedule.kind = hetplan::schedule_kind::explicit_orders;
-    p.schedule.orders = {{{hetplan::phase::backward_weight, stage_id(0), 0}}, {}, {}};
-    CHECK_THAT(refused(), Contains("/schedule/orders") && Contains("W for \"a\""));
+  SECTION("a grid") {
+    p.stages[1].columns = {1, 1};
+    CHECK_THAT(refused(), Contains("stage \"s6\" is a grid"));
+  }
+  SECTION("gradients or weights in parts") {
+    p.stages[1].shard = sharding::zero2;
+    CHECK_THAT(refused(), Contains("stage \"s6\" is under zero2"));
+    p.stages[1].shard = sharding::fsdp;
+    CHECK_THAT(refused(), Contains("stage \"s6\" is under fsdp"));
+  }
+  SECTION("backwards that split a forward") {
+    p.stages[0].cuts = {.forward = {0, 4}, .backward = {0, 1, 4}};
+    CHECK_THAT(refused(), Contains("stage \"s0\" is cut into passes that are no microbatches"));
   }
 }
 
@@ -301,6 +310,13 @@ TEST_CASE("A profile has every layer and kind, and slower kinds take as many tim
     CHECK(l.profile_for("core/2")->forward_s[1] > 0);
     fast_s += l.profile_for("core/2")->backward_s[1];
     slow_s += l.profile_for("core/8")->backward_s[1];
+    const hetplan::device on{.name = "a",
+                             .kind = "core/2"};  // the two parts add up to what was measured, and both were where there are weights
+    const auto part_s = [&](hetplan::phase what) { return hetplan::profiled{}.time({.layer = l, .phase = what, .batch = 4}, on).value(); };
+    CHECK(part_s(hetplan::phase::backward_input) + part_s(hetplan::phase::backward_weight) ==
+          Approx(l.profile_for("core/2")->backward_s[1]));
+    CHECK(part_s(hetplan::phase::backward_input) > 0);
+    CHECK((part_s(hetplan::phase::backward_weight) > 0) == (l.weight.value() > 0));
   }
   CHECK(slow_s > fast_s);
 }

@@ -48,6 +48,11 @@ def plans():
     a, b, c = chain("mlp", 4, 8)
     yield "a chain", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))])
     yield "gpipe", plan("mlp", [stage(a, ("d0", 4)), stage(b, ("d1", 4)), stage(c, ("d2", 4))], schedule={"kind": "gpipe"})
+    works = {"d0": ("F0", "F3", "B3", "B0", "W0", "W3"), "d1": ("F1", "F2", "B2", "B1", "W2", "W1")}
+    orders = {d: [[w[0], int(w[1]), m] for w in work for m in range(4)] for d, work in works.items()}
+    yield "gradients of weights apart, down and up again", plan(
+        "mlp", [stage(layers, (device, 4)) for layers, device in zip(chain("mlp", 2, 5, 8), ("d0", "d1", "d1", "d0"))],
+        schedule={"kind": "explicit", "orders": orders})
     yield "uneven shares", plan("mlp", [stage(a + b, ("d0", 3), ("d1", 1)), stage(c, ("d2", 1), ("d3", 3))])
     yield "data parallel, three unequal", plan("mlp", [stage(a + b + c, ("d1", 1), ("d0", 2), ("d2", 1))])
     yield "a DAG of stages", plan("towers", [stage(LAYERS["towers"][:4], ("d0", 4)), stage(LAYERS["towers"][4:6], ("d3", 4)),

@@ -2,6 +2,9 @@
 // Devices that stop dead in the middle of an iteration, and links that are cut.
 #include <catch2/catch.hpp>
 
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/simulate/dispatch.hpp>
+
 #include "executors/support.hpp"
 #include "executors/threads/recover.hpp"
 
@@ -55,6 +58,19 @@ TEST_CASE("Each of the devices killed in turn, training goes on and finds what a
   CHECK(t.recoveries()[0].noticed_s > 0.7);
   CHECK(t.training().iterations.size() == 4);
   check_undisturbed(t, in, settings, 4);
+}
+
+TEST_CASE("A device is killed whose plan runs gradients of weights apart; the plan after it does so, too") {
+  const neural_network net = small_mlp();
+  const hetplan::cluster c = devices(3);
+  const hetplan::plan p = plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 4, {{1, 2}}), stage_of(4, 7, {{2, 2}})}, 2, 3);
+  run_inputs in = inputs_of(net, p, 3);
+  in.plan = hetplan::dispatch(p, {in.model, in.cluster, hetplan::profiled_or_roofline{}}, hetplan::eager{});
+  const training_settings settings{.seed = 5, .rate = 0.2};
+  resilient_training t(in, settings, quick(), {{{device_id(1), 1, 0.03}}, {}});
+  t.run(3);
+  REQUIRE(t.recoveries().size() == 1);
+  check_undisturbed(t, in, settings, 3);
 }
 
 TEST_CASE("One device after the other dies until one is left") {

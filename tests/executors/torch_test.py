@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 from unittest import mock
 from xml.etree import ElementTree
@@ -45,7 +46,9 @@ import links  # noqa: E402
 import netns  # noqa: E402
 import pacing  # noqa: E402
 import picture  # noqa: E402
+import models  # noqa: E402
 import recovery  # noqa: E402
+import stages  # noqa: E402
 import worker  # noqa: E402
 
 LAYERS = {"transformer-small": ["embed", "block0", "block1", "block2", "head"],
@@ -199,6 +202,43 @@ class learns_what_one_device_would(executor_test):
                 self.trained(plan("transformer-tied-small", (layers[:2], first), (layers[2:4], {"b": 4}), (layers[4:], {last: 4}), count=2,
                                   schedule={"kind": "explicit", "orders": orders}))
 
+    def test_with_gradients_of_weights_apart(self):
+        def apart(*stages):
+            """Forwards, then gradients of inputs, those of weights last and in the other order."""
+            back = [["B", s, m] for m in range(3) for s in reversed(stages)] + [["W", s, m] for m in (2, 0, 1) for s in stages]
+            return [["F", s, m] for m in range(3) for s in stages] + back
+        tied, cnn = LAYERS["transformer-tied-small"], LAYERS["cnn-small"]
+        drawn = self.path / "apart.svg"
+        orders = {"a": apart(0, 3), "b": apart(1, 2)}  # down and up again; the tied tensor stands on both ends, which are one device's
+        self.trained(plan("transformer-tied-small", (tied[:1], {"a": 4}), (tied[1:2], {"b": 4}), (tied[2:3], {"b": 4}), (tied[3:], {"a": 4}),
+                          schedule={"kind": "explicit", "orders": orders}), "--svg", drawn)
+        self.assertIn("gradients of weights", drawn.read_text())
+        self.trained(plan("transformer-tied-small", (tied, {"a": 4}), schedule={"kind": "explicit", "orders": {"a": apart(0)}}), "--slow", "repeat")
+        # A stage of two devices of which one splits its backwards, the other not.
+        orders = {"a": apart(0), "b": [t for t in apart(0) if t[0] != "W"], "c": apart(1)}
+        self.trained(plan("cnn-small", (cnn[:2], {"a": 3, "b": 1}), (cnn[2:], {"c": 4}), schedule={"kind": "explicit", "orders": orders}))
+
+    def test_gradients_of_inputs_and_of_weights_are_those_of_a_whole_backward(self):
+        for name in LAYERS:
+            network = models.network_named(name, "")
+            part = stages.StagePart(network, types.SimpleNamespace(batch=8, stages=[types.SimpleNamespace(layers=network.order)]), 0, 1, times=2)
+            part.reset()
+            for first in (0, 4):
+                part.forward(first, first + 4, {}, network.samples(1, 0, first, first + 4))
+                part.input_gradients(first, first + 4, {})
+            self.assertTrue(all(not g.any() for n in network.order for g in part.gradients(n)))
+            for first in (4, 0):
+                part.weight_gradients(first, first + 4)
+            whole = network.tied_modules(network.order, 1)
+            (network.forward(whole, {}, network.samples(1, 0, 0, 8))[network.loss].sum() / 8).backward()
+            sums = {}
+            for p in (p for m in whole.values() for p in m.parameters()):
+                sums[p.data_ptr()] = sums.get(p.data_ptr(), 0) + p.grad
+            for n in network.order:
+                for got, p in zip(part.gradients(n), whole[n].parameters()):
+                    expected = sums[p.data_ptr()]
+                    self.assertLess((got - expected).abs().max(), 1e-5 * expected.abs().max(), f"{name}: {n}")
+
     def test_on_shaped_wires_between_namespaces(self):
         nominal = documents.Program(None).cluster(str(self.cluster))
         why = netns.why_not(nominal)
@@ -230,6 +270,11 @@ class goes_on_when(executor_test):
         document = plan("towers-small", (layers[:3], {"a": 4}), (layers[3:6], {"b": 4}), (layers[6:], {"c": 4}))
         report = self.trained(document, "--kill", "b@1", "--kill", "a@2")
         self.assertEqual([r["lost"] for r in report["recoveries"]], [["b"], ["a"]])
+
+    def test_a_worker_is_killed_whose_plan_runs_gradients_of_weights_apart(self):
+        orders = {d: [[what, s, m] for what in "FBW" for m in range(4)] for s, d in enumerate("abc")}
+        report = self.trained(chain("transformer-small", "a", "b", "c", schedule={"kind": "explicit", "orders": orders}), "--kill", "b@1")
+        self.assertEqual([r["lost"] for r in report["recoveries"]], [["b"]])
 
     def test_two_workers_of_replicated_stages_are_killed_at_once(self):
         layers = LAYERS["transformer-small"]

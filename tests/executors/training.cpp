@@ -4,6 +4,8 @@
 
 #include <mutex>
 
+#include <hetplan/simulate/dispatch.hpp>
+
 #include "executors/support.hpp"
 
 using namespace executors;
@@ -75,6 +77,58 @@ TEST_CASE("A device with two stages trains what one device trains") {
   CHECK(difference_of(p, net, c) < rounding);
 }
 
+namespace {
+
+/// The plan with orders of which the devices know nothing before they run, gradients of weights apart.
+template <class Policy>
+plan split_orders(const plan& p, const neural_network& net, const cluster& c, const Policy& policy) {
+  const planning_graph model = describe(net);
+  return hetplan::dispatch(p, hetplan::planning_problem(model, c, roofline{}), policy);
+}
+
+}  // namespace
+
+TEST_CASE("Gradients of weights apart train what one device trains") {
+  using hetplan::compact, hetplan::eager;
+  const auto both = [](const plan& p, const neural_network& net, const cluster& c, const std::vector<pace>& paces = {}) {
+    CHECK(difference_of(split_orders(p, net, c, compact{}), net, c, paces) < rounding);
+    CHECK(difference_of(split_orders(p, net, c, eager{}), net, c, paces) < rounding);
+  };
+  SECTION("in a chain") {
+    both(plan_of(small_mlp(), devices(3), {stage_of(0, 2, {{2, 4}}), stage_of(2, 5, {{0, 4}}), stage_of(5, 7, {{1, 4}})}, 4, 5),
+         small_mlp(), devices(3));
+  }
+  SECTION("in a chain that goes down and up again, with a tensor in its first and last stage, both on one device") {
+    const plan p = plan_of(small_transformer(), devices(2),
+                           {stage_of(0, 1, {{0, 2}}), stage_of(1, 3, {{1, 2}}), stage_of(3, 4, {{1, 2}}), stage_of(4, 6, {{0, 2}})}, 2, 4);
+    both(p, small_transformer(), devices(2), {{.times = 2}, {.times = 1}});
+  }
+  SECTION("in replicas of a graph of stages") {
+    const plan p = plan_of(small_towers(), devices(5),
+                           {stage_of(0, 3, {{0, 2}, {4, 2}}), stage_of(3, 5, {{1, 4}}), stage_of(5, 8, {{2, 1}, {3, 3}})}, 4, 4);
+    both(p, small_towers(), devices(5));
+  }
+  SECTION("on one device of two, whose other one runs whole backwards") {
+    plan p = plan_of(small_mlp(), devices(2), {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 2);
+    p.schedule.kind = schedule_kind::explicit_orders;
+    using enum phase;
+    const auto e = [](phase what, int s, int m) { return hetplan::order_entry{what, stage_id(s), m}; };
+    p.schedule.orders = {{e(forward, 0, 0), e(forward, 0, 1), e(backward_input, 0, 0), e(backward_input, 0, 1), e(backward_weight, 0, 1),
+                          e(backward_weight, 0, 0)},
+                         {e(forward, 1, 0), e(backward_input, 1, 0), e(forward, 1, 1), e(backward_input, 1, 1)}};
+    CHECK(difference_of(p, small_mlp(), devices(2)) < rounding);
+    const program work = program_of(p, small_mlp(), devices(2));
+    const auto count = [&](int d, phase what) {
+      return std::count_if(work.tasks[static_cast<std::size_t>(d)].begin(), work.tasks[static_cast<std::size_t>(d)].end(),
+                           [&](const task& t) { return t.what == what; });
+    };
+    for (int d : {0, 1}) {
+      CHECK(count(d, backward_input) == 2);  // a whole backward is one of each
+      CHECK(count(d, backward_weight) == 2);
+    }
+  }
+}
+
 TEST_CASE("Devices that do their work several times train what those train that do it once") {
   const std::vector<pace> paces{{.times = 3}, {.times = 1}, {.times = 2}};
   SECTION("a chain, a tensor in two stages, and a layer whose tape is its result") {
@@ -103,7 +157,7 @@ TEST_CASE("Work that is done several times is done so often") {
   thread_training got;
   train_with_threads(net, program_of(p, net, devices(2)), devices(2), settings, 1, got, {.shaped = false, .timeout_s = 20});
   CHECK(forwards == std::vector<int>{6, 2});    // of two microbatches
-  CHECK(backwards == std::vector<int>{12, 4});  // which are told of twice: gradients are set to 0 first
+  CHECK(backwards == std::vector<int>{18, 6});  // told of three times: gradients set to 0, of inputs, of weights
 }
 
 TEST_CASE("A device that waits lasts as many times the processor time of its work") {

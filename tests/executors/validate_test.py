@@ -100,7 +100,7 @@ class numbers(unittest.TestCase):
 
     def test_the_page_has_the_region_of_every_executor(self):
         page = (SOURCE / "docs/reproduction/executors.md").read_text()
-        for region in ("threads", "mpi", "torch", "threads sweep"):
+        for region in ("threads", "mpi", "torch", "threads sweep", "threads zero bubble", "mpi zero bubble", "torch zero bubble"):
             validate.with_region(page, region, "")
 
 
@@ -154,6 +154,37 @@ class plans(unittest.TestCase):
         layer = {"profile": {"core": {"batch": [1, 3, 5], "forward": [1, 2, 6], "backward": [1, 2, 6]}}}
         for batch, expected in ((0.5, 2), (1, 2), (2, 3), (3, 4), (4, 8), (5, 12), (6, 16)):
             self.assertAlmostEqual(cases.seconds_of(layer, "core", batch), expected)
+
+        self.assertEqual(cases.phases_of({**layer, "backward_input_flops": 1, "backward_weight_flops": 3}, "core", 2), {"F": 1.5, "B": 0.375, "W": 1.125})
+
+    def test_orders_without_bubbles_have_every_task_once_behind_what_it_needs_and_no_more_ahead_than_asked(self):
+        for _ in range(200):
+            count, microbatches, ahead = self.random.randint(1, 4), self.random.randint(1, 8), self.random.randint(1, 8)
+            on = [f"d{i}" for i in range(count)]
+            on += self.random.choice([[], on, on[::-1]])
+            seconds = [{what: self.random.randint(0, 5) for what in "FBW"} for _ in on]
+            sent = [self.random.randint(0, 3) for _ in on]
+            orders = cases.orders_of(on, seconds, sent, microbatches, self.random.choice(["FBW", "BFW"]), ahead)
+            self.assertEqual(sorted((d, *t) for d in orders for t in orders[d]),
+                             sorted((on[s], what, s, m) for s in range(len(on)) for what in "FBW" for m in range(microbatches)), f"seed {self.seed}")
+            for d, order in orders.items():
+                place = {tuple(t): i for i, t in enumerate(order)}
+                for s in (s for s in range(len(on)) if on[s] == d):
+                    for m in range(microbatches):
+                        self.assertLess(place["F", s, m], place["B", s, m], f"seed {self.seed}")
+                        self.assertLess(place["B", s, m], place["W", s, m], f"seed {self.seed}")
+                        if s == on.index(d) and m >= ahead:
+                            self.assertLess(place["W", s, m - ahead], place["F", s, m], f"seed {self.seed}")
+
+    def test_every_executor_has_eight_plans_with_gradients_of_weights_apart_unpaced_and_paced(self):
+        for executor in ("threads", "mpi", "torch"):
+            groups = cases.zero_bubble_of(executor, 2)
+            self.assertEqual({len(g.kinds) for g in cases.zero_bubble_of(executor, 4) if set(g.kinds) == {"core"}}, {2, 4})
+            for full in (True, False):
+                apart = [p for g in groups if (set(g.kinds) == {"core"}) == full for p in g.plans if p.name != "1F1B"]
+                self.assertGreaterEqual(len(apart), 6)
+            for g in groups:
+                self.assertLessEqual(sum(1 / cases.slowness(k) for k in g.kinds), 2)
 
     def test_every_executor_has_a_dozen_cases_of_every_shape_and_no_more_work_than_two_cores(self):
         for executor in ("threads", "mpi", "torch"):
@@ -325,6 +356,17 @@ class a_run(unittest.TestCase):
         self.assertEqual({r["group"] for r in results}, {"towers-shared-2", "towers-star-2", "towers-ring-2", "mlp-star-0.1"})
         self.assertGreaterEqual(len(results), 3 * 4 + 1)
         self.assertIn("| mlp-star-0.1 |", done.stdout)
+
+    def test_gradients_of_weights_apart(self):
+        done = self.run_with(1.05, "--zero-bubble")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((self.path / "r.json").read_text())["results"]
+        self.assertEqual(len(results), sum(len(g.plans) for g in cases.zero_bubble_of("threads", len(os.sched_getaffinity(0)))))
+        for r in results:
+            self.assertAlmostEqual(r["error"], 1 / 1.05 - 1)
+        made = json.loads((self.path / "out/two/eager-down-and-up.plan.json").read_text())
+        self.assertEqual([s["devices"][0]["name"] for s in made["stages"]], ["d0", "d1", "d1", "d0"])
+        self.assertEqual({what for what, _, _ in made["schedule"]["orders"]["d0"]}, set("FBW"))
 
 
 if __name__ == "__main__":

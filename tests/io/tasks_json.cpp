@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -210,6 +211,22 @@ TEST_CASE("a plan whose transfers block has no tasks file") {
   const cluster c = test::wired(2);
   CHECK_THROWS_WITH(io::write_tasks(p, model, c, judge(p, model, c, roofline{})),
                     Catch::Contains("/transfers") && Catch::Contains("\"block\""));
+}
+
+TEST_CASE("plans that no executor runs have no tasks file") {
+  const planning_graph model = test::model_of({test::work_of("a", 1), test::work_of("b", 1)}, {{0, 1, 2, 2}});
+  const hetplan::plan plain = test::plan_of(mode::training, 2, 1, {test::stage_of({0, 1}, {{0, 1}, {1, 1}})});
+  CHECK_NOTHROW(io::require_tasks_file(plain, model));
+  const auto refused = [&](const std::function<void(stage&)>& change, const char* why) {
+    hetplan::plan p = plain;
+    change(p.stages[0]);
+    CHECK_THROWS_WITH(io::require_tasks_file(p, model), "export to tasks: stage \"\" is " + std::string(why) +
+                                                            "; expected stages whose devices share microbatches by samples alone");
+  };
+  refused([](stage& s) { s.columns = {1, 1}; }, "a grid, whose columns share tensors");
+  refused([](stage& s) { s.shard = sharding::zero2; }, "under zero2, which scatters gradients after each microbatch");
+  refused([](stage& s) { s.shard = sharding::fsdp; }, "under fsdp, which gathers weights before each use");
+  refused([](stage& s) { s.cuts = {.forward = {0, 2}, .backward = {0, 1, 2}}; }, "cut into passes that are no microbatches");
 }
 
 TEST_CASE("a tasks file by hand: two stages, the second replicated and in chunks, tied to the first") {

@@ -44,7 +44,9 @@ double loss_of(const neural_network& net, const tensors& parameters, long batch,
     const view of_output = rows_of(std::as_const(gradients[l]), 0, batch);
     std::visit(
         [&](const auto& work) {
-          work.backward(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, (*slopes)[t].data(), tapes[l]);
+          tape left;
+          work.input_gradients(parameters[t].data(), inputs_of(l), all, of_output, of_inputs, tapes[l], left);
+          work.weight_gradients(inputs_of(l), all, of_output, (*slopes)[t].data(), tapes[l], left);
         },
         net.layers[l].work);
   }

@@ -55,19 +55,24 @@ void dense::forward(const double* p, const std::vector<view>& inputs, const samp
   keep.push_back(y);
 }
 
-void dense::backward(const double* p, const std::vector<view>& inputs, const samples&, view dy, std::vector<mutable_view>& dx, double* dp,
-                     const tape& keep) const {
-  const matrix dz = dy.array() * (1 - keep.back().array().square());
+void dense::input_gradients(const double* p, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx,
+                            const tape& keep, tape& left) const {
+  left.push_back(dy.array() * (1 - keep.back().array().square()));
+  const matrix& dz = left.back();
+  long at = 0;
+  for (mutable_view& d : dx) {
+    d.noalias() += dz * view(p + at, d.cols(), out).transpose();
+    at += d.cols() * out;
+  }
+}
+
+void dense::weight_gradients(const std::vector<view>& inputs, const samples&, view, double* dp, const tape& keep, const tape& left) const {
+  const matrix& dz = left.back();
   Eigen::Map<Eigen::RowVectorXd>(dp + in * out, out) += dz.colwise().sum();
   long at = 0;
   for (const view& x : side_by_side(inputs, keep)) {
     mutable_view(dp + at, x.cols(), out).noalias() += x.transpose() * dz;
     at += x.cols() * out;
-  }
-  at = 0;
-  for (mutable_view& d : dx) {
-    d.noalias() += dz * view(p + at, d.cols(), out).transpose();
-    at += d.cols() * out;
   }
 }
 
@@ -79,8 +84,7 @@ void embed::forward(const double* p, const std::vector<view>&, const samples& s,
   }
 }
 
-void embed::backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp,
-                     const tape&) const {
+void embed::weight_gradients(const std::vector<view>&, const samples& s, view dy, double* dp, const tape&, const tape&) const {
   for (long i = 0; i < s.count(); ++i) {
     for (long t = 0; t < tokens; ++t) {
       mutable_view(dp, vocabulary, model).row(token_at(s, s.first + i, t, tokens, vocabulary)) += dy.row(i).segment(t * model, model);
@@ -110,11 +114,11 @@ void attention::forward(const double* p, const std::vector<view>& inputs, const 
   for (matrix* m : {&q, &k, &v, &mixed, &share}) keep.push_back(std::move(*m));
 }
 
-void attention::backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs,
-                         double* dp, const tape& keep) const {
+void attention::input_gradients(const double* p, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>& dinputs,
+                                const tape& keep, tape& left) const {
   const long n = s.count() * tokens;
-  const view x(inputs[0].data(), n, model), dout(dy.data(), n, model);
-  const matrix &q = keep[0], &k = keep[1], &v = keep[2], &mixed = keep[3], &share = keep[4];
+  const view dout(dy.data(), n, model);
+  const matrix &q = keep[0], &k = keep[1], &v = keep[2], &share = keep[4];
   const matrix dmixed = dout * weight(p, 3).transpose();
   matrix dq(n, model), dk(n, model), dv(n, model);
   for (long i = 0; i < s.count(); ++i) {
@@ -129,12 +133,19 @@ void attention::backward(const double* p, const std::vector<view>& inputs, const
   }
   mutable_view dx(dinputs[0].data(), n, model);
   dx += dout;
-  const matrix* down[] = {&dq, &dk, &dv};
-  for (int i = 0; i < 3; ++i) {
-    dx.noalias() += *down[i] * weight(p, i).transpose();
-    mutable_view(dp + i * model * model, model, model).noalias() += x.transpose() * *down[i];
+  for (matrix* m : {&dq, &dk, &dv}) {
+    dx.noalias() += *m * weight(p, static_cast<int>(left.size())).transpose();
+    left.push_back(std::move(*m));
   }
-  mutable_view(dp + 3 * model * model, model, model).noalias() += mixed.transpose() * dout;
+}
+
+void attention::weight_gradients(const std::vector<view>& inputs, const samples& s, view dy, double* dp, const tape& keep,
+                                 const tape& left) const {
+  const long n = s.count() * tokens;
+  const view x(inputs[0].data(), n, model), dout(dy.data(), n, model);
+  for (int i = 0; i < 3; ++i)
+    mutable_view(dp + i * model * model, model, model).noalias() += x.transpose() * left[static_cast<std::size_t>(i)];
+  mutable_view(dp + 3 * model * model, model, model).noalias() += keep[3].transpose() * dout;
 }
 
 void feed_forward::forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const {
@@ -148,18 +159,24 @@ void feed_forward::forward(const double* p, const std::vector<view>& inputs, con
   keep.push_back(std::move(h));
 }
 
-void feed_forward::backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs,
-                            double* dp, const tape& keep) const {
+void feed_forward::input_gradients(const double* p, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>& dinputs,
+                                   const tape& keep, tape& left) const {
   const long n = s.count() * tokens;
-  const view x(inputs[0].data(), n, model), dout(dy.data(), n, model);
-  const matrix& h = keep[0];
+  const view dout(dy.data(), n, model);
   matrix dh = dout * view(p + model * hidden, hidden, model).transpose();
-  dh = (h.array() > 0).select(dh, 0.0);
-  mutable_view(dp, model, hidden).noalias() += x.transpose() * dh;
-  mutable_view(dp + model * hidden, hidden, model).noalias() += h.transpose() * dout;
+  dh = (keep[0].array() > 0).select(dh, 0.0);
   mutable_view dx(dinputs[0].data(), n, model);
   dx += dout;
   dx.noalias() += dh * view(p, model, hidden).transpose();
+  left.push_back(std::move(dh));
+}
+
+void feed_forward::weight_gradients(const std::vector<view>& inputs, const samples& s, view dy, double* dp, const tape& keep,
+                                    const tape& left) const {
+  const long n = s.count() * tokens;
+  const view x(inputs[0].data(), n, model), dout(dy.data(), n, model);
+  mutable_view(dp, model, hidden).noalias() += x.transpose() * left[0];
+  mutable_view(dp + model * hidden, hidden, model).noalias() += keep[0].transpose() * dout;
 }
 
 void square_loss::forward(const double*, const std::vector<view>& x, const samples& s, mutable_view y, tape& keep) const {
@@ -167,8 +184,8 @@ void square_loss::forward(const double*, const std::vector<view>& x, const sampl
   y = keep.back().rowwise().squaredNorm() / (2.0 * static_cast<double>(in));
 }
 
-void square_loss::backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*,
-                           const tape& keep) const {
+void square_loss::input_gradients(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx,
+                                  const tape& keep, tape&) const {
   dx[0] += (dy.col(0) / static_cast<double>(in)).asDiagonal() * keep[0];
 }
 
@@ -184,15 +201,19 @@ void next_token_loss::forward(const double* p, const std::vector<view>& x, const
   keep.push_back(std::move(share));
 }
 
-void next_token_loss::backward(const double* p, const std::vector<view>& x, const samples& s, view dy, std::vector<mutable_view>& dx,
-                               double* dp, const tape& keep) const {
+void next_token_loss::input_gradients(const double* p, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>& dx,
+                                      const tape& keep, tape& left) const {
   matrix d = keep[0];
   for (long r = 0; r < d.rows(); ++r) {
     d(r, target(s, r)) -= 1;
     d.row(r) *= dy(r / tokens, 0) / static_cast<double>(tokens);
   }
   mutable_view(dx[0].data(), d.rows(), model).noalias() += d * view(p, vocabulary, model);
-  mutable_view(dp, vocabulary, model).noalias() += d.transpose() * view(x[0].data(), d.rows(), model);
+  left.push_back(std::move(d));
+}
+
+void next_token_loss::weight_gradients(const std::vector<view>& x, const samples&, view, double* dp, const tape&, const tape& left) const {
+  mutable_view(dp, vocabulary, model).noalias() += left[0].transpose() * view(x[0].data(), left[0].rows(), model);
 }
 
 long next_token_loss::target(const samples& s, long row) const {

@@ -32,13 +32,14 @@ struct samples {
 /// Number `index` of a stream, in [-1, 1): the same wherever it is asked for, so no device has to send data or first weights to another.
 [[nodiscard]] double random_value(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
 
-/// What a layer keeps from the forward of a microbatch until its backward.
+/// What a layer keeps from the forward of a microbatch until its backward, or from the gradient of its inputs until that of its weights.
 using tape = std::vector<matrix>;
 
 /// y = tanh(x W + b) of all its inputs side by side; without an input it reads the data of the samples.
 ///
 /// Every operation has: width of its output and parameters (numbers), FLOP of a forward and numbers that it keeps (per
-/// sample); forward writes `out` and appends to an empty tape; backward adds to the gradients of its inputs and of its parameters.
+/// sample); forward writes `out` and appends to an empty tape; input_gradients adds to the gradients of its inputs and appends to another
+/// empty tape what weight_gradients needs of it, which adds to those of its parameters.
 struct dense {
   long in = 0;
   long out = 0;
@@ -51,8 +52,9 @@ struct dense {
   [[nodiscard]] long fan_in() const { return in; }
 
   void forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const;
-  void backward(const double* p, const std::vector<view>& inputs, const samples&, view dy, std::vector<mutable_view>& dx, double* dp,
-                const tape& keep) const;
+  void input_gradients(const double* p, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, const tape& keep,
+                       tape& left) const;
+  void weight_gradients(const std::vector<view>& inputs, const samples&, view, double* dp, const tape& keep, const tape& left) const;
 };
 
 /// A table with a row of `model` numbers for each token: a sample becomes tokens x model.
@@ -68,8 +70,9 @@ struct embed {
   [[nodiscard]] long fan_in() const { return model; }
 
   void forward(const double* p, const std::vector<view>&, const samples& s, mutable_view y, tape&) const;
-  void backward(const double*, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>&, double* dp,
-                const tape&) const;
+  void input_gradients(const double*, const std::vector<view>&, const samples&, view, std::vector<mutable_view>&, const tape&,
+                       tape&) const {}
+  void weight_gradients(const std::vector<view>&, const samples& s, view dy, double* dp, const tape&, const tape&) const;
 };
 
 /// y = x + softmax(q k' / sqrt(model), the past only) v O, with q, k, v = x Q, x K, x V.
@@ -84,8 +87,9 @@ struct attention {
   [[nodiscard]] long fan_in() const { return model; }
 
   void forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const;
-  void backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs, double* dp,
-                const tape& keep) const;
+  void input_gradients(const double* p, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>& dinputs,
+                       const tape& keep, tape& left) const;
+  void weight_gradients(const std::vector<view>& inputs, const samples& s, view dy, double* dp, const tape& keep, const tape& left) const;
 
  private:
   [[nodiscard]] view weight(const double* p, int i) const { return {p + i * model * model, model, model}; }
@@ -104,8 +108,9 @@ struct feed_forward {
   [[nodiscard]] long fan_in() const { return model; }
 
   void forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const;
-  void backward(const double* p, const std::vector<view>& inputs, const samples& s, view dy, std::vector<mutable_view>& dinputs, double* dp,
-                const tape& keep) const;
+  void input_gradients(const double* p, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>& dinputs,
+                       const tape& keep, tape& left) const;
+  void weight_gradients(const std::vector<view>& inputs, const samples& s, view dy, double* dp, const tape& keep, const tape& left) const;
 };
 
 /// A sink: the loss of each sample, half the mean square of its input's distance from the sample's target.
@@ -119,8 +124,9 @@ struct square_loss {
   [[nodiscard]] long fan_in() const { return in; }
 
   void forward(const double*, const std::vector<view>& x, const samples& s, mutable_view y, tape& keep) const;
-  void backward(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, double*,
-                const tape& keep) const;
+  void input_gradients(const double*, const std::vector<view>&, const samples&, view dy, std::vector<mutable_view>& dx, const tape& keep,
+                       tape&) const;
+  void weight_gradients(const std::vector<view>&, const samples&, view, double*, const tape&, const tape&) const {}
 };
 
 /// A sink: the loss of each sample, the mean of -log p(next token) with p = softmax(x E'), E the table of `embed`.
@@ -136,8 +142,9 @@ struct next_token_loss {
   [[nodiscard]] long fan_in() const { return model; }
 
   void forward(const double* p, const std::vector<view>& x, const samples& s, mutable_view y, tape& keep) const;
-  void backward(const double* p, const std::vector<view>& x, const samples& s, view dy, std::vector<mutable_view>& dx, double* dp,
-                const tape& keep) const;
+  void input_gradients(const double* p, const std::vector<view>&, const samples& s, view dy, std::vector<mutable_view>& dx,
+                       const tape& keep, tape& left) const;
+  void weight_gradients(const std::vector<view>& x, const samples&, view, double* dp, const tape&, const tape& left) const;
 
  private:
   [[nodiscard]] long target(const samples& s, long row) const;

@@ -78,15 +78,20 @@ neural_network find_network(std::string_view name) {
   throw hetplan::invalid_input("network \"" + std::string(name) + "\"; expected one of mlp, transformer, towers");
 }
 
-hetplan::planning_graph describe(const neural_network& n, const std::vector<std::vector<hetplan::layer_profile>>& profiles) {
+hetplan::planning_graph describe(const neural_network& n, const std::vector<std::vector<hetplan::layer_profile>>& profiles,
+                                 const std::vector<double>& weight_parts) {
   constexpr double number = sizeof(double);
   hetplan::planning_graph_builder b(n.name, number);
   for (std::size_t i = 0; i < n.layers.size(); ++i) {
     const network_layer& l = n.layers[i];
     const double kept = static_cast<double>(l.width() + std::visit([](const auto& w) { return w.kept(); }, l.work));
     const double work = std::visit([](const auto& w) { return w.flops(); }, l.work);
+    const bool learns = l.parameters() > 0;
+    const double part = !learns ? 0 : weight_parts.empty() ? 0.5 : weight_parts[i], back = learns ? 2 * work : work;
     b.add_layer({.name = l.name,
                  .forward_flops = hetplan::flops(work),
+                 .backward_input_flops = hetplan::flops(back * (1 - part)),
+                 .backward_weight_flops = hetplan::flops(back * part),
                  .weight = hetplan::bytes(number * static_cast<double>(l.parameters())),
                  .weight_group = l.group,
                  .activation = hetplan::bytes(number * kept),

@@ -48,7 +48,11 @@ struct neural_network {
 [[nodiscard]] neural_network find_network(std::string_view name);
 
 /// The planning graph of a network: bytes are those of 8-byte numbers, as they are really held and sent.
+///
+/// @param weight_parts  by layer: the part of its backward's FLOP that counts as the gradients of its weights; none: half, where it has
+/// any.
 [[nodiscard]] hetplan::planning_graph describe(const neural_network& n,
-                                               const std::vector<std::vector<hetplan::layer_profile>>& profiles = {});
+                                               const std::vector<std::vector<hetplan::layer_profile>>& profiles = {},
+                                               const std::vector<double>& weight_parts = {});
 
 }  // namespace executors

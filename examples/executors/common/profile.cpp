@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -42,7 +43,7 @@ program alone(const neural_network& net, int samples) {
   for (std::size_t l = 0; l < net.layers.size(); ++l) p.stages[0].layers.push_back(l);
   p.tasks.resize(1);
   for (long first = 0; first < p.batch; first += samples) {
-    for (const hetplan::phase what : {hetplan::phase::forward, hetplan::phase::backward_input})
+    for (const hetplan::phase what : {hetplan::phase::forward, hetplan::phase::backward_input, hetplan::phase::backward_weight})
       p.tasks[0].push_back(
           {.what = what, .stage = hetplan::stage_id(0), .first = first, .last = first + samples, .receives = {}, .sends = {}});
   }
@@ -53,13 +54,14 @@ program alone(const neural_network& net, int samples) {
 void measure(const neural_network& net, int samples, const pace& how, const profile_options& o, std::vector<layer_times>& to) {
   const program p = alone(net, samples);
   for (layer_times& times : to) {
-    times.forward_s.push_back(0);
-    times.backward_s.push_back(0);
+    for (auto* list : {&times.forward_s, &times.backward_s, &times.weights_s}) list->push_back(0);
   }
   bool counts = false;
   const double each = 1.0 / (o.runs * static_cast<double>(p.batch / samples));
   const layer_timer timer = [&](std::size_t l, hetplan::phase what, double s) {
-    if (counts) (what == hetplan::phase::forward ? to[l].forward_s : to[l].backward_s).back() += s * each;
+    if (!counts) return;
+    (what == hetplan::phase::forward ? to[l].forward_s : to[l].backward_s).back() += s * each;
+    if (what == hetplan::phase::backward_weight) to[l].weights_s.back() += s * each;
   };
   const auto train = [&](const layer_timer& told, const auto& goes_on) {
     no_links link;
@@ -90,7 +92,7 @@ kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, 
     }
     all[d.kind] = of_times->second;
     for (layer_times& times : all[d.kind]) {
-      for (auto* list : {&times.forward_s, &times.backward_s}) {
+      for (auto* list : {&times.forward_s, &times.backward_s, &times.weights_s}) {
         for (double& s : *list) s *= how.wait;
       }
     }
@@ -100,11 +102,17 @@ kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, 
 
 hetplan::planning_graph describe_measured(const neural_network& net, const kind_times& times, const std::vector<int>& batches) {
   std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size());
+  std::vector<double> backward_s(net.layers.size(), 0), parts(net.layers.size(), 0);
+  const auto sum = [](const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
   for (const auto& [kind, layers] : times) {
-    for (auto&& [of_layer, measured] : ranges::views::zip(profiles, layers))
+    for (auto&& [of_layer, measured, whole, part] : ranges::views::zip(profiles, layers, backward_s, parts)) {
       of_layer.push_back({kind, {batches.begin(), batches.end()}, measured.forward_s, measured.backward_s});
+      whole += sum(measured.backward_s);
+      part += sum(measured.weights_s);
+    }
   }
-  return describe(net, profiles);
+  for (auto&& [whole, part] : ranges::views::zip(backward_s, parts)) part /= std::max(whole, std::numeric_limits<double>::min());
+  return describe(net, profiles, parts);
 }
 
 hetplan::transfer_cost fit_link(const std::vector<link_sample>& samples) {

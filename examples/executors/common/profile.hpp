@@ -16,9 +16,9 @@ namespace executors {
 
 [[nodiscard]] double median(std::vector<double> all);
 
-/// Seconds of a layer's forward and backward, by batch size.
+/// Seconds of a layer's forward and whole backward, by batch size, and those of the backward that the gradients of weights took.
 struct layer_times {
-  std::vector<double> forward_s, backward_s;
+  std::vector<double> forward_s = {}, backward_s = {}, weights_s = {};
 };
 /// By kind of device, then by layer.
 using kind_times = std::map<std::string, std::vector<layer_times>>;
@@ -37,7 +37,8 @@ struct profile_options {
 /// Source      Asteroid, section 3.3 (times over batch sizes).
 [[nodiscard]] kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, const profile_options& o);
 
-/// The network's planning graph with its profiles.
+/// The network's planning graph with its profiles. The FLOP of a layer's backward are shared out as its time was, over all kinds and batch
+/// sizes: by them a profile's backward is shared out again.
 [[nodiscard]] hetplan::planning_graph describe_measured(const neural_network& net, const kind_times& times,
                                                         const std::vector<int>& batches);
 

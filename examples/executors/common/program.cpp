@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <range/v3/action/unique.hpp>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 
 namespace executors {
 
@@ -43,6 +45,7 @@ void require_executable(const hetplan::plan& p, const hetplan::cluster& c) {
   }
   if (p.transfers != hetplan::transfer_mode::overlap)
     refuse("/transfers", "\"" + std::string(to_string(p.transfers)) + "\"", "transfers that overlap computing");
+  hetplan::require_plain_stages(p, "plan");
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     if (p.stages[s].recompute) refuse("/stages/" + std::to_string(s) + "/recompute", "true", "stages that keep their activations");
     if (p.stages[s].state_shards() > 1) {
@@ -53,12 +56,6 @@ void require_executable(const hetplan::plan& p, const hetplan::cluster& c) {
         refuse("/stages/" + std::to_string(s), "tensor_parallel " + std::to_string(a.tensor_parallel) + " on \"" + c[a.device].name + "\"",
                "tensor_parallel 1");
       }
-    }
-  }
-  for (std::size_t d = 0; d < p.schedule.orders.size(); ++d) {
-    for (const hetplan::order_entry& e : p.schedule.orders[d]) {
-      if (e.what != hetplan::phase::backward_weight) continue;
-      refuse("/schedule/orders", "W for \"" + c[hetplan::device_id(d)].name + "\"", "F and whole backwards, B");
     }
   }
 }
@@ -212,7 +209,20 @@ class program_maker {
       }
     }
     for (std::size_t d = 0; d < graph_.device_order.size(); ++d) {
-      for (const hetplan::tasks::node_id n : graph_.device_order[d]) out_.tasks[d].push_back(all[n]);
+      std::set<hetplan::stage_id> split;
+      for (const hetplan::tasks::node_id n : graph_.device_order[d]) {
+        if (all[n].what == hetplan::phase::backward_weight) split.insert(all[n].stage);
+      }
+      for (const hetplan::tasks::node_id n : graph_.device_order[d]) {
+        task t = all[n];
+        if (t.what == hetplan::phase::backward_input && !split.contains(t.stage)) {
+          out_.tasks[d].push_back(t);
+          out_.tasks[d].back().sends.clear();
+          t.what = hetplan::phase::backward_weight;
+          t.receives.clear();
+        }
+        out_.tasks[d].push_back(std::move(t));
+      }
     }
   }
 

@@ -32,7 +32,8 @@ struct message {
   std::vector<std::size_t> flows;  ///< its chunks, in order
 };
 
-/// A compute task, and the messages (indices) that it waits for and that leave when it is done.
+/// A compute task, and the messages (indices) that it waits for and that leave when it is done. A whole backward is two, one behind the
+/// other: the gradients of the inputs wait, and those of the weights send.
 struct task {
   hetplan::phase what;
   hetplan::stage_id stage;

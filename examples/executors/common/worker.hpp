@@ -143,6 +143,9 @@ class worker {
 
  private:
   using key = std::pair<std::size_t, std::size_t>;
+  struct layer_tapes {
+    tape of_forward, of_backward;
+  };
 
   [[nodiscard]] std::vector<std::size_t> readers_of(std::size_t layer) const {
     std::vector<std::size_t> readers;
@@ -158,7 +161,8 @@ class worker {
     const double begin_s = link_.now_s(), worked_before_s = thread_s();
     for (int left = pace_.times; left-- > 0;) {
       if (t.what == hetplan::phase::forward) forward(t, left == 0);
-      if (t.what == hetplan::phase::backward_input) backward(t, left == 0);
+      if (t.what == hetplan::phase::backward_input) input_gradients(t);
+      if (t.what == hetplan::phase::backward_weight) weight_gradients(t, left == 0);
     }
     const double end_s = link_.now_s();
     if (pace_.wait > 1) {
@@ -192,7 +196,7 @@ class worker {
     for (const std::size_t l : program_.stages[t.stage.index()].layers) {
       timed(l, t.what, [&] {
         const double* p = parameters_[net_.tensor_of(l)].data();
-        tape& kept = tapes_[{l, static_cast<std::size_t>(t.first)}];
+        tape& kept = tapes_[{l, static_cast<std::size_t>(t.first)}].of_forward;
         kept.clear();
         const mutable_view out = rows_of(activations_[l], t.first, t.last);
         std::visit([&](const auto& work) { work.forward(p, inputs_of(l, t), samples_of(t), out, kept); }, net_.layers[l].work);
@@ -201,31 +205,50 @@ class worker {
     }
   }
   /// Gradients come from the readers in this stage and in others, each stage's in rows of its own; sums go the same way on.
-  void backward(const task& t, bool is_last) {
-    const std::size_t s = t.stage.index();
-    const stage_part& stage = program_.stages[s];
+  void input_gradients(const task& t) {
+    const stage_part& stage = program_.stages[t.stage.index()];
     for (const auto* list : {&stage.layers, &stage.outside}) {
-      for (const std::size_t l : *list) timed(l, t.what, [&] { rows_of(gradients_.at({s, l}), t.first, t.last).setZero(); });
+      for (const std::size_t l : *list) timed(l, t.what, [&] { gradient_of(l, t).setZero(); });
     }
-    for (auto l = stage.layers.rbegin(); l != stage.layers.rend(); ++l) timed(*l, t.what, [&] { backward(*l, t, is_last); });
+    for (auto l = stage.layers.rbegin(); l != stage.layers.rend(); ++l) timed(*l, t.what, [&] { input_gradients(*l, t); });
   }
-  void backward(std::size_t l, const task& t, bool is_last) {
-    const std::size_t s = t.stage.index(), tensor = net_.tensor_of(l);
-    mutable_view gradient = rows_of(gradients_.at({s, l}), t.first, t.last);
+  void input_gradients(std::size_t l, const task& t) {
+    mutable_view gradient = gradient_of(l, t);
     if (is_loss(l)) gradient.setConstant(1 / static_cast<double>(program_.batch));
     for (const std::size_t reader : readers_of(l)) gradient += rows_of(gradients_.at({reader, l}), t.first, t.last);
     std::vector<mutable_view> of_inputs;
-    for (const std::size_t from : net_.layers[l].inputs) of_inputs.push_back(rows_of(gradients_.at({s, from}), t.first, t.last));
-    const view done(gradient.data(), gradient.rows(), gradient.cols());
-    const auto kept = tapes_.find({l, static_cast<std::size_t>(t.first)});
-    double* slope = (is_last ? slopes_ : wasted_).at({s, tensor}).data();
+    for (const std::size_t from : net_.layers[l].inputs) of_inputs.push_back(gradient_of(from, t));
+    layer_tapes& kept = tapes_.at({l, static_cast<std::size_t>(t.first)});
+    kept.of_backward.clear();
     std::visit(
         [&](const auto& work) {
-          work.backward(parameters_[tensor].data(), inputs_of(l, t), samples_of(t), done, of_inputs, slope, kept->second);
+          work.input_gradients(parameters_[net_.tensor_of(l)].data(), inputs_of(l, t), samples_of(t), read_only(gradient), of_inputs,
+                               kept.of_forward, kept.of_backward);
         },
         net_.layers[l].work);
-    if (is_last) tapes_.erase(kept);
   }
+  /// From what the gradients of inputs left: the rows of the batch are there until the iteration ends.
+  void weight_gradients(const task& t, bool is_last) {
+    const std::size_t s = t.stage.index();
+    const auto& layers = program_.stages[s].layers;
+    for (auto l = layers.rbegin(); l != layers.rend(); ++l) {
+      timed(*l, t.what, [&] {
+        const auto kept = tapes_.find({*l, static_cast<std::size_t>(t.first)});
+        double* slope = (is_last ? slopes_ : wasted_).at({s, net_.tensor_of(*l)}).data();
+        std::visit(
+            [&](const auto& work) {
+              work.weight_gradients(inputs_of(*l, t), samples_of(t), read_only(gradient_of(*l, t)), slope, kept->second.of_forward,
+                                    kept->second.of_backward);
+            },
+            net_.layers[*l].work);
+        if (is_last) tapes_.erase(kept);
+      });
+    }
+  }
+  [[nodiscard]] mutable_view gradient_of(std::size_t layer, const task& t) {
+    return rows_of(gradients_.at({t.stage.index(), layer}), t.first, t.last);
+  }
+  [[nodiscard]] static view read_only(const mutable_view& m) { return {m.data(), m.rows(), m.cols()}; }
   [[nodiscard]] bool is_loss(std::size_t layer) const {
     return std::none_of(net_.layers.begin(), net_.layers.end(),
                         [&](const network_layer& l) { return std::find(l.inputs.begin(), l.inputs.end(), layer) != l.inputs.end(); });
@@ -334,7 +357,7 @@ class worker {
   std::vector<std::size_t> stages_;        ///< of this device
   std::vector<matrix> activations_;        ///< by layer: rows of the global batch, filled where this device has or gets them
   std::map<key, matrix> gradients_;        ///< by (stage that reads, layer): the loss by the layer's output
-  std::map<key, tape> tapes_;              ///< by (layer, first sample)
+  std::map<key, layer_tapes> tapes_;       ///< by (layer, first sample)
   std::map<key, Eigen::VectorXd> slopes_;  ///< by (stage, tensor): the loss by the tensor, this iteration
   std::map<key, Eigen::VectorXd> wasted_;  ///< the same of work that is done more than once
   tensors parameters_, next_;              ///< in force, and after the next commit

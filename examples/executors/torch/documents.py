@@ -81,7 +81,8 @@ class Message:
 
 @dataclass
 class Task:
-    """Phase F, B or U (a step of the optimizer) of a stage on one device, for samples [first, last) of the batch."""
+    """Phase F, B, W (gradients of weights, where B has those of the inputs alone) or U (a step of the optimizer) of a stage on one device,
+    for samples [first, last) of the batch."""
     device: str
     phase: str
     stage: int
@@ -300,7 +301,7 @@ def _task(t: Reader, names: List[str], stages: List[Stage]) -> Task:
     if device not in stages[stage].devices:
         raise t.get("device").fail(f'a device of stage "{stages[stage].name}"')
     first, last = _samples(t)
-    phase = t.get("phase").one_of(["F", "B", "U"], '"F", "B" or "U": this executor does not split a backward')
+    phase = t.get("phase").one_of(["F", "B", "W", "U"], '"F", "B", "W" or "U"')
     needs = [n.value for n in t.get("needs", list, []).each(int)]
     return Task(device, phase, stage, t.get("microbatch", int).value, first, last, t.number("seconds"), needs)
 

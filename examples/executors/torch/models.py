@@ -35,17 +35,21 @@ class Block(nn.Module):
         return x + self.narrow(functional.gelu(self.widen(self.before_forward(x))))
 
 
+def _table(vocabulary: int, width: int) -> Tensor:
+    return torch.randn(vocabulary, width) / math.sqrt(width)
+
+
 class Embedding(nn.Module):
     """Tokens to vectors, plus fixed positions: its only parameter is the table, which a tied head shares."""
 
     def __init__(self, vocabulary: int, width: int, length: int):
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(vocabulary, width) / math.sqrt(width))
+        self.table = nn.Embedding(vocabulary, width, _weight=_table(vocabulary, width))
         angle = torch.arange(length)[:, None] / 10000 ** (torch.arange(0, width, 2) / width)
         self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], 2).view(length, width), persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return functional.embedding(tokens, self.weight) + self.positions
+        return self.table(tokens) + self.positions
 
 
 class LanguageHead(nn.Module):
@@ -53,10 +57,12 @@ class LanguageHead(nn.Module):
 
     def __init__(self, vocabulary: int, width: int):
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(vocabulary, width) / math.sqrt(width))
+        weight = _table(vocabulary, width)
+        self.table = nn.Linear(width, vocabulary, bias=False)
+        self.table.weight = nn.Parameter(weight)
 
     def forward(self, x: Tensor, following: Tensor) -> Tensor:
-        scores = functional.linear(functional.layer_norm(x, x.shape[-1:]), self.weight)
+        scores = self.table(functional.layer_norm(x, x.shape[-1:]))
         losses = functional.cross_entropy(scores.flatten(0, 1), following.flatten(), reduction="none")
         return losses.view(following.shape).mean(1)
 
@@ -135,13 +141,14 @@ class Network:
             return layer.make()
 
     def tied_modules(self, names: List[str], seed: int) -> Dict[str, nn.Module]:
-        """The modules of some layers, where those of a weight group have one parameter together."""
+        """The modules of some layers, where those of a weight group have the same numbers: parameters of their own, so that autograd can
+        be asked for the gradient of one use alone."""
         modules = {n: self.module(n, seed) for n in names}
         owners: Dict[str, nn.Module] = {}
         for n in names:
             group = self.layers[n].tied_to
             if group:
-                modules[n].weight = owners.setdefault(group, modules[n]).weight
+                modules[n].table.weight = nn.Parameter(owners.setdefault(group, modules[n]).table.weight.detach())
         return modules
 
     def samples(self, seed: int, iteration: int, first: int, last: int) -> Dict[str, Tensor]:
@@ -179,12 +186,16 @@ class Network:
     def edges(self) -> List[Tuple[str, str, int]]:
         return [(i, name, self.bytes_of(i)) for name in self.order for i in self.layers[name].inputs]
 
-    def document(self, profiles: Dict[str, Dict[str, object]]) -> Dict[str, object]:
-        """hetplan/model/1 with a profile per layer and device kind."""
+    def document(self, profiles: Dict[str, Dict[str, object]], weight_parts: Dict[str, float]) -> Dict[str, object]:
+        """hetplan/model/1 with a profile per layer and device kind. A backward's FLOP are shared out by the part of its time that the
+        gradients of weights took: by them the profile's backward is shared out again."""
         layers = []
         for name in self.order:
             flops, kept = _amounts(self, name)
             layer = {"name": name, "kind": self.layers[name].kind, "forward_flops": flops, "weight": self.weight_of(name), "activation": kept}
+            both = max(2 * flops, 1)  # an embedding multiplies nothing
+            layer["backward_weight_flops"] = both * weight_parts[name]
+            layer["backward_input_flops"] = both - layer["backward_weight_flops"]
             if self.layers[name].tied_to:
                 layer["weight_group"] = self.layers[name].tied_to
             layers.append({**layer, "profile": profiles[name]})
@@ -232,8 +243,6 @@ def _amounts(network: Network, name: str) -> Tuple[int, int]:
     for part in module.modules():
         if isinstance(part, (nn.Linear, nn.Conv2d)):
             part.register_forward_hook(count)
-    if isinstance(module, LanguageHead):
-        flops = 2 * module.weight.numel() * math.prod(network.shapes[network.layers[name].inputs[0]][:-1])
     read = [torch.zeros(1, *network.shapes[i]).requires_grad_() for i in network.layers[name].inputs]
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda saved: saved):
         network.run(name, module, read, data)

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 WIDTH, NAMES, MARGIN = 1200, 150, 16         # pixels
 BAR, BETWEEN, TOP = 18, 12, 56               # of a row, between devices, above the first
-COLOURS = {"F": "#1f5fa8", "B": "#d66a12"}   # blue goes forward, orange back, as in the library's pictures
+COLOURS = {"F": "#1f5fa8", "B": "#d66a12", "W": "#2e7d4f"}  # blue goes forward, orange back, green to the weights, as in the library's pictures
 
 
 def svg(title: str, trace: List[Dict[str, Any]]) -> str:
@@ -36,6 +36,8 @@ def svg(title: str, trace: List[Dict[str, Any]]) -> str:
                            f'stroke-width="0.5"><title>{what}</title></rect>')
                 if width > 16:
                     out.append(f'<text x="{x + width / 2:.1f}" y="{y + 13}" text-anchor="middle" fill="white">{t["microbatch"]}</text>')
-    for x, phase, what in ((NAMES, "F", "forward"), (NAMES + 90, "B", "backward")):
+    shown = {t["phase"] for t in tasks}
+    names = (("F", "forward"), ("B", "gradients of inputs" if "W" in shown else "backward"), ("W", "gradients of weights"))
+    for x, (phase, what) in zip((NAMES, NAMES + 90, NAMES + 230), names[:3 if "W" in shown else 2]):
         out.append(f'<rect x="{x}" y="33" width="12" height="12" fill="{COLOURS[phase]}"/><text x="{x + 17}" y="43">{what}</text>')
     return "\n".join([*out, "</svg>\n"])

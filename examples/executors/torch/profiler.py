@@ -23,7 +23,7 @@ from fabrics import Fabric, make_fabric
 from fleet import Fleet
 from models import Network, network_named
 from problems import BadInput
-from stages import backward
+from stages import Use, input_gradients, watched, weight_gradients
 from worker import Settings, boot, end_with, use_one_core
 
 
@@ -50,9 +50,13 @@ def profile(o: argparse.Namespace) -> int:
     print(f"profile: slower devices {slow}; {busy} other cores busy", file=sys.stderr)
     with others_busy(busy, network, batches[-1]):
         layers = {times: measure_layers(network, batches, 5 if o.quick else 15, times) for times in {p.times for p in pace.values()}}
-    profiles = {n: {kind: {"batch": batches, **{what: [s * p.wait for s in seconds] for what, seconds in layers[p.times][n].items()}}
-                    for kind, p in pace.items()} for n in network.order}
-    write(o.out_model, json.dumps(network.document(profiles), indent=1))
+    profiles, parts = {}, {}
+    for n in network.order:
+        profiles[n] = {kind: {"batch": batches, **{what: [s * p.wait for s in layers[p.times][n][what]] for what in ("forward", "backward")}}
+                       for kind, p in pace.items()}
+        whole, weights = (sum(sum(found[n][what]) for found in layers.values()) for what in ("backward", "weights"))
+        parts[n] = weights / whole
+    write(o.out_model, json.dumps(network.document(profiles, parts), indent=1))
     write(o.out_cluster, json.dumps(cluster, indent=1))
     return 0
 
@@ -79,30 +83,36 @@ def others_busy(count: int, network: Network, batch: int) -> Iterator[None]:
 
 
 def measure_layers(network: Network, batches: List[int], runs: int, times: int = 1) -> Dict[str, Dict[str, List[float]]]:
-    """Mean seconds of each layer's forward and whole backward by batch, done as a worker does them and in its order, so that layers find
-    the caches as in training. A run adds up tasks: so means."""
-    found: Dict[str, Dict[str, List[float]]] = {n: {"forward": [], "backward": []} for n in network.order}
+    """Mean seconds of each layer's forward, whole backward and, of that, the gradients of weights by batch, done as a worker does them and
+    in its order, so that layers find the caches as in training. A run adds up tasks: so means."""
+    found: Dict[str, Dict[str, List[float]]] = {n: {"forward": [], "backward": [], "weights": []} for n in network.order}
+    modules = {n: network.module(n, 0) for n in network.order}
+    uses = {n: watched([m]) for n, m in modules.items()}
     for b in batches:
         data = network.samples(0, 0, 0, b)
-        measured = [{n: _time(network, n, b, data, times) for n in network.order} for _ in range(runs + 2)][2:]
+        measured = [{n: _time(network, n, modules[n], uses[n], b, data, times) for n in network.order} for _ in range(runs + 2)][2:]
         for n, lists in found.items():
             for at, seconds in enumerate(lists.values()):
                 seconds.append(statistics.fmean(m[n][at] for m in measured))
     return found
 
 
-def _time(network: Network, name: str, batch: int, data: Dict[str, torch.Tensor], times: int) -> Tuple[float, float]:
-    module = network.modules[name]
+def _time(network: Network, name: str, module: torch.nn.Module, uses: List[Use], batch: int, data: Dict[str, torch.Tensor],
+          times: int) -> Tuple[float, float, float]:
     read = [torch.randn(batch, *network.shapes[i]).requires_grad_() for i in network.layers[name].inputs]
     begun = time.thread_time()  # of this thread alone: what else runs on the machine is no part of a layer
     for _ in range(times):
+        uses.clear()
         given = network.run(name, module, read, data)
     end = given.sum() / batch if name == network.loss else given
     middle = time.thread_time()
     gradient = None if name == network.loss else torch.randn_like(given)
     again = time.thread_time()
-    backward([end], [gradient], [*read, *module.parameters()], times)
-    return middle - begun, time.thread_time() - again
+    _, left = input_gradients([end], [gradient], read, uses, times)
+    between = time.thread_time()
+    weight_gradients(uses, left, times)
+    last = time.thread_time()
+    return middle - begun, last - again, last - between
 
 
 def measure_links(nominal: Cluster, fabric: Fabric, network: Network, o: argparse.Namespace) -> Dict[str, Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """A device's part of a stage: its layers, their forward and backward on ranges of samples, their gradients and weights."""
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy
 import torch
@@ -55,6 +55,12 @@ def assemble(slices: List[Slice], layer: str, first: int, last: int) -> Tensor:
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
 
+class Use(NamedTuple):
+    """A forward of a part that has weights of its own."""
+    weights: List[nn.Parameter]
+    given: Tensor
+
+
 class StagePart:
     """What one device holds of one stage."""
 
@@ -63,14 +69,17 @@ class StagePart:
         chosen = set(graph.stages[stage].layers)
         self.layers = [n for n in network.order if n in chosen]
         self.modules = network.tied_modules(self.layers, seed)
+        self._uses = watched(self.modules.values())
         self.inputs = sorted({i for n in self.layers for i in network.layers[n].inputs if i not in chosen})
         self.outputs = [n for n in self.layers if any(r not in chosen for r in network.readers(n))]
-        self._kept: Dict[Tuple[int, int], Tuple[Tensors, List[Tensor]]] = {}  # by samples: leaves and ends of autograd's graph
+        self._kept: Dict[Tuple[int, int], Tuple[Tensors, List[Tensor], List[Use]]] = {}  # by samples: leaves and ends of autograd's graph
+        self._left: Dict[Tuple[int, int], Tuple[List[Use], List[Tensor]]] = {}  # by samples: for the gradients of weights
         self.loss = 0.0
 
     def forward(self, first: int, last: int, read: Tensors, data: Tensors) -> Tensors:
         """What leaves the stage. Keeps the graph for the backward of the same samples."""
         for _ in range(self.times):  # all but the last go to waste
+            self._uses.clear()
             leaves = {n: t.detach().requires_grad_() for n, t in read.items()}
             values = self.network.forward(self.modules, leaves, data)
         ends = [values[n] for n in self.outputs]
@@ -78,28 +87,31 @@ class StagePart:
             loss = values[self.network.loss].sum() / self.batch  # the mean over the batch, of which these are some samples
             self.loss += loss.item()
             ends.append(loss)
-        self._kept[first, last] = leaves, ends
+        self._kept[first, last] = leaves, ends, list(self._uses)
         return {n: values[n].detach() for n in self.outputs}
 
-    def backward(self, first: int, last: int, gradients: Tensors) -> Tensors:
-        """Adds to the gradients of the weights; gives those of what was read."""
-        leaves, ends = self._kept.pop((first, last))
-        backward(ends, [gradients[n] for n in self.outputs] + [None] * (len(ends) - len(self.outputs)),
-                 [*leaves.values(), *(p for m in self.modules.values() for p in m.parameters())], self.times)
-        return {n: t.grad for n, t in leaves.items()}
+    def input_gradients(self, first: int, last: int, gradients: Tensors) -> Tensors:
+        """Of what was read. Keeps what the gradients of weights need."""
+        leaves, ends, uses = self._kept.pop((first, last))
+        given = [gradients[n] for n in self.outputs] + [None] * (len(ends) - len(self.outputs))
+        of_leaves, of_uses = input_gradients(ends, given, list(leaves.values()), uses, self.times)
+        self._left[first, last] = uses, of_uses
+        return dict(zip(leaves, of_leaves))
+
+    def weight_gradients(self, first: int, last: int) -> None:
+        weight_gradients(*self._left.pop((first, last)), self.times)
 
     def reset(self) -> None:
-        """As before the first task of an iteration."""
+        """As before the first task of an iteration. Tied weights have one gradient."""
         self._kept.clear()
+        self._left.clear()
         self.loss = 0.0
+        zeros: Dict[int, Tensor] = {}
         for n in self.layers:
             for p in self.modules[n].parameters():
-                p.grad = None
+                p.grad = zeros.setdefault(p.data_ptr(), torch.zeros_like(p))
 
     def gradients(self, layer: str) -> List[Tensor]:
-        for p in self.modules[layer].parameters():
-            if p.grad is None:
-                p.grad = torch.zeros_like(p)
         return [p.grad for p in self.modules[layer].parameters()]
 
     def stepped(self) -> Dict[str, Tensor]:
@@ -117,11 +129,31 @@ class StagePart:
             return flat(list(self.modules[layer].parameters()))
 
 
-def backward(ends: List[Tensor], gradients: List[Optional[Tensor]], inputs: List[Tensor], times: int) -> None:
-    """Adds to the gradients of the inputs once, and does the work of that so many times."""
-    for _ in range(times - 1):
-        torch.autograd.grad(ends, inputs, gradients, retain_graph=True, allow_unused=True)
-    torch.autograd.backward(ends, gradients)
+def watched(modules: Iterable[nn.Module]) -> List[Use]:
+    """A list to which each forward adds what parts that have weights of their own gave."""
+    uses: List[Use] = []
+    for part in (p for m in modules for p in m.modules()):
+        weights = list(part.parameters(recurse=False))
+        if weights:
+            part.register_forward_hook(lambda _, __, given, weights=weights: uses.append(Use(weights, given)))
+    return uses
+
+
+def input_gradients(ends: List[Tensor], gradients: List[Optional[Tensor]], leaves: List[Tensor], uses: List[Use],
+                    times: int) -> Tuple[List[Tensor], List[Tensor]]:
+    """Of the leaves and of what parts with weights gave, from those of the ends: autograd leaves out the weights, for which nobody asks.
+    Does the work so many times."""
+    for _ in range(times):
+        found = torch.autograd.grad(ends, [*leaves, *(u.given for u in uses)], gradients, retain_graph=True)
+    return list(found[:len(leaves)]), list(found[len(leaves):])
+
+
+def weight_gradients(uses: List[Use], gradients: List[Tensor], times: int) -> None:
+    """Adds to the gradients of the weights once, from those of what their parts gave, and does the work of that so many times."""
+    for use, gradient in zip(uses, gradients):
+        for _ in range(times - 1):
+            torch.autograd.grad(use.given, use.weights, gradient, retain_graph=True)
+        torch.autograd.backward(use.given, gradient, inputs=use.weights)
 
 
 def flat(tensors: List[Tensor]) -> Tensor:

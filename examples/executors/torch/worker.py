@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from documents import Pace, TaskGraph
+from documents import Pace, Task, TaskGraph
 from links import Aborted, Key, Links, pieces_of
 from models import Network
 from problems import CannotGoOn
@@ -210,7 +210,9 @@ class Worker:
         self.results: Dict[int, Slice] = {}
         self.log: List[Tuple[int, float, float, float]] = []  # task, start, end, processor time of its work
         overruns = 0
-        backwards_left = {s: sum(t.device == self.device and t.stage == s and t.phase == "B" for t in self.graph.tasks) for s in self.parts}
+        own = [self.graph.tasks[t] for t in self.graph.orders[self.device]]
+        last_phase = {s: "W" if any(t.stage == s and t.phase == "W" for t in own) else "B" for s in self.parts}
+        gradients_left = {s: sum(t.stage == s and t.phase == last_phase[s] for t in own) for s in self.parts}
         self.reducer.begin(epoch, iteration, start)
         try:
             time.sleep(max(0.0, start - time.monotonic()))
@@ -223,7 +225,7 @@ class Worker:
                 self._require(epoch)
                 # A task starts when its device is free and its inputs are there: handling them is part of its time.
                 begun, before = max(free, came), time.thread_time()
-                self._compute(t, inputs)
+                self._compute(task, t, inputs, last_phase[task.stage])
                 free, worked = time.monotonic(), time.thread_time() - before
                 if self.pace.wait > 1:
                     end = begun + self.pace.wait * worked
@@ -232,9 +234,9 @@ class Worker:
                     free = max(free, end)
                 self.log.append((t, begun - start, free - start, worked))
                 self._send(t)
-                if task.phase == "B":
-                    backwards_left[task.stage] -= 1
-                    if backwards_left[task.stage] == 0:
+                if task.phase == last_phase[task.stage]:
+                    gradients_left[task.stage] -= 1
+                    if gradients_left[task.stage] == 0:
                         self.reducer.done[task.stage].set()
             self.reducer.finish()
         except BaseException as e:
@@ -260,14 +262,14 @@ class Worker:
                 found.append((need.stage, self.results[n]))
         return found, came
 
-    def _compute(self, t: int, inputs: List[Tuple[int, Slice]]) -> None:
-        task = self.graph.tasks[t]
+    def _compute(self, task: Task, t: int, inputs: List[Tuple[int, Slice]], last_phase: str) -> None:
         part = self.parts[task.stage]
+        given: Tensors = {}
         if task.phase == "F":
             slices = [s for _, s in inputs]
             read = {n: assemble(slices, n, task.first, task.last) for n in part.inputs}
             given = part.forward(task.first, task.last, read, self.data.get((task.first, task.last), {}))
-        else:
+        elif task.phase == "B":
             gradients = {}
             for n in part.outputs:  # each stage that read it says what it wants of it: the sum counts
                 by_reader: Dict[int, List[Slice]] = {}
@@ -275,7 +277,9 @@ class Worker:
                     if n in s.tensors:
                         by_reader.setdefault(reader, []).append(s)
                 gradients[n] = functools.reduce(torch.add, [assemble(slices, n, task.first, task.last) for slices in by_reader.values()])
-            given = part.backward(task.first, task.last, gradients)
+            given = part.input_gradients(task.first, task.last, gradients)
+        if task.phase == last_phase:  # a whole backward has both
+            part.weight_gradients(task.first, task.last)
         self.results[t] = Slice(task.first, task.last, given)
 
     def _send(self, t: int) -> None:

@@ -38,12 +38,15 @@ struct replay_options {
 /// The simulator chooses: the shortest response among those
 /// that keep the problem's limits; ties: the first measure, then the first weight.
 ///
-/// Stages take the plan's microbatch size; transfer rules and a lost parameter server are given up.
+/// Stages take the plan's microbatch size; transfer rules and a lost parameter server are given up. A plan that lists its orders gets new
+/// ones: those in which its devices run it under `eager` (dispatch.hpp) within their memory, every backward in two parts where one was.
+/// So it ends, with the tightest memory that is feasible, where the stages of a device form a chain. Stages on one device share its speed
+/// and its memory evenly when the cut is made.
 ///
 /// @param problem  as it is now: the cluster still has all devices, ids unchanged; speeds are what its cost model says.
 /// @param lost     devices of the cluster that the plan must not use; empty: balances what runs.
 /// @return         one plan with its prediction (no bound: that takes longer than the plan), or none found: what memory,
-///                 limit or route is missing, nobody left, several pipelines, explicit orders, stages that save memory.
+///                 limit or route is missing, nobody left, several pipelines, orders of generation, stages that save memory, grids, cuts.
 /// Complexity      O(layers x devices) questions to the cost model, O(S L^2) steps for S stages of L layers, and a
 ///                 simulation for each measure and weight, for each warm-up rule until one fits.
 /// Throws          invalid_input (an unknown device, a running plan that is invalid, a negative weight, no weight or no measure).

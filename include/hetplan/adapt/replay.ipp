@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,9 +23,11 @@
 #include <hetplan/plan/fit_warmup.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/plan/validate.hpp>
+#include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/ranking.hpp>
@@ -45,6 +48,9 @@ class replay_maker {
       stage left = running[s];
       std::erase_if(left.devices, [&](const assignment& a) { return lost[a.device.index()] != 0; });
       if (!left.devices.empty()) left_.push_back(std::move(left));
+    }
+    for (const stage& s : left_) {
+      for (const assignment& a : s.devices) ++stages_on_[a.device];
     }
     table_.emplace(problem.model, sequence_, problem.cluster, problem.cost, problem.models.memory, running.workload, 1);
     measure_work();
@@ -98,9 +104,10 @@ class replay_maker {
       for (const assignment& a : s.devices) {
         const stage all{.layers = sequence_.layers_of(0, items)};
         const assignment whole{a.device, running_.microbatch_size, degree(all, a)};
+        const int stages = stages_on_.at(a.device);
         double total = 0;
         for (std::size_t i = 0; i < items; ++i) {
-          const double each = seconds_of({.layers = sequence_.blocks[i]}, whole);
+          const double each = stages * seconds_of({.layers = sequence_.blocks[i]}, whole);
           total += each;
           per_second[i] += 1 / std::max(each, shortest_s);
         }
@@ -132,6 +139,7 @@ class replay_maker {
       joined_.push_back(1);
       for (const assignment& a : left_[k - 1].devices) {
         for (const assignment& b : left_[k].devices) {
+          if (a.device == b.device) continue;
           const double rate = problem_.cluster.network().peak_bandwidth(a.device, b.device).value();
           if (rate > 0) s_per_byte_.back() = std::max(s_per_byte_.back(), 1 / rate);
           if (problem_.cluster.network().find(a.device, b.device) != nullptr) continue;
@@ -164,7 +172,8 @@ class replay_maker {
                         running_.microbatches * table_->cache_bytes(first, last);
     std::vector<int> most;
     for (const assignment& a : left_[k].devices) {
-      const double room = memory_limit_bytes(problem_.cluster[a.device]) - table_->state_bytes(first, last);
+      const double limit = memory_limit_bytes(problem_.cluster[a.device]) / stages_on_.at(a.device);
+      const double room = limit - table_->state_bytes(first, last);
       most.push_back(count_that_fits(room, each, running_.microbatch_size));
     }
     return most;
@@ -205,6 +214,7 @@ class replay_maker {
   stage_graph graph_;
   layer_sequence sequence_;  ///< the running plan's stages one after the other
   std::vector<stage> left_;  ///< with the devices that are left
+  std::map<device_id, int> stages_on_;
   std::optional<prefix_table> table_;
   std::vector<double> work_;                  ///< before each layer of the sequence and at its end, as a share of the whole model
   std::vector<std::vector<double>> seconds_;  ///< the same in seconds, by stage that is left
@@ -217,6 +227,8 @@ class replay_maker {
 
 /// Why a plan cannot be replayed, or nothing.
 std::string reason_not_to_replay(const plan& p);
+/// Does a device run gradients of weights as tasks of their own?
+bool splits_backwards(const plan& p);
 
 }  // namespace detail
 
@@ -226,14 +238,24 @@ namespace HETPLAN_NAMESPACE::adapt::detail {
 
 HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   if (p.pipelines.size() > 1) return "replay moves the cuts of one pipeline; the running plan has " + std::to_string(p.pipelines.size());
-  if (p.schedule.kind == schedule_kind::explicit_orders) return "replay knows pipeline schedules; the running plan lists explicit orders";
+  if (p.schedule.kind == schedule_kind::explicit_orders && p.workload.mode == mode::generation)
+    return "replay finds orders for training and inference; the running plan lists those of generation";
   for (const stage& s : p.stages) {
     if (s.recompute) return "replay counts on stages that keep their activations; stage \"" + s.name + "\" recomputes them";
     if (s.state_shards() > 1) {
       return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
     }
+    if (const std::string more = beyond_plain(s); !more.empty()) {
+      return "replay counts on stages whose devices share microbatches by samples alone; stage \"" + s.name + "\" is " + more;
+    }
   }
   return "";
+}
+
+HETPLAN_INLINE bool splits_backwards(const plan& p) {
+  return std::ranges::any_of(p.schedule.orders, [](const std::vector<order_entry>& order) {
+    return std::ranges::any_of(order, [](const order_entry& e) { return e.what == phase::backward_weight; });
+  });
 }
 
 }  // namespace HETPLAN_NAMESPACE::adapt::detail
@@ -261,7 +283,7 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
   }
   require_valid(running, problem.model, problem.cluster);
   plan_result result;
-  std::string not_joined;
+  std::string not_joined, without_order;
   const auto answer = [&](hetplan::status s) {
     if (result.plans.empty()) result.status = std::move(s);
     result.elapsed = seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -270,7 +292,9 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
   if (const std::string why = detail::reason_not_to_replay(running); !why.empty()) return answer({outcome::none_found, why});
   const detail::replay_maker maker(problem, running, gone);
   if (maker.nobody_left()) return answer({outcome::none_found, "no device of the running plan is left"});
-  const bool warms_up = running.workload.mode == mode::training && running.schedule.kind == schedule_kind::one_f_one_b;
+  const bool lists_orders = running.schedule.kind == schedule_kind::explicit_orders;
+  const bool warms_up = running.workload.mode == mode::training && running.schedule.kind != schedule_kind::gpipe;
+  const dispatch_options as_before{.split_backward = detail::splits_backwards(running)};
   for (const warmup_rule rule : warmup_rules) {
     if (rule != warmup_rule::hide_communication && !warms_up) break;
     for (plan& p : maker.make(rule, options)) {
@@ -278,9 +302,14 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
       ++result.candidates;
       evaluation e;
       try {
+        if (lists_orders) p = dispatch(std::move(p), problem, eager{}, as_before);
         e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
       } catch (const missing_route& m) {  // who lost the relay between them
         not_joined = m.what();
+        continue;
+      } catch (const invalid_input& i) {  // no room for one microbatch of each stage of a device, or devices that wait for each other
+        if (!lists_orders) throw;
+        without_order = i.what();
         continue;
       }
       if (const auto limit = find_broken_limit(e, problem.cluster)) {
@@ -297,7 +326,9 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
     }
   }
   if (result.binding) return answer({outcome::none_found, to_string(*result.binding, problem.cluster)});
-  if (!not_joined.empty()) return answer({outcome::none_found, not_joined});
+  for (const std::string& why : {not_joined, without_order}) {
+    if (!why.empty()) return answer({outcome::none_found, why});
+  }
   return answer({outcome::none_found, maker.why_none()});
 }
 

@@ -14,7 +14,8 @@ inline constexpr std::string_view tasks_format = "hetplan/tasks/1";
 /// The largest tasks file, in tasks and transfers: the document takes 1.2 kB of memory for each.
 inline constexpr double max_tasks_file = 1e6;
 
-/// Throws invalid_input unless a valid plan can have a tasks file; asks before it is expanded.
+/// Throws invalid_input unless a valid plan can have a tasks file; asks before it is expanded. Who runs one has no grids, no gathers and
+/// scatters, and no backward of a part of a forward.
 void require_tasks_file(const plan& p, const planning_graph& model);
 
 /// The tasks file of a plan: what `judge` expanded and simulated, with the names that files have.

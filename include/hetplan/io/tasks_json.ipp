@@ -9,6 +9,7 @@
 
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
@@ -184,6 +185,7 @@ class tasks_writer {
 }  // namespace detail
 
 HETPLAN_INLINE void require_tasks_file(const plan& p, const planning_graph& model) {
+  require_plain_stages(p, "export to tasks");
   if (p.transfers == transfer_mode::block) {
     throw invalid_input(
         "export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
