@@ -53,10 +53,12 @@ int main() {
     if (i > 0) layers.add_edge(layer_id(i - 1), layer_id(i), 1_MB);
   }
   const planning_graph model = std::move(layers).build();
-  const device gpu{.memory = 8_GB, .compute = 9_TFLOP_per_s};
-  device a = gpu, b = gpu, c = gpu, d = gpu;
-  a.name = "a", b.name = "b", c.name = "c", d.name = "d";
-  const cluster rack("rack", {a, b, c, d}, shared_medium{20_Gbit_per_s, 0.1_ms});
+  const cluster rack("rack",
+                     {{.name = "a", .memory = 8_GB, .compute = 9_TFLOP_per_s},
+                      {.name = "b", .memory = 8_GB, .compute = 9_TFLOP_per_s},
+                      {.name = "c", .memory = 8_GB, .compute = 9_TFLOP_per_s},
+                      {.name = "d", .memory = 8_GB, .compute = 9_TFLOP_per_s}},
+                     shared_medium{20_Gbit_per_s, 0.1_ms});
   const planning_problem problem(model, rack, roofline{}, job{.batch = 16, .microbatch_sizes = {1}});
 
   // [search]

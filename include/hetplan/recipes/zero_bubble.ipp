@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
@@ -27,6 +28,9 @@ HETPLAN_INLINE plan_result zero_bubble(const planning_problem& problem, const an
   part.steps = std::max(1LL, problem.steps / 2);
   part.with_bounds = false;
   plan_result found = pipeline(part, objective, std::max(keep, tried), rounds.part());
+  if (found.plans.empty() && found.status.result == outcome::none_found && problem.with_bounds) {
+    if (auto proof = prove_infeasible(problem)) found.status = {outcome::infeasible, found.status.reason, std::move(proof)};
+  }
   if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) return named(std::move(found));
 
   planning_problem ordered = problem;
