@@ -90,7 +90,6 @@ template <dispatch_policy P>
 /// stages. Whoever makes orders begins with it; a plan whose devices hold several stages cannot be looked at without some.
 ///
 /// @return     without warm-up or a prediction; without orders where a stage names no layer, size or pipeline, for `validate` to say so.
-/// Throws      invalid_input: stages that make no pipeline (make_stage_graph).
 /// Complexity  O(n log n) for n passes of all stages, beside the stage graph.
 [[nodiscard]] plan with_any_orders(plan p, const planning_problem& problem);
 
