@@ -13,6 +13,7 @@ using schedule::orders_by_device, schedule::pipeline_times;
 struct my_interleaved {
   orders_by_device orders(const pipeline_times& t) const {
     const int n = static_cast<int>(t.devices()), chunks = static_cast<int>(t.stages.size()) / n, all = t.microbatches * chunks;
+    if (t.microbatches % n != 0) throw invalid_input("expected microbatches in whole groups of one for each device");
     orders_by_device orders(t.devices());
     for (int d = 0; d < n; ++d) {
       const auto step = [&](phase what, int k) {

@@ -165,8 +165,16 @@ std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::s
   const bool one = planners.size() == 1;
   const std::string who = (one ? "planner " + io::in_quotes(planners.front()) + " " : "planners " + io::joined(planners) + " ");
   std::vector<std::string> lines;
+  const auto has_orders = [](const std::string& planner) { return planner == "zero-bubble" || planner == "deepcee"; };
   if (wanted.split_tensors && std::none_of(planners.begin(), planners.end(), searches))
-    lines.push_back("split_tensors: " + who + (one ? "makes" : "make") + " no grids; not used");
+    lines.push_back("split_tensors: " + who +
+                    (one && planners.front() == "deepcee" ? "makes grids in any case"
+                     : one                                ? "makes no grids"
+                                                          : "make no grids by it") +
+                    "; not used");
+  if (wanted.workload.mode == mode::training && wanted.schedule == schedule_kind::gpipe && wanted.orders.empty() &&
+      std::all_of(planners.begin(), planners.end(), has_orders))
+    lines.push_back("schedule \"gpipe\": " + who + (one ? "gives" : "give") + " plans other orders; not used");
   if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return lines;
   const objective_kind objective = wanted.effective_objective();
   if (objective == objective_kind::energy || objective == objective_kind::qoe)

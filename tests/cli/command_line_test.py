@@ -282,12 +282,16 @@ class documents(folder_test):
         result = run("compare", "start/model.json", "frugal.json", "--json", cwd=self.path)
         self.assertEqual(result.returncode, 1, result.stderr)
         for row in json.loads(result.stdout)["rows"]:
-            self.assertEqual(row["status"], "infeasible", row["planner"])
             self.assertRegex(row["reason"], "^energy: ")
+            if row["planner"] in ("zero2", "fsdp", "deepcee"):  # no proof is of such plans
+                self.assertEqual(row["status"], "none found", row["planner"])
+                continue
+            self.assertEqual(row["status"], "infeasible", row["planner"])
             self.assertGreater(row["proof"]["rows"][0]["needed"], row["proof"]["rows"][0]["available"])
         # Nothing comes back from phone1: who trains on several devices all the same has no plan, and the others have theirs.
         rows = {r["planner"]: r for r in self.document("compare", "start/model.json", "islands.json")["rows"]}
         self.assertEqual(rows["gpipe"]["status"], "none found")
+        self.assertIn("joins the region of device", rows["deepcee"]["reason"])
         self.assertIn("has no route", rows["gpipe"]["reason"])
         for name in ("on-device", "edgeshard", "metis", "asteroid", "dora"):
             self.assertEqual(rows[name]["status"], "feasible", name)
@@ -456,7 +460,7 @@ class over_time(folder_test):
         self.assertIn("nowhere.txt", refused([], traces=[{"resource": "camera0->camera1", "file": "nowhere.txt"}]))
 
     def test_bad_commands(self):
-        self.assertIn("expected some of static, network-only, dora", self.refused(*self.command, "--policies", "static,magic"))
+        self.assertIn("expected some of static, network-only, microbatches, dora", self.refused(*self.command, "--policies", "static,magic"))
         self.assertIn('got "magic"', self.refused(*self.command, "--policies", "static,magic"))
         self.refused(*self.command, "--backups", "-1")
         self.refused(*self.command[:-1])

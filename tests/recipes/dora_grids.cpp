@@ -101,6 +101,14 @@ TEST_CASE("a model that no pipeline of two boards can hold fits where they share
   REQUIRE(!r.plans.empty());
   CHECK(r.status.ok());
   CHECK(r.plans.front().stages.front().column_count() == 2);
+  job training{.batch = 2, .split_tensors = true};  // in training, in the orders of a schedule
+  training.workload.optimizer_factor = 0;
+  training.orders = {order_rule::eager};
+  training.only_orders = true;
+  const cluster larger = on_gigabit({board("a", 30), board("b", 30)});
+  const plan_result ordered = recipes::dora(planning_problem{m, larger, roofline{}, training}, minimize_latency{});
+  REQUIRE(!ordered.plans.empty());
+  CHECK(ordered.plans.front().schedule.kind == schedule_kind::explicit_orders);
 }
 
 TEST_CASE("allowed to split tensors, dora is never worse, and twice the same") {

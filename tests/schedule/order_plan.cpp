@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/cluster/exchange.hpp>
 #include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/step_laws.hpp>
@@ -153,7 +154,116 @@ struct unknown_stage {
     return all;
   }
 };
+/// Every device the backwards before the forwards.
+struct backwards_first {
+  [[nodiscard]] schedule::orders_by_device orders(const schedule::pipeline_times& t) const {
+    schedule::orders_by_device all(t.devices());
+    for (const phase what : {phase::backward_input, phase::forward}) {
+      for (int k = 0; k < t.microbatches; ++k) {
+        for (std::size_t s = 0; s < t.stages.size(); ++s) all[t.stages[s].device].push_back({what, stage_id(s), k});
+      }
+    }
+    return all;
+  }
+};
+struct no_orders {
+  [[nodiscard]] schedule::orders_by_device orders(const schedule::pipeline_times&) const { throw invalid_input("not today"); }
+};
 }  // namespace
+
+TEST_CASE("orders that no run can follow are told, by a search only where a schedule gave no others") {
+  const planning_graph m = chain_of_layers(8);
+  const cluster c = wired(2, 0, 1e9);
+  job wanted{.batch = 4};
+  wanted.workload.optimizer_factor = 0;
+  wanted.microbatch_sizes = {1};
+  const planning_problem problem(m, c, roofline{}, wanted);
+  const plan p = placed(m, 2, 4, [](int s) { return s; });
+  CHECK_THROWS_AS(schedule::order_plan(p, problem, backwards_first{}), invalid_model);
+  CHECK_THROWS_WITH(schedule::order_plan(p, problem, backwards_first{}), Catch::Contains("cyclic order at device \"d0\""));
+  recipes::dora_options options;
+  options.schedules.emplace_back("mine", backwards_first{});
+  CHECK_THROWS_WITH(recipes::dora(problem, minimize_latency{}, 1, options), Catch::StartsWith("schedule mine: schedule: "));
+  options.schedules = {{"mine", no_orders{}}};
+  const plan_result passed_over = recipes::dora(problem, minimize_latency{}, 1, options);
+  CHECK(passed_over.status.ok());
+  CHECK(passed_over.status.reason == "schedule mine: not today");
+  job nothing = wanted;
+  nothing.only_orders = true;
+  CHECK_THROWS_WITH(recipes::dora(planning_problem(m, c, roofline{}, nothing), minimize_latency{}),
+                    "job: only_orders = true, and orders are empty; expected at least one");
+}
+
+TEST_CASE("a device without room for a microbatch is named") {
+  const planning_graph m = chain_of_layers(4);
+  const cluster c = wired(2, 0, 1e3);
+  const planning_problem problem(m, c, roofline{});
+  const plan p = placed(m, 2, 2, [](int s) { return s; });
+  CHECK_THROWS_WITH(schedule::order_plan(p, problem, order_rule::original, {.memory = {100_B, 1_B}}),
+                    "schedule: device \"d1\" may hold 1 B; expected at least 2 B, 0 B of weights and what belongs to them and 2 B for one "
+                    "microbatch of each of its stages");
+}
+
+TEST_CASE("pipelines are cut anew so that the longest stage is as short as can be, and the rest are even") {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + 40; ++seed) {
+    INFO("seed " << seed);
+    random_source r(seed);
+    std::vector<layer_spec> layers;
+    std::vector<tensor> edges;
+    for (int l = 0; l < 8; ++l) {
+      layers.push_back(work_of("l" + std::to_string(l), r.integer(1, 4), r.integer(1, 4), r.integer(1, 4)));
+      if (l > 0) edges.push_back({l - 1, l, static_cast<double>(r.integer(1, 3)), static_cast<double>(r.integer(1, 3))});
+    }
+    const planning_graph m = model_of(layers, edges);
+    const cluster c = wired(2, 0, r.chance(0.5) ? 0.2 : 1e3);  // or a boundary is the longest of all
+    const planning_problem problem(m, c, roofline{});
+    const plan straight = placed(m, 2, 2, [](int s) { return s; });
+    struct quality {
+      double longest, squares;
+    };
+    const auto rate = [&](const plan& p) {
+      const staged s(problem, p);
+      quality q{0, 0};
+      for (std::size_t i = 0; i < p.stages.size(); ++i) {
+        const staged::part& part = s.stages[i].devices[0];
+        const double mine = part.forward_s + part.backward_s();
+        q.longest = std::max(q.longest, mine), q.squares += mine * mine;
+      }
+      for (const stage_edge& e : s.graph.edges) {
+        const device_id from = p[e.from].devices[0].device, to = p[e.to].devices[0].device;
+        if (from != to)
+          q.longest = std::max(
+              q.longest, p.microbatch_size * (e.forward_cut + e.backward_cut).value() * peak_transfer(c.network(), from, to).s_per_byte);
+      }
+      return q;
+    };
+    const auto cut = partition::in_a_v(straight, problem);
+    REQUIRE(cut);
+    const quality mine = rate(*cut);
+    double longest = 1e300;
+    std::vector<quality> all;
+    for (int a = 1; a < 6; ++a) {
+      for (int b = a + 1; b < 7; ++b) {
+        for (int d = b + 1; d < 8; ++d) {
+          plan p = *cut;
+          const std::vector<int> ends{0, a, b, d, 8};
+          for (std::size_t k = 0; k < 4; ++k) {
+            p.stages[k].layers.clear();
+            for (int l = ends[k]; l < ends[k + 1]; ++l) p.stages[k].layers.emplace_back(l);
+          }
+          all.push_back(rate(p));
+          longest = std::min(longest, all.back().longest);
+        }
+      }
+    }
+    double squares = 1e300;
+    for (const quality& q : all) {
+      if (q.longest <= longest * (1 + 1e-9)) squares = std::min(squares, q.squares);
+    }
+    CHECK(mine.longest == near(longest));
+    CHECK(mine.squares == near(squares));
+  }
+}
 
 TEST_CASE("a schedule that answers nonsense is told what was expected") {
   const planning_graph m = chain_of_layers(4);

@@ -31,7 +31,8 @@ HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem
   }
   const auto positions = cut_positions(cut_bytes);
   if (positions.size() < devices.size()) return {};
-  // From the last stage to the first: the longest stage or boundary behind a position, and where the next stage begins.
+  // From the last stage to the first: the longest stage or boundary behind a position; then, among the cuts whose longest is no longer,
+  // the least sum of squares of stages' seconds, and where the next stage begins.
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t count = positions.size(), stages = devices.size();
   std::vector<std::vector<double>> longest(stages, std::vector<double>(count, inf));
@@ -39,24 +40,45 @@ HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem
   const auto stage_s = [&](std::size_t first, std::size_t last, std::size_t k) {
     return table.time(positions[first], last < count ? positions[last] : model.size(), devices[k], p.microbatch_size).total_s;
   };
-  for (std::size_t k = stages; k-- > 0;) {
-    for (std::size_t first = k; first + (stages - k) <= count; ++first) {
-      if (k + 1 == stages) {
-        longest[k][first] = stage_s(first, count, k);
-        continue;
-      }
-      for (std::size_t last = first + 1; last < count; ++last) {
-        const double mine = stage_s(first, last, k);
-        if (mine >= longest[k][first]) break;
-        const transfer_cost link =
-            devices[k] == devices[k + 1] ? transfer_cost{} : peak_transfer(problem.cluster.network(), devices[k], devices[k + 1]);
-        const double sent = p.microbatch_size * cut_bytes[positions[last]] * link.s_per_byte;
-        const double all = std::max({mine, longest[k + 1][last], sent > 0 ? sent : 0.0});
-        if (all < longest[k][first]) longest[k][first] = all, next[k][first] = last;
+  std::vector<double> s_per_byte(stages, 0);
+  for (std::size_t k = 0; k + 1 < stages; ++k) {
+    if (devices[k] != devices[k + 1]) s_per_byte[k] = peak_transfer(problem.cluster.network(), devices[k], devices[k + 1]).s_per_byte;
+  }
+  const auto sent_s = [&](std::size_t last, std::size_t k) {
+    const double sent = p.microbatch_size * cut_bytes[positions[last]] * s_per_byte[k];
+    return sent > 0 ? sent : 0.0;
+  };
+  const auto from_the_last = [&](auto&& stage_alone, auto&& try_end) {
+    for (std::size_t k = stages; k-- > 0;) {
+      for (std::size_t first = k; first + (stages - k) <= count; ++first) {
+        if (k + 1 == stages) {
+          stage_alone(k, first, stage_s(first, count, k));
+          continue;
+        }
+        for (std::size_t last = first + 1; last < count; ++last) {
+          if (!try_end(k, first, last, stage_s(first, last, k))) break;
+        }
       }
     }
-  }
+  };
+  from_the_last([&](std::size_t k, std::size_t first, double mine) { longest[k][first] = mine; },
+                [&](std::size_t k, std::size_t first, std::size_t last, double mine) {
+                  longest[k][first] = std::min(longest[k][first], std::max({mine, longest[k + 1][last], sent_s(last, k)}));
+                  return mine < longest[k][first];
+                });
   if (!(longest[0][0] < inf)) return {};
+  const double most = longest[0][0] * (1 + 1e-9);
+  std::vector<std::vector<double>> squares(stages, std::vector<double>(count, inf));
+  from_the_last(
+      [&](std::size_t k, std::size_t first, double mine) {
+        if (mine <= most) squares[k][first] = mine * mine;
+      },
+      [&](std::size_t k, std::size_t first, std::size_t last, double mine) {
+        if (mine > most) return false;
+        const double all = mine * mine + squares[k + 1][last];
+        if (sent_s(last, k) <= most && all < squares[k][first]) squares[k][first] = all, next[k][first] = last;
+        return true;
+      });
   plan cut_anew = p;
   cut_anew.stages.clear();
   cut_anew.predicted.reset();

@@ -83,7 +83,7 @@ struct job {
   int batch = 32;
   std::vector<int> microbatch_sizes = {};     ///< empty: see candidate_microbatch_sizes
   hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
-  bool split_tensors = false;                 ///< may plans have grids of devices that share tensors? Dora alone makes them
+  bool split_tensors = false;                 ///< may dora give plans grids of devices that share tensors?
   schedule_kind schedule = schedule_kind::one_f_one_b;
   std::vector<order_rule> orders = {};           ///< training: planners that choose may give their plans the orders of one of these
   bool only_orders = false;                      ///< and must: plans in the order of `schedule` are no answer

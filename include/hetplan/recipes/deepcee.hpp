@@ -53,7 +53,7 @@ struct deepcee_options {
 ///              Where the job allows its own schedule beside orders, the best `keep` plans under that one are given the orders.
 /// Complexity   that of split_exactly or split_by_beam for each microbatch size, an estimate for each split and manner, and
 ///              max(24, 2 keep) judgements for each rule of the orders.
-/// Throws       invalid_input: keep < 1, no modes, splits < 1; what group_devices throws of the thresholds.
+/// Throws       invalid_input: keep < 1, no modes, no orders, splits < 1; what group_devices throws of the thresholds.
 /// Determinism  yes, but for `elapsed`.
 /// Source       DeepCEE, section 3. Deviations: synchronous; regions may be left out and may use one device or their faster classes
 ///              alone, for on the paper's own testbed the network costs more than a second region brings; the stages of a region are

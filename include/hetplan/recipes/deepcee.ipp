@@ -477,11 +477,17 @@ HETPLAN_INLINE deepcee_options deepcee_as_printed(bool second_level) {
 HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_objective& objective, int keep,
                                    const deepcee_options& options, const candidate_observer& observer) {
   check_keep(keep, "deepcee");
-  if (options.modes.empty() || options.splits < 1)
-    throw invalid_input("deepcee: " + std::to_string(options.modes.size()) + " modes and " + std::to_string(options.splits) +
-                        " splits; expected one of each at least");
+  if (options.modes.empty() || options.splits < 1 || options.orders.empty())
+    throw invalid_input("deepcee: " + std::to_string(options.modes.size()) + " modes, " + std::to_string(options.splits) + " splits and " +
+                        std::to_string(options.orders.size()) + " orders; expected one of each at least");
   stopwatch clock;
-  detail::deepcee_search search(problem, options);
+  std::optional<detail::deepcee_search> of_regions;
+  try {
+    of_regions.emplace(problem, options);
+  } catch (const missing_route& none) {
+    return {.status = {outcome::none_found, none.what()}, .elapsed = seconds(clock.elapsed_s())};
+  }
+  detail::deepcee_search& search = *of_regions;
   const auto splits = search.splits();
   std::vector<plan> plans;
   for (const auto& s : splits) {
@@ -500,7 +506,11 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
     plan_result found;
     found.plans = std::move(plans);
     found.steps = search.weighed() / extensions_per_step;
-    if (!found.plans.empty()) return schedule::choose_orders(ordered, objective, std::move(found), keep, observer);
+    if (!found.plans.empty()) {
+      plan_result chosen = schedule::choose_orders(ordered, objective, std::move(found), keep, observer);
+      without_proof(chosen);
+      return chosen;
+    }
     plans.clear();
   }
   ranking best(problem, objective, keep);
@@ -508,6 +518,7 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
     if (best.consider(std::move(p), static_cast<long long>(splits.size() * options.modes.size()), observer) == control::stop) break;
   }
   plan_result found = std::move(best).result();
+  without_proof(found);
   if (splits.empty() && found.status.result == outcome::none_found) found.status.reason = "no split of the model over regions fits";
   if (!training || found.plans.empty()) return found;
   return schedule::choose_orders(ordered, objective, std::move(found), keep, observer);

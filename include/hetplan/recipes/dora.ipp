@@ -167,6 +167,7 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
   planning_problem part = problem;
   part.with_bounds = false;  // phase 2 gives them to what is left
   std::optional<few_blocks> blocks;
+  const bool gpipe_alone = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::gpipe;
   for (const incumbent_planner& incumbent : options.incumbents) {
     using enum incumbent_planner::large_models;
     if (!search.known.empty() && before.steps >= problem.steps / 2) break;
@@ -184,6 +185,7 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
     }
     add(found);
     for (plan& p : found.plans) {
+      if (gpipe_alone && p.schedule.kind != schedule_kind::gpipe) continue;
       p.planner = "dora, from " + p.planner;
       search.known.push_back(std::move(p));
     }
@@ -224,40 +226,36 @@ HETPLAN_INLINE split_backward split_of(const planning_graph& model) {
   return all > 0 ? split_backward{.forward_share = forward / all, .input_share = input / all} : split_backward{};
 }
 
-/// The same, with the schedules that the job names.
-[[nodiscard]] HETPLAN_INLINE plan_result without_grids(const planning_problem& problem, const any_objective& objective, int keep,
-                                                       const dora_options& options, const candidate_observer& observer,
-                                                       std::vector<plan>& starts) {
-  const job& j = problem.job;
-  if ((j.orders.empty() && options.schedules.empty()) || j.workload.mode != mode::training)
-    return search_dora(problem, objective, keep, options, observer, starts);
-  // A quarter of the steps is for the orders.
-  candidate_rounds rounds(2, objective, observer);
-  planning_problem part = problem;
-  part.steps = std::max(1LL, problem.steps - problem.steps / 4);
-  part.with_bounds = false;
-  dora_options how = options;
-  if (j.only_orders && !how.partitioner.law) how.partitioner.law = split_of(problem.model);
-  plan_result found = search_dora(part, objective, std::max(keep, how.partitioner.k), how, rounds.part(), starts);
-  if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) return found;
-  return schedule::choose_orders(problem, objective, std::move(found), keep, rounds.part(), options.schedules);
-}
-
 }  // namespace detail
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                 const candidate_observer& observer) {
   check_keep(keep, "dora");
+  const job& j = problem.job;
+  const bool orders = j.workload.mode == mode::training && (!j.orders.empty() || !options.schedules.empty());
+  const bool grids = j.split_tensors && problem.cluster.size() > 1;
   std::vector<plan> starts;
-  const bool grids = problem.job.split_tensors && problem.cluster.size() > 1 && !problem.job.only_orders;
-  if (!grids) return detail::without_grids(problem, objective, keep, options, observer, starts);
-  candidate_rounds rounds(2, objective, observer);
-  planning_problem part = problem;
-  part.steps -= problem.steps / dora_options::part_for_grids;
-  part.with_bounds = false;
-  plan_result answer = detail::without_grids(part, objective, keep, options, rounds.part(), starts);
-  if (answer.status.result == outcome::stopped && !answer.out_of_steps) return answer;  // told to
-  return detail::beside_grids(problem, objective, starts, std::move(answer), keep, options, rounds);
+  if (!orders && !grids) return detail::search_dora(problem, objective, keep, options, observer, starts);
+  candidate_rounds rounds(orders && grids ? 3 : 2, objective, observer);
+  planning_problem unordered = problem;
+  dora_options how = options;
+  if (orders) {  // a quarter of the steps is for them, and bounds are for the best of all
+    unordered.steps = std::max(1LL, problem.steps - problem.steps / 4);
+    unordered.with_bounds = false;
+    if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
+  }
+  planning_problem plain = unordered;
+  if (grids) {
+    plain.steps = std::max(1LL, unordered.steps - unordered.steps / dora_options::part_for_grids);
+    plain.with_bounds = false;
+  }
+  const int most = orders ? std::max(keep, how.partitioner.k) : keep;
+  const auto told_to_stop = [](const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; };
+  plan_result answer = detail::search_dora(plain, objective, most, how, rounds.part(), starts);
+  if (told_to_stop(answer)) return answer;
+  if (grids) answer = detail::beside_grids(unordered, objective, starts, std::move(answer), most, options, rounds);
+  if (!orders || answer.plans.empty() || told_to_stop(answer)) return answer;
+  return schedule::choose_orders(problem, objective, std::move(answer), keep, rounds.part(), options.schedules);
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,

@@ -52,12 +52,12 @@ struct plan_table {
 
 /// A plan for training with the orders of a schedule as its explicit orders. Its own orders do not count; transfer rules stay.
 ///
-/// @param memory  as for table_of.
+/// @param memory  what the schedule is told; the orders need not keep it.
 /// @return        the plan without a prediction.
-/// Throws         invalid_input as table_of, and where no run can follow the orders, with the device or task at fault; invalid_model:
-///                orders for another number of devices, or with a stage that is not of the table.
+/// Throws         invalid_input as table_of; what the schedule throws, which says by invalid_input that it has no orders for such a table.
+///                invalid_model: no run can follow the orders, with the device and entry at fault.
 /// Complexity     that of `staged`, table_of and the schedule.   Determinism  as the schedule.
-template <pipeline_schedule S>
+template <class S>
 [[nodiscard]] plan order_plan(plan p, const planning_problem& problem, const S& schedule, const std::vector<bytes>& memory = {});
 
 /// The same by name. `compact` and `eager` are dispatched while the plan is simulated, on the network as it is; the others make orders from
@@ -89,7 +89,8 @@ struct named_schedule {
  private:
   template <class S>
   static auto ordered_by(S s) {
-    if constexpr (dispatch_policy<S>) {
+    if constexpr (dispatch_policy<S> || requires { &S::next; }) {
+      static_assert(check_dispatch_policy<S>());
       return [s = std::move(s)](plan p, const planning_problem& problem) { return dispatch(std::move(p), problem, s); };
     } else {
       static_assert(check_pipeline_schedule<S>());
@@ -100,13 +101,13 @@ struct named_schedule {
 
 /// Plans with the orders of each rule that the job allows and of one's own schedules, judged, beside the plans themselves unless the job
 /// wants those orders only. For V shapes and interleaved orders pipelines of single devices are cut anew; what a schedule cannot order is
-/// passed over.
+/// passed over. Of one of one's own that ordered no plan the answer's status.reason says why.
 ///
 /// @param found  a planner's plans, with predictions unless the job wants orders alone. They are the answer where there are no
 ///               schedules, no plans, and outside training.
-/// @return       at most `keep`, the best first; a plan names its schedule behind its planner. Where nothing is left, the status says why
-///               the first that could not be ordered could not.
-/// Throws        invalid_input (keep < 1); invalid_model. What a schedule cannot order throws nothing.
+/// @return       at most `keep`, the best first; a plan names its schedule behind its planner.
+/// Throws        invalid_model: a schedule of one's own gave orders that no run can follow, and none of a plan that one can;
+///               invalid_input: only_orders, and no schedule; keep < 1.
 /// Complexity    an order and a judgement for each plan and rule, within the problem's steps; `automatic` for the few plans that are best
 ///               with the others: six, or `keep`.
 /// Determinism   yes, but for `elapsed`.   Source  semantics, section 7.
@@ -118,7 +119,7 @@ using orders_of_table = std::function<orders_by_device(const pipeline_times&)>;
 [[nodiscard]] plan order_plan_by(plan p, const planning_problem& problem, const orders_of_table& orders, const std::vector<bytes>& memory);
 }  // namespace detail
 
-template <pipeline_schedule S>
+template <class S>
 plan order_plan(plan p, const planning_problem& problem, const S& schedule, const std::vector<bytes>& memory) {
   static_assert(check_pipeline_schedule<S>());
   return detail::order_plan_by(

@@ -13,6 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/dispatch_rules.hpp>
 #include <hetplan/schedule/interleaved_orders.hpp>
@@ -21,6 +22,29 @@
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
+
+namespace detail {
+
+/// Throws where a device cannot hold one microbatch of each of its stages.
+HETPLAN_INLINE void require_room(const staged& s, const std::vector<device_id>& devices, const std::vector<bytes>& memory) {
+  for (const device_id d : devices) {
+    double passes = 0, recomputed = 0;
+    for (std::size_t i = 0; i < s.plan.stages.size(); ++i) {
+      for (std::size_t k = 0; k < s.plan.stages[i].devices.size(); ++k) {
+        if (s.plan.stages[i].devices[k].device != d) continue;
+        passes += s.stages[i].devices[k].kept.forward;
+        recomputed = std::max(recomputed, s.stages[i].devices[k].kept.backward);
+      }
+    }
+    const double held = s.static_bytes[d.index()], most = memory.empty() ? s.cluster[d].usable_memory().value() : memory[d.index()].value();
+    if (at_most(held + passes + recomputed, most)) continue;
+    throw invalid_input("schedule: device \"" + s.cluster[d].name + "\" may hold " + to_text(most) + " B; expected at least " +
+                        to_text(held + passes + recomputed) + " B, " + to_text(held) + " B of weights and what belongs to them and " +
+                        to_text(passes + recomputed) + " B for one microbatch of each of its stages");
+  }
+}
+
+}  // namespace detail
 
 HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& memory) {
   const plan& p = s.plan;
@@ -57,6 +81,7 @@ HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& me
       room[d].push_back(most - s.static_bytes[m.index()]);
     }
     t.times.memory.push_back(room[d].size() == 1 ? std::max(room[d].front(), 0.0) : 1);
+    detail::require_room(s, t.devices[d], memory);
   }
   for (const stage_id id : s.graph.topological) {
     const stage& st = p[id];
@@ -117,6 +142,7 @@ HETPLAN_INLINE plan order_plan_by(plan p, const planning_problem& problem, const
     }
     for (const device_id member : t.devices[d]) p.schedule.orders[member.index()] = order;
   }
+  if (const auto fault = validate(p, problem.model, problem.cluster)) throw invalid_model("schedule: " + fault->where + ": " + fault->what);
   return p;
 }
 
@@ -147,7 +173,11 @@ HETPLAN_INLINE named_schedule::named_schedule(order_rule rule)
 HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
                                          const candidate_observer& observer, const std::vector<named_schedule>& own) {
   const job& j = problem.job;
-  if ((j.orders.empty() && own.empty()) || j.workload.mode != mode::training || found.plans.empty()) return found;
+  if (j.workload.mode != mode::training || found.plans.empty()) return found;
+  if (j.orders.empty() && own.empty()) {
+    if (j.only_orders) throw invalid_input("job: only_orders = true, and orders are empty; expected at least one");
+    return found;
+  }
   step_budget budget(problem.steps);
   budget.spend(found.steps);
   ranking best(problem, objective, keep, budget);
@@ -164,6 +194,12 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   const auto total = static_cast<long long>(found.plans.size() * schedules.size() + (searches ? most_searched : 0));
   std::string why;
   bool stop = false;
+  struct record {  // of a schedule of one's own
+    bool ordered = false;
+    std::string refused, broken;
+  };
+  std::map<std::string, record> mine;
+  for (const named_schedule& s : own) mine[s.name];
   struct ordered_plan {
     double latency_s;
     plan placed;  ///< whatever its orders
@@ -173,6 +209,7 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
     if (stop) return inf;
     try {
       plan ordered = s.order(p, problem);
+      if (const auto it = mine.find(s.name); it != mine.end()) it->second.ordered = true;
       ordered.planner += ", " + s.name;
       judgement judged = judge(ordered, problem.model, problem.cluster, problem.cost, problem.models);
       const double latency = find_broken_limit(judged.evaluation, problem.cluster) ? inf : judged.evaluation.latency.value();
@@ -182,7 +219,14 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
     } catch (const missing_route&) {
       return inf;
     } catch (const invalid_input& e) {  // not placed for it, or no room
-      if (why.empty()) why = s.name + ": " + e.what();
+      const std::string what = s.name + ": " + e.what();
+      if (why.empty()) why = what;
+      if (const auto it = mine.find(s.name); it != mine.end() && it->second.refused.empty()) it->second.refused = what;
+      return inf;
+    } catch (const invalid_model& e) {  // orders that no run can follow
+      const auto it = mine.find(s.name);
+      if (it == mine.end()) throw;
+      if (it->second.broken.empty()) it->second.broken = s.name + ": " + e.what();
       return inf;
     }
   };
@@ -207,6 +251,9 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   std::ranges::stable_sort(promising, {}, &ordered_plan::latency_s);
   for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
     static_cast<void>(judge_with(promising[i].placed, named_schedule(order_rule::automatic)));
+  for (const auto& [name, r] : mine) {
+    if (!r.ordered && !r.broken.empty()) throw invalid_model("schedule " + r.broken);
+  }
   plan_result chosen = std::move(best).result();
   chosen.candidates += found.candidates;
   chosen.elapsed += found.elapsed;
@@ -215,6 +262,10 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   if (chosen.status.ok() && !found.status.ok()) {
     chosen.status = found.status;
     chosen.out_of_steps = found.out_of_steps;
+  }
+  for (const auto& [name, r] : mine) {
+    if (!r.ordered && !r.refused.empty() && chosen.status.ok() && chosen.status.reason.empty())
+      chosen.status.reason = "schedule " + r.refused;
   }
   return chosen;
 }

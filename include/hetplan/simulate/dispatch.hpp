@@ -79,11 +79,11 @@ struct dispatch_options {
 ///
 /// @param p   any plan but for generation; its own schedule does not count, explicit orders included. Transfer rules stay.
 /// @return    the plan with the orders that came out, as explicit orders; judging it gives this run again.
-/// Throws     invalid_input: a device has no room for one microbatch of each of its stages; the policy leaves a device waiting for ever, or
-///            answers an index that is none (invalid_model); a stage shares out gradients or weights; what `staged` throws.
+/// Throws     invalid_input: a device has no room for one microbatch of each of its stages; the policy leaves a device waiting for ever; a
+///            stage shares out gradients or weights; what `staged` throws. invalid_model: the policy answers an index that is none.
 /// Complexity that of a simulation, and O(ready tasks) for each choice.   Determinism  as the simulator.
 /// Source     semantics, section 7.
-template <dispatch_policy P>
+template <class P>
 [[nodiscard]] plan dispatch(plan p, const planning_problem& problem, const P& policy, const dispatch_options& options = {});
 
 /// The plan with explicit orders that any plan can follow: all forwards, then all backwards, a microbatch after the other through the
@@ -98,7 +98,7 @@ using dispatch_rule = std::function<std::optional<std::size_t>(const dispatch_vi
 [[nodiscard]] plan dispatch_by(plan p, const planning_problem& problem, const dispatch_rule& rule, const dispatch_options& options);
 }  // namespace detail
 
-template <dispatch_policy P>
+template <class P>
 plan dispatch(plan p, const planning_problem& problem, const P& policy, const dispatch_options& options) {
   static_assert(check_dispatch_policy<P>());
   return detail::dispatch_by(
