@@ -25,7 +25,7 @@ namespace HETPLAN_NAMESPACE::partition {
 /// @param chunks  stages of a device.
 /// @return        as in_a_v; nothing for chunks < 1.
 /// Complexity     O(chunks n L^2).   Throws, Determinism  as in_a_v.
-/// Source  Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, 2021, section 2.2; the cut is ours.
+/// Source         Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, 2021, section 2.2; the cut is ours.
 [[nodiscard]] std::optional<plan> in_turns(const plan& p, const planning_problem& problem, std::size_t chunks = 2);
 
 }  // namespace HETPLAN_NAMESPACE::partition
