@@ -94,6 +94,9 @@ TEST_CASE("a bad job file ends in one message") {
   CHECK(error("\"context\": -1") == "j.json: /context: expected an integer >= 0, got -1");
   CHECK(error("\"tokens\": 1") == "j.json: /tokens: expected an integer >= 2, got 1");
   CHECK(error("\"schedule\": \"explicit\"") == "j.json: /schedule: expected \"1f1b\" or \"gpipe\", got \"explicit\"");
+  CHECK(error("\"schedule\": [\"1f1b\", \"1f1b\"]") == "j.json: /schedule/1: expected each schedule once, got \"1f1b\"");
+  CHECK(error("\"schedule\": [\"1f1b\", \"gpipe\"]") ==
+        "j.json: /schedule/1: expected one of \"1f1b\" and \"gpipe\" at most, got \"gpipe\"");
   CHECK(error("\"objective\": \"speed\"") ==
         "j.json: /objective: expected \"latency\", \"throughput\", \"energy\" or \"qoe\", got \"speed\"");
   CHECK(error("\"objective\": \"qoe\"") == "j.json: /objective: expected qoe.latency with objective \"qoe\", got nothing");

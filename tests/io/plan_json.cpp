@@ -241,6 +241,24 @@ TEST_CASE("a bad plan file ends in one message with file, pointer, expectation a
   CHECK(error("\"network\"", "\"sync\": \"ring\", \"network\"") == "no error");
 }
 
+TEST_CASE("bad cuts and rows are found") {
+  const std::string plain = with(good, "{\"kind\": \"1f1b\", \"warmup\": [3, 1]}", "{\"kind\": \"gpipe\"}");
+  const auto cut = [&](const std::string& forward) {
+    return error(
+        with(plain, "\"layers\": [\"c\"]", "\"layers\": [\"c\"], \"cuts\": {\"backward\": [0, 32], \"forward\": " + forward + "}"));
+  };
+  CHECK(cut("[0, 32]") == "no error");
+  CHECK(cut("[0]") == "p.json: /stages/1/cuts/forward: expected 0, ..., 32, got a list of 1");
+  CHECK(cut("[]") == "p.json: /stages/1/cuts/forward: expected samples: 0, ..., all of them, got an empty array");
+  const auto grid = [&](const std::string& rows, const std::string& columns) {
+    return error(with(plain, "{\"name\": \"hub\", \"samples\": 4}]",
+                      "{\"name\": \"hub\"}], \"grid\": {\"rows\": " + rows + ", \"columns\": " + columns + "}"));
+  };
+  CHECK(grid("[4]", "[1]") == "no error");
+  CHECK(grid("\"4\"", "[1]") == "p.json: /stages/1/grid/rows: expected an array of integers >= 1, one for each row, got \"4\"");
+  CHECK(grid("[4]", "[]") == "p.json: /stages/1/grid/columns: expected an array of integers >= 1, one for each column, got an empty array");
+}
+
 TEST_CASE("a bad explicit order is found") {
   CHECK(order_error("\"explicit\"", "\"1f1b\"") ==
         "p.json: /schedule/orders: expected orders with kind \"explicit\" only, got kind \"1f1b\"");

@@ -90,7 +90,7 @@ HETPLAN_INLINE std::vector<std::string_view> schedule_names() {
 HETPLAN_INLINE std::string name_schedule(job& j, std::string_view name, bool& base) {
   for (const auto& [known, kind] : detail::job_schedules) {
     if (name != known) continue;
-    if (base) return "one of \"1f1b\" and \"gpipe\" at most, and each once";
+    if (base) return j.schedule == kind ? "each schedule once" : "one of \"1f1b\" and \"gpipe\" at most";
     base = true;
     j.schedule = kind;
     return {};

@@ -65,7 +65,10 @@ class expander {
   void reserve() {
     std::size_t computes = 0, edges = 0;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      const std::size_t mine = 2 * static_cast<std::size_t>(tokens_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
+      const stage_graph::node& node = stages_.nodes[s];
+      const std::size_t passes =
+          static_cast<std::size_t>(node.passes(phase::forward)) + static_cast<std::size_t>(node.passes(phase::backward_input));
+      const std::size_t mine = passes * static_cast<std::size_t>(tokens_) * p_.stages[s].devices.size();
       computes += mine;
       edges += 2 * mine;
     }
