@@ -10,8 +10,8 @@
 namespace HETPLAN_NAMESPACE::partition {
 
 /// The devices of a pipeline of single devices, a stage each, in the same order and back again: of n devices the first has stages 0 and
-/// 2n - 1. The longest stage, or boundary at peak bandwidth, is as short as possible, and of such cuts the sum of squares of stages'
-/// seconds the least. Memory and latencies play no part.
+/// 2n - 1. The longest stage, or boundary at peak bandwidth, is as short as possible, and of such cuts a microbatch's time in all
+/// stages the shortest, of equal times the most even. Memory and latencies play no part.
 ///
 /// @return      a plan without warm-up, transfer rules or prediction, whose orders somebody must make; nothing for another plan,
 ///              one device, or fewer places to cut than stages.
