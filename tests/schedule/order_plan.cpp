@@ -204,7 +204,7 @@ TEST_CASE("a device without room for a microbatch is named") {
                     "microbatch of each of its stages");
 }
 
-TEST_CASE("pipelines are cut anew so that the longest stage is as short as can be, and the rest are even") {
+TEST_CASE("pipelines are cut anew so that the longest stage is as short as can be, and a microbatch's way") {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 40; ++seed) {
     INFO("seed " << seed);
     random_source r(seed);
@@ -219,7 +219,7 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
     const planning_problem problem(m, c, roofline{});
     const plan straight = placed(m, 2, 2, [](int s) { return s; });
     struct quality {
-      double longest, squares;
+      double longest, sum;
     };
     const auto rate = [&](const plan& p) {
       const staged s(problem, p);
@@ -227,7 +227,7 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
       for (std::size_t i = 0; i < p.stages.size(); ++i) {
         const staged::part& part = s.stages[i].devices[0];
         const double mine = part.forward_s + part.backward_s();
-        q.longest = std::max(q.longest, mine), q.squares += mine * mine;
+        q.longest = std::max(q.longest, mine), q.sum += mine;
       }
       for (const stage_edge& e : s.graph.edges) {
         const device_id from = p[e.from].devices[0].device, to = p[e.to].devices[0].device;
@@ -256,12 +256,12 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
         }
       }
     }
-    double squares = 1e300;
+    double sum = 1e300;
     for (const quality& q : all) {
-      if (q.longest <= longest * (1 + 1e-9)) squares = std::min(squares, q.squares);
+      if (q.longest <= longest * (1 + 1e-9)) sum = std::min(sum, q.sum);
     }
     CHECK(mine.longest == near(longest));
-    CHECK(mine.squares == near(squares));
+    CHECK(mine.sum <= sum * (1 + 1e-5));
   }
 }
 

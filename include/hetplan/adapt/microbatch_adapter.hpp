@@ -53,9 +53,8 @@ struct microbatch_options {
 ///             have to be made anew; what `staged` throws of the plan.
 /// Complexity  a question: an expansion of the plan; a decision: at most eight dispatches and simulations, those that are remembered less.
 /// Determinism yes.
-/// Source      DeepCEE, section 3.4 and Fig 8. Ours: the judge, the closed form, and what the paper leaves open: thresholds, that a
-/// receiver
-///             takes the size of its message (it could not begin sooner else), that the fill is the first planned pass.
+/// Source      DeepCEE, section 3.4 and Fig 8. Ours: the judge, the closed form, and what the paper leaves open: thresholds,
+///             that a receiver takes the size of its message (it could not begin sooner else), that the fill is the first planned pass.
 class microbatch_adapter {
  public:
   microbatch_adapter(const planning_problem& problem, plan first, microbatch_options options = {});

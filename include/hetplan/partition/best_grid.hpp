@@ -14,7 +14,7 @@ namespace HETPLAN_NAMESPACE::partition {
 
 /// How a stage is judged: alone, or in its plan.
 struct grid_judge {
-  std::function<double(const stage&)> score;  ///< smaller is better; infinite where the stage will not do
+  std::function<double(const stage&)> score;  ///< of any unit, such as seconds: smaller is better; infinite where the stage will not do
   /// What no stage scores less than in which a device works so many seconds for one microbatch, or one token of it; none: nothing is
   /// left out unjudged.
   std::function<double(double busy_s)> at_least = {};
@@ -30,9 +30,9 @@ struct grid_options {
 
 struct found_grid {
   hetplan::stage stage;
-  double score = 0;
-  long long judged = 0;
-  bool exact = false;  ///< no grid that the options name scores less
+  double score = 0;      ///< the judge's, in its unit
+  long long judged = 0;  ///< grids
+  bool exact = false;    ///< no grid that the options name scores less
 };
 
 /// The best grid for the layers of a stage.
@@ -46,13 +46,12 @@ struct found_grid {
 ///
 /// @param of       its layers, name, pipeline; devices and columns are found.
 /// @param devices  each once; they come in this order where nothing else matters.
-/// @return         nothing where no grid has a finite score.
+/// @return         nothing where no grid has a finite score and fits: each device holds its state and one microbatch's share.
 /// Complexity      at most `all_up_to` judgements, or `judged` of them.
-/// Throws          invalid_input (no device, one twice, microbatch_size < 1), invalid_model.
+/// Throws          invalid_input (no device, one twice, microbatch_size or largest_weight < 1), invalid_model.
 /// Determinism     yes; the first of those that score the same.
-/// Source          DeepCEE, section 3.3.3 (uneven tensor parallelism: capacities 1 : 2 : 2 : 4 are rows 1, 2 and columns 1, 2). The search
-/// is
-///                 ours.
+/// Source          DeepCEE, section 3.3.3 (uneven tensor parallelism: capacities 1 : 2 : 2 : 4 are rows 1, 2 and columns 1, 2).
+///                 Ours: the search.
 [[nodiscard]] std::optional<found_grid> best_grid(const planning_problem& problem, const stage& of, const std::vector<device_id>& devices,
                                                   int microbatch_size, const grid_judge& judge, const grid_options& options = {});
 

@@ -32,7 +32,7 @@ HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem
   const auto positions = cut_positions(cut_bytes);
   if (positions.size() < devices.size()) return {};
   // From the last stage to the first: the longest stage or boundary behind a position; then, among the cuts whose longest is no longer,
-  // the least sum of squares of stages' seconds, and where the next stage begins.
+  // the least sum of stages' seconds, of equal sums the most even, and where the next stage begins.
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t count = positions.size(), stages = devices.size();
   std::vector<std::vector<double>> longest(stages, std::vector<double>(count, inf));
@@ -68,15 +68,16 @@ HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem
                 });
   if (!(longest[0][0] < inf)) return {};
   const double most = longest[0][0] * (1 + 1e-9);
-  std::vector<std::vector<double>> squares(stages, std::vector<double>(count, inf));
+  const auto weight = [&](double stage) { return stage * (1 + 1e-6 * stage / most); };
+  std::vector<std::vector<double>> sum(stages, std::vector<double>(count, inf));
   from_the_last(
       [&](std::size_t k, std::size_t first, double mine) {
-        if (mine <= most) squares[k][first] = mine * mine;
+        if (mine <= most) sum[k][first] = weight(mine);
       },
       [&](std::size_t k, std::size_t first, std::size_t last, double mine) {
         if (mine > most) return false;
-        const double all = mine * mine + squares[k + 1][last];
-        if (sent_s(last, k) <= most && all < squares[k][first]) squares[k][first] = all, next[k][first] = last;
+        const double all = weight(mine) + sum[k + 1][last];
+        if (sent_s(last, k) <= most && all < sum[k][first]) sum[k][first] = all, next[k][first] = last;
         return true;
       });
   plan cut_anew = p;

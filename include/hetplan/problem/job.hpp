@@ -21,10 +21,10 @@ enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
 enum class order_rule {
   compact,      ///< dispatched: forwards, then gradients of inputs, then of weights (DeepCEE)
   eager,        ///< dispatched: gradients of inputs, then forwards, then gradients of weights
-  original,     ///< the rounds of zero bubble
+  original,     ///< the rounds of zero bubble's scheduler
   automatic,    ///< the best that a search finds
   interleaved,  ///< 1F1B of devices with several stages in turn
-  zb_v,         ///< V shapes: no bubbles, the memory of 1F1B
+  zb_v,         ///< V shapes: the memory of 1F1B, and with equal stages no bubbles
   v_half,       ///< half of that memory
   v_min         ///< a third
 };

@@ -28,9 +28,12 @@ struct incumbent_planner {
 /// Planners that would take long do not plan models of more layers, or plan them in so many blocks (few_blocks).
 inline constexpr std::size_t few_layers = 40, layers_planned_whole = 100, blocks_of_large_models = 24;
 
-/// Every other planner that ships, those that take least first. Large models as a whole: on_device, data_parallel, and for one inference
-/// heft, m_etf, m_sct and getf; in blocks above layers_planned_whole: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid,
-/// hetpipe, even_split; not at all above few_layers: dora_as_printed, and moirai, which gets a quarter of the steps.
+/// The planners asked first, those that take least first. Large models as a whole: on_device, data_parallel, and for one inference heft,
+/// m_etf, m_sct and getf; in blocks above layers_planned_whole: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid,
+/// hetpipe, even_split; not at all above few_layers: dora_as_printed, and for one inference moirai, which gets a quarter of the steps.
+///
+/// Not among them: ddp, zero2, fsdp, and zero_bubble and deepcee, whose orders can make them faster than dora; dora gives its plans such
+/// orders where the job names them (job::orders).
 [[nodiscard]] std::vector<incumbent_planner> usual_incumbents();
 
 struct dora_options {

@@ -17,6 +17,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 ///
 /// @return      no plan is worse than `pipeline`'s with those orders.
 /// Complexity   that of pipeline with half of the steps, and of schedule::choose_orders for its best plans.
+/// Throws       invalid_input (keep < 1); what pipeline throws.   Determinism  yes, but for `elapsed`.
 /// Source       Qi et al., Zero Bubble Pipeline Parallelism, 2023; Pipeline Parallelism with Controllable Memory, 2024. Deviation: their
 ///              devices are equal, and stages whole blocks.
 [[nodiscard]] plan_result zero_bubble(const planning_problem& problem, const any_objective& objective, int keep = 10,
