@@ -204,7 +204,7 @@ TEST_CASE("a device without room for a microbatch is named") {
                     "microbatch of each of its stages");
 }
 
-TEST_CASE("pipelines are cut anew so that the longest stage is as short as can be, and a microbatch's way") {
+TEST_CASE("pipelines are cut anew so that the longest stage is as short as can be, and one way through") {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 40; ++seed) {
     INFO("seed " << seed);
     random_source r(seed);
@@ -237,15 +237,14 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
       }
       return q;
     };
-    const auto cut = partition::in_a_v(straight, problem);
-    REQUIRE(cut);
-    const quality mine = rate(*cut);
+    const auto cuts = partition::in_a_v(straight, problem);
+    REQUIRE(!cuts.empty());
     double longest = 1e300;
     std::vector<quality> all;
     for (int a = 1; a < 6; ++a) {
       for (int b = a + 1; b < 7; ++b) {
         for (int d = b + 1; d < 8; ++d) {
-          plan p = *cut;
+          plan p = cuts.front();
           const std::vector<int> ends{0, a, b, d, 8};
           for (std::size_t k = 0; k < 4; ++k) {
             p.stages[k].layers.clear();
@@ -260,8 +259,12 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
     for (const quality& q : all) {
       if (q.longest <= longest * (1 + 1e-9)) sum = std::min(sum, q.sum);
     }
-    CHECK(mine.longest == near(longest));
-    CHECK(mine.sum <= sum * (1 + 1e-5));
+    double shortest = 1e300;
+    for (const plan& cut : cuts) {
+      CHECK(rate(cut).longest == near(longest));
+      shortest = std::min(shortest, rate(cut).sum);
+    }
+    CHECK(shortest == near(sum));
   }
 }
 
@@ -352,9 +355,9 @@ TEST_CASE("zero bubble's plans are no worse than the pipeline's with its orders,
   CHECK(best.predicted->latency.value() <= base.plans.front().predicted->latency.value() * (1 + 1e-9));
   const auto v = partition::in_a_v(base.plans.front(), problem);
   if (base.plans.front().stages.size() > 1) {
-    REQUIRE(v);
-    CHECK(v->stages.size() == 2 * base.plans.front().stages.size());
-    CHECK(v->stages.front().devices.front().device == v->stages.back().devices.front().device);
+    REQUIRE(!v.empty());
+    CHECK(v.front().stages.size() == 2 * base.plans.front().stages.size());
+    CHECK(v.front().stages.front().devices.front().device == v.front().stages.back().devices.front().device);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <hetplan/partition/several_stages.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -19,7 +20,7 @@ namespace HETPLAN_NAMESPACE::partition {
 namespace detail {
 
 /// The model in one stage for each device of a list, in which devices come several times.
-HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem& problem, const std::vector<device_id>& devices) {
+HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem& problem, const std::vector<device_id>& devices) {
   const planning_graph& model = problem.model;
   const layer_sequence sequence = sequence_of(model);
   const prefix_table table(model, sequence, problem.cluster, problem.cost, problem.models.memory, p.workload, p.microbatch_size);
@@ -32,7 +33,7 @@ HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem
   const auto positions = cut_positions(cut_bytes);
   if (positions.size() < devices.size()) return {};
   // From the last stage to the first: the longest stage or boundary behind a position; then, among the cuts whose longest is no longer,
-  // the least sum of stages' seconds, of equal sums the most even, and where the next stage begins.
+  // the least sum of what a stage's seconds weigh, and where the next stage begins.
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t count = positions.size(), stages = devices.size();
   std::vector<std::vector<double>> longest(stages, std::vector<double>(count, inf));
@@ -68,30 +69,34 @@ HETPLAN_INLINE std::optional<plan> cut_for(const plan& p, const planning_problem
                 });
   if (!(longest[0][0] < inf)) return {};
   const double most = longest[0][0] * (1 + 1e-9);
-  const auto weight = [&](double stage) { return stage * (1 + 1e-6 * stage / most); };
-  std::vector<std::vector<double>> sum(stages, std::vector<double>(count, inf));
-  from_the_last(
-      [&](std::size_t k, std::size_t first, double mine) {
-        if (mine <= most) sum[k][first] = weight(mine);
-      },
-      [&](std::size_t k, std::size_t first, std::size_t last, double mine) {
-        if (mine > most) return false;
-        const double all = weight(mine) + sum[k + 1][last];
-        if (sent_s(last, k) <= most && all < sum[k][first]) sum[k][first] = all, next[k][first] = last;
-        return true;
-      });
-  plan cut_anew = p;
-  cut_anew.stages.clear();
-  cut_anew.predicted.reset();
-  cut_anew.schedule.warmup.clear();
-  cut_anew.schedule.transfers.clear();
-  for (std::size_t k = 0, first = 0; k < stages; first = next[k][first], ++k) {
-    const std::size_t last = k + 1 < stages ? positions[next[k][first]] : model.size();
-    cut_anew.stages.push_back({.name = "s" + std::to_string(k),
-                               .layers = sequence.layers_of(positions[first], last),
-                               .devices = {{devices[k], p.microbatch_size}}});
+  std::vector<plan> all;
+  for (const double power : {0.0, 1.0, 2.0}) {  // small stages first; a short way through all of them; even ones
+    std::vector<std::vector<double>> sum(stages, std::vector<double>(count, inf));
+    const auto weight = [&](double stage) { return std::pow(stage / most, power); };
+    from_the_last(
+        [&](std::size_t k, std::size_t first, double mine) {
+          if (mine <= most) sum[k][first] = weight(mine);
+        },
+        [&](std::size_t k, std::size_t first, std::size_t last, double mine) {
+          if (mine > most) return false;
+          const double whole = weight(mine) + sum[k + 1][last];
+          if (sent_s(last, k) <= most && whole < sum[k][first]) sum[k][first] = whole, next[k][first] = last;
+          return true;
+        });
+    plan cut_anew = p;
+    cut_anew.stages.clear();
+    cut_anew.predicted.reset();
+    cut_anew.schedule.warmup.clear();
+    cut_anew.schedule.transfers.clear();
+    for (std::size_t k = 0, first = 0; k < stages; first = next[k][first], ++k) {
+      const std::size_t last = k + 1 < stages ? positions[next[k][first]] : model.size();
+      cut_anew.stages.push_back({.name = "s" + std::to_string(k),
+                                 .layers = sequence.layers_of(positions[first], last),
+                                 .devices = {{devices[k], p.microbatch_size}}});
+    }
+    if (std::ranges::find(all, cut_anew) == all.end()) all.push_back(std::move(cut_anew));
   }
-  return cut_anew;
+  return all;
 }
 
 /// The devices of a plan that is a pipeline of single devices, a stage each; none for another plan.
@@ -107,19 +112,19 @@ HETPLAN_INLINE std::vector<device_id> devices_in_line(const plan& p) {
 
 }  // namespace detail
 
-HETPLAN_INLINE std::optional<plan> in_a_v(const plan& p, const planning_problem& problem) {
+HETPLAN_INLINE std::vector<plan> in_a_v(const plan& p, const planning_problem& problem) {
   std::vector<device_id> devices = detail::devices_in_line(p);
   if (devices.size() < 2) return {};
   for (std::size_t i = devices.size(); i-- > 0;) devices.push_back(devices[i]);
-  return detail::cut_for(p, problem, devices);
+  return detail::cuts_for(p, problem, devices);
 }
 
-HETPLAN_INLINE std::optional<plan> in_turns(const plan& p, const planning_problem& problem, std::size_t chunks) {
+HETPLAN_INLINE std::vector<plan> in_turns(const plan& p, const planning_problem& problem, std::size_t chunks) {
   const std::vector<device_id> once = detail::devices_in_line(p);
   if (once.size() < 2 || chunks < 1) return {};
   std::vector<device_id> devices;
   for (std::size_t c = 0; c < chunks; ++c) devices.insert(devices.end(), once.begin(), once.end());
-  return detail::cut_for(p, problem, devices);
+  return detail::cuts_for(p, problem, devices);
 }
 
 }  // namespace HETPLAN_NAMESPACE::partition

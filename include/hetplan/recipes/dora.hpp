@@ -68,7 +68,8 @@ namespace detail {
 /// asteroid".
 ///
 /// In training, where the job names schedules that make orders (job::orders), the best plans are given the orders of each, too
-/// (schedule::choose_orders), with a quarter of the steps; where it wants no others, the search adds pipelines up by split_backward.
+/// (schedule::choose_orders), with a quarter of the steps; where it wants no others, the search adds pipelines up by split_backward. The
+/// plans of zero_bubble compete, too.
 ///
 /// @return      as dora_partitioner, which gets half of the steps that the incumbents leave. No plan is worse than the same plan with
 ///              its transfers left alone, nor than that of an incumbent that plans the model as a whole and needs no more than its part of

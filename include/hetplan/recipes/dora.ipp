@@ -30,6 +30,7 @@
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/recipes/zero_bubble.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
@@ -236,7 +237,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   const bool grids = j.split_tensors && problem.cluster.size() > 1;
   std::vector<plan> starts;
   if (!orders && !grids) return detail::search_dora(problem, objective, keep, options, observer, starts);
-  candidate_rounds rounds(orders && grids ? 3 : 2, objective, observer);
+  candidate_rounds rounds(1 + (orders ? 2 : 0) + (grids ? 1 : 0), objective, observer);
   planning_problem unordered = problem;
   dora_options how = options;
   if (orders) {  // a quarter of the steps is for them, and bounds are for the best of all
@@ -255,7 +256,24 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   if (told_to_stop(answer)) return answer;
   if (grids) answer = detail::beside_grids(unordered, objective, starts, std::move(answer), most, options, rounds);
   if (!orders || answer.plans.empty() || told_to_stop(answer)) return answer;
-  return schedule::choose_orders(problem, objective, std::move(answer), keep, rounds.part(), options.schedules);
+  plan_result chosen = schedule::choose_orders(problem, objective, std::move(answer), keep, rounds.part(), options.schedules);
+  if (j.orders.empty() || told_to_stop(chosen)) return chosen;
+  // Pipelines that are best in one stage on each device, and those cut anew of them, need not be near the best of the search.
+  planning_problem part = problem;
+  part.steps = std::max(1LL, problem.steps / 8);
+  part.with_bounds = false;
+  plan_result pipelines = zero_bubble(part, objective, keep, rounds.part());
+  ranking all(problem, objective, keep);
+  for (plan& p : chosen.plans) all.know(std::move(p));
+  for (plan& p : pipelines.plans) {
+    p.planner = "dora, from " + p.planner;
+    all.know(std::move(p));
+  }
+  if (all.any_fitted()) chosen.plans = std::move(all).result(keep).plans;
+  if (chosen.status.result == outcome::none_found && !chosen.plans.empty()) chosen.status = {};
+  chosen.candidates += pipelines.candidates;
+  chosen.elapsed += pipelines.elapsed;
+  return chosen;
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,

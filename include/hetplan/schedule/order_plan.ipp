@@ -231,20 +231,22 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
     }
   };
   for (const plan& p : found.plans) {
-    std::map<std::pair<stage_shape, std::size_t>, plan> shapes{{{stage_shape::as_they_are, 0}, p}};
+    std::map<std::pair<stage_shape, std::size_t>, std::vector<plan>> shapes{{{stage_shape::as_they_are, 0}, {p}}};
     const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
     for (const named_schedule& s : schedules) {
       if (shapes.contains(shape_of(s))) continue;
       auto cut = s.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, s.chunks);
-      shapes.emplace(shape_of(s), cut ? *std::move(cut) : p);  // what cannot be cut anew may be placed for it already
+      shapes.emplace(shape_of(s), cut.empty() ? std::vector{p} : std::move(cut));  // what cannot be cut may be placed for it already
     }
     // Orders that want no shape of their own are good for all.
-    for (const auto& [shape, placed] : shapes) {
-      double least = inf;
-      for (const named_schedule& s : schedules) {
-        if (shape_of(s) == shape || s.shape == stage_shape::as_they_are) least = std::min(least, judge_with(placed, s));
+    for (const auto& [shape, cuts] : shapes) {
+      for (const plan& placed : cuts) {
+        double least = inf;
+        for (const named_schedule& s : schedules) {
+          if (shape_of(s) == shape || s.shape == stage_shape::as_they_are) least = std::min(least, judge_with(placed, s));
+        }
+        promising.push_back({least, placed});
       }
-      promising.push_back({least, placed});
     }
   }
   // The search for orders takes longest: it is for the plans that are best with the others.
