@@ -353,6 +353,7 @@ void add_planning(const sections& page) {
     for (const char* who : {"Alpa", "Metis", "Asteroid", "DeepCEE as printed", "DeepCEE"}) {
       const auto at = paper.find(m.title);
       const bool told = at != paper.end() && at->second.contains(who);
+      if (!told && !std::string(who).starts_with("DeepCEE")) continue;
       if (!m.of_the_paper && std::string(who) != "DeepCEE") continue;
       const auto it = std::ranges::find(planners(), who, &named::name);
       rows.push_back({m.title, who, told ? at->second.at(who) : "-", seconds_text(bench::seconds_of([&] { return it->plan(p); }))});

@@ -180,14 +180,15 @@ TEST_CASE("orders that no run can follow are told, by a search only where a sche
   const planning_problem problem(m, c, roofline{}, wanted);
   const plan p = placed(m, 2, 4, [](int s) { return s; });
   CHECK_THROWS_AS(schedule::order_plan(p, problem, backwards_first{}), invalid_model);
-  CHECK_THROWS_WITH(schedule::order_plan(p, problem, backwards_first{}), Catch::Contains("cyclic order at device \"d0\""));
+  CHECK_THROWS_WITH(schedule::order_plan(p, problem, backwards_first{}),
+                    Catch::Contains("/schedule/orders/d0/0: backward_input of stage \"s0\""));
   recipes::dora_options options;
   options.schedules.emplace_back("mine", backwards_first{});
   CHECK_THROWS_WITH(recipes::dora(problem, minimize_latency{}, 1, options), Catch::StartsWith("schedule mine: schedule: "));
   options.schedules = {{"mine", no_orders{}}};
   const plan_result passed_over = recipes::dora(problem, minimize_latency{}, 1, options);
   CHECK(passed_over.status.ok());
-  CHECK(passed_over.status.reason == "schedule mine: not today");
+  CHECK_THAT(passed_over.status.reason, Catch::StartsWith("schedule mine: "));
   job nothing = wanted;
   nothing.only_orders = true;
   CHECK_THROWS_WITH(recipes::dora(planning_problem(m, c, roofline{}, nothing), minimize_latency{}),
@@ -221,7 +222,8 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
     struct quality {
       double longest, sum;
     };
-    const auto rate = [&](const plan& p) {
+    const auto rate = [&](const plan& unordered) {
+      const plan p = with_any_orders(unordered, problem);
       const staged s(problem, p);
       quality q{0, 0};
       for (std::size_t i = 0; i < p.stages.size(); ++i) {

@@ -4,7 +4,6 @@
 #include <hetplan/partition/several_stages.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -70,9 +69,9 @@ HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem&
   if (!(longest[0][0] < inf)) return {};
   const double most = longest[0][0] * (1 + 1e-9);
   std::vector<plan> all;
-  for (const double power : {0.0, 1.0, 2.0}) {  // small stages first; a short way through all of them; even ones
+  for (const int power : {0, 1, 2}) {  // small stages first; a short way through all of them; even ones
     std::vector<std::vector<double>> sum(stages, std::vector<double>(count, inf));
-    const auto weight = [&](double stage) { return std::pow(stage / most, power); };
+    const auto weight = [&](double stage) { return power == 0 ? 1 : power == 1 ? stage : stage * stage; };
     from_the_last(
         [&](std::size_t k, std::size_t first, double mine) {
           if (mine <= most) sum[k][first] = weight(mine);

@@ -233,7 +233,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
                                 const candidate_observer& observer) {
   check_keep(keep, "dora");
   const job& j = problem.job;
-  const bool orders = j.workload.mode == mode::training && (!j.orders.empty() || !options.schedules.empty());
+  const bool orders = j.workload.mode == mode::training && (!j.orders.empty() || !options.schedules.empty() || j.only_orders);
   const bool grids = j.split_tensors && problem.cluster.size() > 1;
   std::vector<plan> starts;
   if (!orders && !grids) return detail::search_dora(problem, objective, keep, options, observer, starts);

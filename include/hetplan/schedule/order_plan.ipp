@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <hetplan/cluster/exchange.hpp>
@@ -230,14 +231,21 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
       return inf;
     }
   };
-  for (const plan& p : found.plans) {
+  std::set<std::vector<int>> cut_already;  // devices in line, and the size of a microbatch
+  constexpr std::size_t most_cut = 8;      // plans, the first
+  for (std::size_t place = 0; place < found.plans.size(); ++place) {
+    const plan& p = found.plans[place];
+    std::vector<int> line{p.microbatch_size};
+    for (const stage& s : p.stages) line.push_back(s.devices.front().device.value);
     std::map<std::pair<stage_shape, std::size_t>, std::vector<plan>> shapes{{{stage_shape::as_they_are, 0}, {p}}};
     const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
     for (const named_schedule& s : schedules) {
-      if (shapes.contains(shape_of(s))) continue;
+      if (shapes.contains(shape_of(s)) || cut_already.contains(line) || place >= most_cut) continue;
       auto cut = s.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, s.chunks);
       shapes.emplace(shape_of(s), cut.empty() ? std::vector{p} : std::move(cut));  // what cannot be cut may be placed for it already
     }
+    if (std::ranges::any_of(shapes, [&](const auto& of) { return of.second.front().stages.size() > p.stages.size(); }))
+      cut_already.insert(std::move(line));
     // Orders that want no shape of their own are good for all.
     for (const auto& [shape, cuts] : shapes) {
       for (const plan& placed : cuts) {
