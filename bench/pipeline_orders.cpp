@@ -74,7 +74,7 @@ void proofs() {
   struct known {
     std::size_t devices;
     int microbatches;
-    stage_times each;
+    phase_times each;
     double delay, least;
   };
   for (const known& k : {known{2, 3, {0, 5, 6, 4}, 0, 48}, known{3, 4, {0, 5, 6, 4}, 0, 70}, known{4, 4, {0, 5, 6, 4}, 0, 81},
@@ -121,7 +121,7 @@ void random_pipelines(int count, order_goal goal) {
   for (int i = 0; i < count; ++i) {
     const int stages = random.integer(2, 8), microbatches = random.integer(stages, 4 * stages);
     const double skew = random.between(0, 0.8);
-    std::vector<stage_times> s;
+    std::vector<phase_times> s;
     double forward = 0;
     for (int k = 0; k < stages; ++k) {
       const double size = random.between(1 - skew, 1 + skew);
@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
   for (const auto& [devices, microbatches] : std::vector<std::pair<std::size_t, int>>{{4, 16}, {8, 64}}) {
     const std::string size = std::to_string(devices) + " devices x " + std::to_string(microbatches) + ", ";
     const double held = static_cast<double>(devices);
-    const stage_times each{0, 5478, 5806, 3534};
+    const phase_times each{0, 5478, 5806, 3534};
     const pipeline_times p = interleaved(each, devices, 1, 200, microbatches, std::vector<double>(devices, held));
     const pipeline_times v = v_shape(each, devices, 200, microbatches, std::vector<double>(devices, 2 * held));
     table.run_within(size + "compact", 21, 0, [&](std::size_t) { return dispatched_orders(p, dispatch_rule::compact); });

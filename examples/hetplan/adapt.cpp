@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/adapt/microbatch_adapter.hpp>
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
@@ -117,7 +118,8 @@ void print(const std::vector<io::policy_history>& rows, const adapt::timeline& t
 }  // namespace
 
 const std::vector<std::string>& policy_names() {
-  static const std::vector<std::string> names{"static", "network-only", "dora", "replan-always", "replay", "heavy-rescheduling", "oracle"};
+  static const std::vector<std::string> names{"static",        "network-only", "microbatches",       "dora",
+                                              "replan-always", "replay",       "heavy-rescheduling", "oracle"};
   return names;
 }
 
@@ -132,7 +134,8 @@ int adapt(const common_options& options, const adapt_options& o) {
       return q != nullptr && what(*q);
     });
   };
-  const job wanted = load_job(o.job, {.over_time = true, .latency_may_come = asks([](const auto& q) { return q.latency.has_value(); })});
+  job wanted = load_job(o.job, {.over_time = true, .latency_may_come = asks([](const auto& q) { return q.latency.has_value(); })});
+  wanted.split_tensors = false;  // who moves stages knows no grids
   const auto warn_of_timeline = [&](bool priorities) {
     for (const std::string& line : io::unused_timeline_fields(io::json_node(document), devices, wanted, priorities)) warn(line);
   };
@@ -176,6 +179,7 @@ int adapt(const common_options& options, const adapt_options& o) {
     if (!first) h.status = why_not.ok() ? status{outcome::none_found, "no plan for the job's end"} : why_not;
     else if (name == "static") h = run(adapt::static_plan(*first), beats);
     else if (name == "network-only") h = run(adapt::network_only(p, *first), beats);
+    else if (name == "microbatches") h = run(adapt::microbatch_adapter(p, *first), beats);
     else if (name == "dora")
       h = run(recipes::dora_adapter(p, {.planner = planner, .ladder = {.common = common}, .mixing = {.common = common}}), beats);
     else if (name == "replan-always") h = run(adapt::replan_always(p, any_planner, common), beats);

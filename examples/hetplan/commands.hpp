@@ -12,6 +12,7 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/hetplan.hpp>
+#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/unused_job_fields.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/solve/glpk.hpp>
@@ -42,6 +43,7 @@ struct simulate_options {
 struct plan_options {
   std::string model, cluster, job, planner = "dora", objective, out, svg, html, trace;
   int phase = 0;
+  bool split_tensors = false;  ///< beside the job's
   std::vector<std::string> schedules = {};
   std::optional<int> top;  ///< 10 plans are kept, and listed where this is given
 };
@@ -141,6 +143,8 @@ std::optional<hetplan::coarsen::blocks> blocks_as_asked(const common_options&, c
 common_options options_for(const common_options&, const std::string& model);
 /// Throws invalid_input for an option of built-in models where there is none; `dtype`: it has a use all the same.
 void require_no_model_options(const common_options&, const std::string& who, bool dtype = false);
+/// What an option is given: a number in SI units, or one with its unit, such as the example.
+double read_amount(const char* option, const std::string& text, const hetplan::io::dimension& d, hetplan::io::range r, const char* example);
 /// Throws invalid_input for the first of these options that is given.
 void refuse(std::span<const std::pair<const char*, bool>> options, const std::string& because);
 /// Throws invalid_input for an option of planners other than the seed, where none searches.

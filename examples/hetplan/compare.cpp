@@ -38,7 +38,8 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
     if (!row.status.ok())
       std::printf("%-19s %s\n", "", (std::string(to_string(row.status.result)) + ": " + escaped(row.status.reason)).c_str());
   }
-  if (proof) std::cout << "no plan is possible\n" << describe(*proof);
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const io::comparison_row& row) { return row.best.has_value(); });
+  if (proof) std::cout << (any ? "others find no plan because there is none of their kind\n" : "no plan is possible\n") << describe(*proof);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/draw/dot.hpp>
+#include <hetplan/exchange/export_distributed_llama.hpp>
 #include <hetplan/exchange/export_llama_cpp.hpp>
 #include <hetplan/exchange/export_prima_cpp.hpp>
 #include <hetplan/exchange/export_torch.hpp>
@@ -43,6 +44,7 @@ void warn_of_limits(const std::string& file, const hetplan::plan& p, const plann
 }
 
 std::string text_for(const export_options& o, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
+  if (o.to == "distributed-llama") return exchange::distributed_llama_commands(p, model, devices);
   if (o.to == "llama.cpp") return exchange::llama_cpp_command(p, model, devices);
   if (o.to == "prima.cpp") return exchange::prima_cpp_commands(p, model, devices);
   if (o.to == "vllm") return exchange::vllm_command(p, model, devices);
@@ -112,6 +114,8 @@ int export_plan(const common_options& options, const export_options& o) {
   if (o.to != "onnx" && (!o.source.empty() || !o.dimensions.empty() || !o.conditions.empty()))
     throw invalid_input("--source, --dim, --if: only onnx takes them, not " + o.to);
   if (o.to == "onnx" && o.whole_blocks) throw invalid_input("--whole-blocks: onnx is cut at operators and has no blocks");
+  if (o.to == "distributed-llama" && o.whole_blocks)
+    throw invalid_input("--whole-blocks: distributed-llama shares every layer and has no cuts");
   if (!o.blocks.empty() && o.to != "torch") throw invalid_input("--blocks: only torch is told where the blocks are, not " + o.to);
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);

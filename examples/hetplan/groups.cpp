@@ -8,8 +8,6 @@
 #include <hetplan/draw/groups_report.hpp>
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/io/groups_json.hpp>
-#include <hetplan/io/text.hpp>
-#include <hetplan/io/units.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -19,13 +17,6 @@ namespace cli {
 using namespace hetplan;
 
 namespace {
-
-bytes read_bytes(const char* option, const std::string& text) {
-  const auto amount = io::parse_quantity(text, io::dimension_of<bytes>);
-  if (amount.value && *amount.value >= 0) return bytes(*amount.value);
-  throw invalid_input(std::string(option) + ": expected bytes >= 0, such as \"1 MB\", got " + io::in_quotes(text) +
-                      (amount.meant.empty() ? "" : "; did you mean " + io::in_quotes(amount.meant) + "?"));
-}
 
 void print(const coarsen::device_groups& g, const cluster& c, const draw::groups_source& from) {
   std::printf("%s: %zu devices, %zu %s by messages of %s\n", escaped(c.name()).c_str(), c.size(), g.regions.size(),
@@ -51,7 +42,7 @@ void print(const coarsen::device_groups& g, const cluster& c, const draw::groups
 }  // namespace
 
 int groups(const common_options& options, const groups_options& o) {
-  draw::groups_source from{.message = read_bytes("--bytes", o.message)};
+  draw::groups_source from{.message = bytes(read_amount("--bytes", o.message, io::dimension_of<bytes>, io::range::at_least_zero, "1 MB"))};
   outputs files({{"--html", o.html}}, {o.cluster, o.model});
   if (o.model.empty()) require_no_model_options(options, "a cluster");
   const cluster c = load_cluster(o.cluster);

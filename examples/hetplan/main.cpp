@@ -51,7 +51,9 @@ class command_line {
         ->check(CLI::Range(1, 2));
     plan->add_option("--objective", plan_.objective, "overrides the job's")
         ->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
-    const std::string schedules = "in training: " + hetplan::io::joined(hetplan::io::schedule_names()) + "; of several the best (overrides the job's)";
+    plan->add_flag("--split-tensors", plan_.split_tensors, "of dora: devices may share tensors, whatever the job says");
+    const std::string schedules =
+        "in training: " + hetplan::io::joined(hetplan::io::schedule_names()) + "; of several the best (overrides the job's)";
     plan->add_option("--schedule", plan_.schedules, schedules)->delimiter(',');
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
     plan->add_option("--out", plan_.out, "write the best plan");
@@ -80,7 +82,8 @@ class command_line {
             "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan; placement: the device of "
             "each layer; dot: a picture of it for Graphviz")
         ->required()
-        ->check(CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "plan", "placement", "dot", "onnx"}));
+        ->check(
+            CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "distributed-llama", "plan", "placement", "dot", "onnx"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
     exported->add_option("--source", export_.source, "onnx: the file that the model was imported from")->type_name("FILE");

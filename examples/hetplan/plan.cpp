@@ -32,12 +32,19 @@ int plan(const common_options& options, const plan_options& o) {
   const cluster devices = load_cluster(o.cluster);
   require_planner("--planner", o.planner);
   job wanted = load_job(o.job, {}, o.objective, o.schedules);
+  wanted.split_tensors = wanted.split_tensors || o.split_tensors;
   if (o.job.empty() && places_operators(o.planner)) {
     wanted.workload.mode = mode::inference;
     wanted.batch = 1;
   }
+  if (!wanted.orders.empty() && wanted.workload.mode != mode::training)
+    throw invalid_input("--schedule: expected \"1f1b\" or \"gpipe\" outside training, got " +
+                        io::in_quotes(to_string(wanted.orders.front())));
   check_pair(model, devices, o.cluster, wanted.workload.mode);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
+  if (o.phase != 0 && !wanted.orders.empty())
+    throw invalid_input("--phase: a phase of dora gives plans no orders; expected schedule \"1f1b\" or \"gpipe\" in the job, got " +
+                        io::in_quotes(to_string(wanted.orders.front())));
   const auto phase = static_cast<dora_phase>(o.phase);
   for (const std::string& line : unused_options(options, {&o.planner, 1}, wanted.workload.mode == mode::inference, phase)) warn(line);
   for (const std::string& line : unused_wishes(wanted, {&o.planner, 1}, o.top.value_or(1) > 1)) warn(line);

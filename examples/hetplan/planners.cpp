@@ -41,14 +41,23 @@ struct named_planner {
 };
 
 /// Every planner without options of its own, in the order of the comparison.
-constexpr named_planner plain_planners[] = {
-    {"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel}, {"ddp", recipes::ddp},
-    {"zero2", recipes::zero2},         {"fsdp", recipes::fsdp},                   {"pipeline", recipes::pipeline},
-    {"zero-bubble", recipes::zero_bubble},
-    {"gpipe", recipes::gpipe},         {"pipedream", recipes::pipedream},         {"dapple", recipes::dapple},
-    {"hetpipe", recipes::hetpipe},     {"edgeshard", recipes::edgeshard},         {"alpa", recipes::alpa},
-    {"metis", recipes::metis},         {"asteroid", recipes::asteroid},           {"deepcee", recipes::deepcee},
-    {"dora-printed", recipes::dora_as_printed}};
+constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device},
+                                            {"data-parallel", recipes::data_parallel},
+                                            {"ddp", recipes::ddp},
+                                            {"zero2", recipes::zero2},
+                                            {"fsdp", recipes::fsdp},
+                                            {"pipeline", recipes::pipeline},
+                                            {"zero-bubble", recipes::zero_bubble},
+                                            {"gpipe", recipes::gpipe},
+                                            {"pipedream", recipes::pipedream},
+                                            {"dapple", recipes::dapple},
+                                            {"hetpipe", recipes::hetpipe},
+                                            {"edgeshard", recipes::edgeshard},
+                                            {"alpa", recipes::alpa},
+                                            {"metis", recipes::metis},
+                                            {"asteroid", recipes::asteroid},
+                                            {"deepcee", recipes::deepcee},
+                                            {"dora-printed", recipes::dora_as_printed}};
 
 struct named_placer {
   const char* name;
@@ -150,13 +159,23 @@ std::vector<std::string> unused_options(const common_options& options, std::span
 
 std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::string> planners, bool top) {
   const auto chooses_by_job = [](const std::string& planner) {
-    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" || planner == "deepcee" ||
-           planner == "ddp" || planner == "zero2" || planner == "fsdp";
+    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" ||
+           planner == "deepcee" || planner == "ddp" || planner == "zero2" || planner == "fsdp";
   };
-  if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return {};
   const bool one = planners.size() == 1;
   const std::string who = (one ? "planner " + io::in_quotes(planners.front()) + " " : "planners " + io::joined(planners) + " ");
   std::vector<std::string> lines;
+  const auto has_orders = [](const std::string& planner) { return planner == "zero-bubble" || planner == "deepcee"; };
+  if (wanted.split_tensors && std::none_of(planners.begin(), planners.end(), searches))
+    lines.push_back("split_tensors: " + who +
+                    (one && planners.front() == "deepcee" ? "makes grids in any case"
+                     : one                                ? "makes no grids"
+                                                          : "make no grids by it") +
+                    "; not used");
+  if (wanted.workload.mode == mode::training && wanted.schedule == schedule_kind::gpipe && wanted.orders.empty() &&
+      std::all_of(planners.begin(), planners.end(), has_orders))
+    lines.push_back("schedule \"gpipe\": " + who + (one ? "gives" : "give") + " plans other orders; not used");
+  if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return lines;
   const objective_kind objective = wanted.effective_objective();
   if (objective == objective_kind::energy || objective == objective_kind::qoe)
     lines.push_back("objective " + io::in_quotes(to_string(objective)) + ": " + who + (one ? "looks" : "look") +

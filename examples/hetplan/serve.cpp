@@ -25,7 +25,6 @@
 #include <hetplan/io/services_json.hpp>
 #include <hetplan/io/serving_results_json.hpp>
 #include <hetplan/io/text.hpp>
-#include <hetplan/io/units.hpp>
 #include <hetplan/io/unused_faults.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/serve/fixed_placement.hpp>
@@ -129,13 +128,6 @@ serving_inputs read_inputs(const serve_options& o) {
   }
   if (!o.records.empty()) in.run.detail = serve::history_detail::records;
   return in;
-}
-
-seconds read_time(const char* option, const std::string& text) {
-  const auto time = io::parse_quantity(text, io::dimension_of<seconds>);
-  if (time.value && *time.value > 0) return seconds(*time.value);
-  throw invalid_input(std::string(option) + ": expected a time > 0, such as \"60 s\", got " + io::in_quotes(text) +
-                      (time.meant.empty() ? "" : "; did you mean " + io::in_quotes(time.meant) + "?"));
 }
 
 double read_share(const char* option, const std::string& text) {
@@ -270,7 +262,8 @@ played play_deployment(const common_options& options, const serve_options& o, co
 }
 
 played play_system(const common_options& options, const serve_options& o, const serving_inputs& in) {
-  const auto cycle = o.cycle ? read_time("--cycle", *o.cycle) : seconds();
+  const auto cycle =
+      o.cycle ? seconds(read_amount("--cycle", *o.cycle, io::dimension_of<seconds>, io::range::above_zero, "60 s")) : seconds();
   const auto& expected = in.expected ? *in.expected : in.requests;
   serving_progress_line line(options);
   auto done = serve::serve_with(system_of(o, in.services), in.cloud, in.services, in.times, in.requests, expected, expected.window(), cycle,

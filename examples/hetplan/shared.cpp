@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <unistd.h>
@@ -19,6 +22,7 @@
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/units.hpp>
 #include <hetplan/io/unused_cluster_fields.hpp>
 #include <hetplan/io/unused_job_fields.hpp>
 #include <hetplan/io/unused_plan_fields.hpp>
@@ -83,6 +87,17 @@ void require_no_model_options(const common_options& o, const std::string& who, b
                        : o.input ? "vision "
                                  : "") +
                       "model takes it, not " + who);
+}
+
+double read_amount(const char* option, const std::string& text, const io::dimension& d, io::range r, const char* example) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool bare = error == std::errc() && end == text.data() + text.size();
+  const io::parsed_quantity amount = bare ? io::parsed_quantity{number} : io::parse_quantity(text, d);
+  const double value = amount.value.value_or(-1);
+  if (std::isfinite(value) && (value > 0 || (value == 0 && r == io::range::at_least_zero))) return value;
+  throw invalid_input(std::string(option) + ": expected " + io::expectation(d, r) + ", such as " + io::in_quotes(example) + ", got " +
+                      io::in_quotes(text) + (amount.meant.empty() ? "" : "; did you mean " + io::in_quotes(amount.meant) + "?"));
 }
 
 void refuse(std::span<const std::pair<const char*, bool>> options, const std::string& because) {

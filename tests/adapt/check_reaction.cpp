@@ -133,6 +133,17 @@ TEST_CASE("a plan that a policy answers is one of the job") {
   CHECK_THAT(said([](plan& p) { p.stages[0].devices[0].samples = -1; }), Catch::StartsWith(who) && Catch::Contains("-1"));
   CHECK_THAT(said([](plan& p) { p.stages.clear(); }), Catch::StartsWith(who) && Catch::Contains("stage"));
   CHECK(said([](plan& p) { p.workload.tokens = 99; }).empty());  // nothing is generated
+  for (const sharding s : {sharding::zero2, sharding::fsdp}) {
+    const auto two = [s](plan& p) {
+      p.microbatches = 1;
+      p.microbatch_size = 2;
+      p.stages = {stage_of({0, 1}, {{0, 1}, {1, 1}})};
+      p.stages[0].shard = s;
+    };
+    CHECK_THAT(said(two), Catch::StartsWith(who + "stage \"") &&
+                              Catch::Contains(" is under " + std::string(s == sharding::zero2 ? "zero2" : "fsdp")) &&
+                              Catch::Contains("what moves when such a plan changes is not known"));
+  }
 }
 
 TEST_CASE("the first plan of a policy is checked like any other") {

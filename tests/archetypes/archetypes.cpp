@@ -28,6 +28,7 @@
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
+#include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/order_search.hpp>
 #include <hetplan/schedule/refine.hpp>
 #include <hetplan/serve/any_request_handler.hpp>
@@ -143,6 +144,29 @@ struct starting_milp_solver_archetype : milp_solver_archetype {
 struct priority_archetype : bare {
   using bare::bare;
   [[nodiscard]] double urgency(const tasks::transfer& t, const schedule::transfer_times&) const { return -t.microbatch; }
+};
+struct dispatch_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] std::optional<std::size_t> next(const dispatch_view& v) const { return v.ready.size() - 1; }
+};
+struct pipeline_schedule_archetype : bare {
+  using bare::bare;
+  [[nodiscard]] schedule::orders_by_device orders(const schedule::pipeline_times& t) const {
+    schedule::orders_by_device all(t.devices());
+    for (const phase what : {phase::forward, phase::backward_input}) {
+      for (int k = 0; k < t.microbatches; ++k) {
+        for (std::size_t i = 0; i < t.stages.size(); ++i) {
+          const std::size_t s = what == phase::forward ? i : t.stages.size() - 1 - i;
+          all[t.stages[s].device].push_back({what, stage_id(s), k});
+        }
+      }
+    }
+    return all;
+  }
+};
+struct kept_dispatch_archetype : bare_value {
+  using bare_value::bare_value;
+  [[nodiscard]] std::optional<std::size_t> next(const dispatch_view&) const { return 0; }
 };
 struct schedule_observer_archetype : bare {
   using bare::bare;
@@ -355,7 +379,8 @@ static_assert(check_lp_solver<solver_archetype>() && !warm_starts_lp<solver_arch
 static_assert(check_lp_solver<warm_solver_archetype>() && warm_starts_lp<warm_solver_archetype>);
 static_assert(check_milp_solver<milp_solver_archetype>() && !starts_milp<milp_solver_archetype>);
 static_assert(check_milp_solver<starting_milp_solver_archetype>() && starts_milp<starting_milp_solver_archetype>);
-static_assert(schedule::check_transfer_priority<priority_archetype>());
+static_assert(schedule::check_transfer_priority<priority_archetype>() && check_dispatch_policy<dispatch_archetype>() &&
+              schedule::check_pipeline_schedule<pipeline_schedule_archetype>());
 static_assert(place::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
               check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
@@ -542,6 +567,19 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
   CHECK(place::contiguous_partition(g, std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
+}
+
+TEST_CASE("a bare dispatch policy and a bare schedule give orders, and dora tries them") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const planning_problem problem(g, c, cost_archetype(0), {.batch = 2});
+  const plan dispatched = dispatch(two_stages(), problem, dispatch_archetype(0)),
+             ordered = schedule::order_plan(two_stages(), problem, pipeline_schedule_archetype(0));
+  CHECK(dispatched.schedule.kind == schedule_kind::explicit_orders);
+  CHECK(ordered.schedule.kind == schedule_kind::explicit_orders);
+  recipes::dora_options options;
+  options.schedules.emplace_back("mine", kept_dispatch_archetype(0));
+  CHECK(recipes::dora(problem, minimize_latency{}, 2, options).status.ok());
 }
 
 TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {

@@ -11,8 +11,8 @@ import unittest
 
 CLI = os.environ["HETPLAN_CLI"]
 SHARED = pathlib.Path(os.environ["HETPLAN_SHARED_DIR"])
-PLANNERS = ["on-device", "data-parallel", "pipeline", "gpipe", "pipedream", "dapple", "hetpipe", "edgeshard", "alpa", "metis", "asteroid",
-            "dora-printed", "heft", "m-etf", "m-sct", "getf", "moirai", "dora"]
+PLANNERS = ["on-device", "data-parallel", "ddp", "zero2", "fsdp", "pipeline", "zero-bubble", "gpipe", "pipedream", "dapple", "hetpipe",
+            "edgeshard", "alpa", "metis", "asteroid", "deepcee", "dora-printed", "heft", "m-etf", "m-sct", "getf", "moirai", "dora"]
 PLACERS = ["heft", "m-etf", "m-sct", "getf", "moirai"]  # of operators, for inference alone
 
 
@@ -126,7 +126,8 @@ class documents(folder_test):
         self.assertEqual(listed["clusters"], ["smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"])
         self.assertEqual(list(self.document("list", "planners")), ["planners"])
         self.assertEqual(self.document("list", "policies"),
-                         {"policies": ["static", "network-only", "dora", "replan-always", "replay", "heavy-rescheduling", "oracle"]})
+                         {"policies": ["static", "network-only", "microbatches", "dora", "replan-always", "replay", "heavy-rescheduling",
+                                        "oracle"]})
 
     def test_show_is_a_file_that_reads_back(self):
         for name in ("mobilenetv2", "traffic-monitor"):
@@ -223,6 +224,25 @@ class documents(folder_test):
                                        "and whole optimizer states; not used\n")
         self.assertEqual(json.loads(asked.stdout)["plans"], plain["plans"])
 
+    def test_devices_may_share_tensors_where_that_is_allowed(self):
+        job = {"format": "hetplan/job/1", "mode": "generation", "batch": 1, "tokens": 4}
+        (self.path / "plain.json").write_text(json.dumps(job))
+        (self.path / "split.json").write_text(json.dumps(dict(job, split_tensors=True)))
+        gigabit = {"format": "hetplan/cluster/1", "name": "lan", "topology": {"kind": "star", "capacity": "1 Gbit/s", "latency": "0.2 ms"},
+                   "devices": [{"name": f"pi{n}", "memory": "8 GB", "compute": "30 GFLOP/s", "memory_bandwidth": "8 GB/s"} for n in range(2)]}
+        (self.path / "lan.json").write_text(json.dumps(gigabit))
+        common = ("qwen3-0.6b", "lan.json")
+        plain = self.document("plan", *common, "plain.json", "--tokens", "1")
+        split = self.document("plan", *common, "split.json", "--tokens", "1", "--out", "p.json")
+        asked = self.document("plan", *common, "plain.json", "--tokens", "1", "--split-tensors")
+        self.assertEqual(split["plans"], asked["plans"])
+        between = [d["plans"][0]["predicted"]["time_between_tokens"] for d in (plain, split)]
+        self.assertLess(between[1], 0.7 * between[0])
+        self.assertIn("--workers pi1:9999", self.done("export", *common, "p.json", "--tokens", "1", "--to", "distributed-llama"))
+        self.assertIn("is a grid", self.refused("export", *common, "p.json", "--tokens", "1", "--to", "llama.cpp"))
+        other = run("plan", *common, "split.json", "--tokens", "1", "--planner", "pipeline", cwd=self.path)
+        self.assertIn('split_tensors: planner "pipeline" makes no grids; not used', other.stderr)
+
     def test_the_objective_can_be_overridden(self):
         energy = self.document("plan", "bert-base", "traffic-monitor", "--objective", "energy")["plans"][0]["predicted"]["energy"]
         latency = self.document("plan", "bert-base", "traffic-monitor")["plans"][0]["predicted"]["energy"]
@@ -233,7 +253,7 @@ class documents(folder_test):
         self.assertEqual([r["planner"] for r in rows], [p for p in PLANNERS if p not in PLACERS])
         blind = {"gpipe", "pipedream", "dapple", "hetpipe"}  # to memory; the two before have no pipeline
         for row in rows:
-            fails = row["planner"] in blind | {"on-device", "data-parallel"}
+            fails = row["planner"] in blind | {"on-device", "data-parallel", "ddp", "zero2", "fsdp"}
             self.assertEqual(row["status"], "out_of_memory" if fails else "feasible", row["planner"])
             if fails:
                 self.assertRegex(row["reason"], r"^memory: \w+ needs .* GB and may use . GB: .* too much \(\d+ plans? of [\w-]+ tried.*\)$")
@@ -244,7 +264,7 @@ class documents(folder_test):
         self.assertEqual(gone.returncode, 2)
         self.assertEqual(gone.stderr, "hetplan: --planner: dora has the baselines' plans among its own; use dora\n")
         self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
-        best = rows[2]
+        best = rows[5]
         self.assertEqual(best["plan"]["predicted"]["latency"], best["latency"])
         self.assertAlmostEqual(best["energy"], sum(best["plan"]["predicted"]["energy"].values()))
         self.assertEqual(best["peak_memory"], max(best["plan"]["predicted"]["peak_memory"].values()))
@@ -262,12 +282,16 @@ class documents(folder_test):
         result = run("compare", "start/model.json", "frugal.json", "--json", cwd=self.path)
         self.assertEqual(result.returncode, 1, result.stderr)
         for row in json.loads(result.stdout)["rows"]:
-            self.assertEqual(row["status"], "infeasible", row["planner"])
             self.assertRegex(row["reason"], "^energy: ")
+            if row["planner"] in ("zero2", "fsdp", "deepcee"):  # no proof is of such plans
+                self.assertEqual(row["status"], "none found", row["planner"])
+                continue
+            self.assertEqual(row["status"], "infeasible", row["planner"])
             self.assertGreater(row["proof"]["rows"][0]["needed"], row["proof"]["rows"][0]["available"])
         # Nothing comes back from phone1: who trains on several devices all the same has no plan, and the others have theirs.
         rows = {r["planner"]: r for r in self.document("compare", "start/model.json", "islands.json")["rows"]}
         self.assertEqual(rows["gpipe"]["status"], "none found")
+        self.assertIn("joins the region of device", rows["deepcee"]["reason"])
         self.assertIn("has no route", rows["gpipe"]["reason"])
         for name in ("on-device", "edgeshard", "metis", "asteroid", "dora"):
             self.assertEqual(rows[name]["status"], "feasible", name)
@@ -393,7 +417,7 @@ class over_time(folder_test):
             for qoe in ({}, {"latency": "100 ms"}, {"deadline": "100 s", "iterations": 100000}):
                 self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32, "qoe": qoe})
                 command = ("adapt", "efficientnet-b1", "line.json", "job.json", "timeline.json", "--policies",
-                           "static,network-only,dora,replan-always,replay,heavy-rescheduling,oracle", "--json")
+                           "static,network-only,microbatches,dora,replan-always,replay,heavy-rescheduling,oracle", "--json")
                 result = run(*command, cwd=self.path)
                 self.assertIn((result.returncode, result.stderr), ((0, ""), (1, "")), (memory, qoe))
                 for policy in json.loads(result.stdout)["policies"]:
@@ -436,7 +460,7 @@ class over_time(folder_test):
         self.assertIn("nowhere.txt", refused([], traces=[{"resource": "camera0->camera1", "file": "nowhere.txt"}]))
 
     def test_bad_commands(self):
-        self.assertIn("expected some of static, network-only, dora", self.refused(*self.command, "--policies", "static,magic"))
+        self.assertIn("expected some of static, network-only, microbatches, dora", self.refused(*self.command, "--policies", "static,magic"))
         self.assertIn('got "magic"', self.refused(*self.command, "--policies", "static,magic"))
         self.refused(*self.command, "--backups", "-1")
         self.refused(*self.command[:-1])

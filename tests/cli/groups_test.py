@@ -50,6 +50,8 @@ class groups(toy_problem.folder_test):
                          "region 1: 3 devices, 1 ms apart\n"
                          "  1a      2.05 TFLOP/s  fast0 fast1\n"
                          "  1b         1 TFLOP/s  slow\n")
+        self.assertEqual(self.done("c.json", "--bytes", "75e3"), self.done("c.json", "--bytes", "75kB"))
+        self.assertIn("messages of 0 kB", self.done("c.json", "--bytes", "0"))
 
     def test_json_names_devices_and_a_model_times_them(self):
         found = json.loads(self.done("c.json", "--json"))

@@ -19,12 +19,14 @@
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/objective.hpp>
+#include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/serve/any_placement_policy.hpp>
 #include <hetplan/serve/any_request_handler.hpp>
 #include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/lp.hpp>
@@ -129,6 +131,12 @@ struct my_milp_solver {
 struct my_priority {
   double urgency(const tasks::transfer& t, const schedule::transfer_times& when) const { return when.tail_s - t.release_s; }
 };
+struct my_dispatch_policy {
+  std::optional<std::size_t> next(const dispatch_view&) const { return 0; }
+};
+struct my_schedule {
+  schedule::orders_by_device orders(const schedule::pipeline_times& t) const { return schedule::orders_by_device(t.devices()); }
+};
 struct my_observer {
   control operator()(const task_ended&) { return control::go; }
 };
@@ -152,7 +160,8 @@ static_assert(check_objective<my_monotone_objective>() && monotone_objective<my_
 static_assert(partition::check_cell_policy<my_cells>());
 static_assert(mix::check_criterion<my_criterion>());
 static_assert(check_milp_solver<my_milp_solver>() && starts_milp<my_milp_solver>);
-static_assert(schedule::check_transfer_priority<my_priority>());
+static_assert(schedule::check_transfer_priority<my_priority>() && schedule::check_pipeline_schedule<my_schedule>());
+static_assert(check_dispatch_policy<my_dispatch_policy>());
 static_assert(check_lp_solver<my_solver>() && check_observer<my_observer, task_ended, transfer_ended>());
 
 const device_id d = device_id(0);

@@ -186,6 +186,16 @@ TEST_CASE("candidates: the front has those that no other beats in both") {
   CHECK(has(chart, "id=\"front\""));
 }
 
+TEST_CASE("candidates whose energies differ in the last digit have an axis") {
+  std::vector<plan> plans(2, two_stages());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    evaluation e{.latency = seconds(1.0 + static_cast<double>(i))};
+    e.devices = {{true, joules(i == 0 ? 3.909600000000003 : 3.9096000000000033), bytes(0), seconds(0)}};
+    plans[i].predicted = e;
+  }
+  CHECK(draw::detail::pareto_chart(plans, wired(2)).size() < 20'000);
+}
+
 TEST_CASE("a big run is simplified, and the page says so") {
   const std::string page = checked(page_of(two_stages(), two_layers(), wireless(2), {.record = true}, {.max_bars = 3}));
   CHECK(has(page, "Simplified: "));

@@ -11,7 +11,7 @@
 
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/heat_grid.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/serving_deployment.hpp>
 #include <hetplan/draw/serving_flows.hpp>
 #include <hetplan/draw/serving_levels.hpp>

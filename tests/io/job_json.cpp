@@ -63,6 +63,14 @@ TEST_CASE("a job names what planners may save memory with, in training") {
                        Catch::Message("job: memory_savers: expected none outside training, got mode generation"));
 }
 
+TEST_CASE("a job may allow devices to share tensors") {
+  const job j = read(with(good, "32}", "32, \"split_tensors\": true}"));
+  CHECK(j.split_tensors);
+  CHECK(read(io::write_job(j)) == j);
+  CHECK(read(with(good, "32}", "32, \"split_tensors\": false}")) == job{});
+  CHECK(error("\"split_tensors\": 1").starts_with("j.json: /split_tensors: expected true or false"));
+}
+
 TEST_CASE("the objective is qoe where a latency is asked for") {
   CHECK(read(with(good, "32}", "32, \"qoe\": {\"latency\": 2}}")).effective_objective() == objective_kind::qoe);
   CHECK(read(with(good, "32}", "32, \"qoe\": {\"deadline\": 2}}")).effective_objective() == objective_kind::latency);
@@ -85,7 +93,10 @@ TEST_CASE("a bad job file ends in one message") {
   CHECK(error("\"optimizer_factor\": -1") == "j.json: /optimizer_factor: expected a number >= 0, got -1");
   CHECK(error("\"context\": -1") == "j.json: /context: expected an integer >= 0, got -1");
   CHECK(error("\"tokens\": 1") == "j.json: /tokens: expected an integer >= 2, got 1");
-  CHECK(error("\"schedule\": \"explicit\"") == "j.json: /schedule: expected \"1f1b\" or \"gpipe\", got \"explicit\"");
+  CHECK(error("\"schedule\": \"explicit\"").starts_with("j.json: /schedule: expected one of 1f1b, gpipe, compact, "));
+  CHECK(error("\"schedule\": [\"1f1b\", \"1f1b\"]") == "j.json: /schedule/1: expected each schedule once, got \"1f1b\"");
+  CHECK(error("\"schedule\": [\"1f1b\", \"gpipe\"]") ==
+        "j.json: /schedule/1: expected one of \"1f1b\" and \"gpipe\" at most, got \"gpipe\"");
   CHECK(error("\"objective\": \"speed\"") ==
         "j.json: /objective: expected \"latency\", \"throughput\", \"energy\" or \"qoe\", got \"speed\"");
   CHECK(error("\"objective\": \"qoe\"") == "j.json: /objective: expected qoe.latency with objective \"qoe\", got nothing");

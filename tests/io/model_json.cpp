@@ -79,6 +79,10 @@ TEST_CASE("a bad model file ends in one message with file, pointer, expectation 
         "m.json: /layers/0/forward_flops: expected FLOP >= 0, got \"2 GFLOPS\"; did you mean \"2 GFLOP\"?");
   CHECK(error("4 MB", "4 Mb") == "m.json: /layers/0/weight: expected bytes >= 0, got \"4 Mb\"; did you mean \"4 Mbit\"?");
   CHECK(error("\"4 MB\"", "null") == "m.json: /layers/0/weight: expected bytes >= 0, got null");
+  for (const char* not_one : {"null", "3"}) {
+    CHECK(error("\"conv\"", "\"conv\", \"split\": " + std::string(not_one)) ==
+          "m.json: /layers/0/split: expected \"none\", \"rows\", \"columns\" or \"along\", got " + std::string(not_one));
+  }
   CHECK(error("\"conv\"", "\"conv\", \"trainable\": 1") == "m.json: /layers/0/trainable: expected true or false, got 1");
   CHECK(error("\"conv\"", "\"conv\", \"activation\": 5, \"activation_for_weights\": 6") ==
         "m.json: /layers/0/activation_for_weights: expected bytes up to the activation, 5, got 6");

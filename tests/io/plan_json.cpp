@@ -113,8 +113,8 @@ TEST_CASE("what saves memory is read and written, for each stage by itself, and 
   CHECK(p != read(good));
   CHECK(error(with(saving, "\"training\"", "\"inference\"")) == "p.json: /stages/0/recompute: expected false outside training, got true");
   CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"recompute\": 1") == "p.json: /stages/1/recompute: expected true or false, got 1");
-  CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"shard\": true")
-            .starts_with("p.json: /stages/1/shard: expected a known key, got \"shard\""));
+  CHECK(error("\"samples\": 4}]", "\"samples\": 4}], \"shard\": true") ==
+        "p.json: /stages/1/shard: expected \"zero2\" or \"fsdp\", got true");
 }
 
 TEST_CASE("every network policy and way of transfers is read and written") {
@@ -239,6 +239,24 @@ TEST_CASE("a bad plan file ends in one message with file, pointer, expectation a
         "p.json: /sync: expected \"ring\" or {\"parameter_server\": a device}, got \"tree\"");
   CHECK(error("\"network\"", "\"sync\": {}, \"network\"") == "p.json: /sync/parameter_server: expected the name of a device, got nothing");
   CHECK(error("\"network\"", "\"sync\": \"ring\", \"network\"") == "no error");
+}
+
+TEST_CASE("bad cuts and rows are found") {
+  const std::string plain = with(good, "{\"kind\": \"1f1b\", \"warmup\": [3, 1]}", "{\"kind\": \"gpipe\"}");
+  const auto cut = [&](const std::string& forward) {
+    return error(
+        with(plain, "\"layers\": [\"c\"]", "\"layers\": [\"c\"], \"cuts\": {\"backward\": [0, 32], \"forward\": " + forward + "}"));
+  };
+  CHECK(cut("[0, 32]") == "no error");
+  CHECK(cut("[0]") == "p.json: /stages/1/cuts/forward: expected 0, ..., 32, got a list of 1");
+  CHECK(cut("[]") == "p.json: /stages/1/cuts/forward: expected samples: 0, ..., all of them, got an empty array");
+  const auto grid = [&](const std::string& rows, const std::string& columns) {
+    return error(with(plain, "{\"name\": \"hub\", \"samples\": 4}]",
+                      "{\"name\": \"hub\"}], \"grid\": {\"rows\": " + rows + ", \"columns\": " + columns + "}"));
+  };
+  CHECK(grid("[4]", "[1]") == "no error");
+  CHECK(grid("\"4\"", "[1]") == "p.json: /stages/1/grid/rows: expected an array of integers >= 1, one for each row, got \"4\"");
+  CHECK(grid("[4]", "[]") == "p.json: /stages/1/grid/columns: expected an array of integers >= 1, one for each column, got an empty array");
 }
 
 TEST_CASE("a bad explicit order is found") {

@@ -51,7 +51,8 @@ TEST_CASE("an evaluation lists the devices that are used and all resources") {
   const std::string text = io::write_evaluation(e, home());
   CHECK(parsed::parse(text) ==
         parsed::parse(R"({"latency": 0.30000000000000004, "energy": {"used": 3}, "peak_memory": {"used": 2000000}, "busy": {"used": 0.25},
-    "bytes": {"used->idle": 5, "idle->used": 0}, "bound": 0.2, "gap": 0.5, "schedule_bound": 0.25, "schedule_gap": 0.2})"));
+    "span": {"used": 0}, "period": 0, "bytes": {"used->idle": 5, "idle->used": 0}, "bound": 0.2, "gap": 0.5, "schedule_bound": 0.25,
+    "schedule_gap": 0.2})"));
   CHECK(text.find("\"latency\"") < text.find("\"energy\""));
   CHECK(text.find("\"bytes\"") < text.find("\"bound\""));
   e.time_between_tokens = seconds(0.125);

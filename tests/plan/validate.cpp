@@ -342,10 +342,42 @@ TEST_CASE("outside training no stage recomputes or shares out its optimizer's st
         p.stages[1].*saver = how;
       });
     };
-    CHECK(with(&stage::recompute, true) == (m == mode::training ? "valid" : "/stages/1/recompute: expected false outside training, got true"));
+    CHECK(with(&stage::recompute, true) ==
+          (m == mode::training ? "valid" : "/stages/1/recompute: expected false outside training, got true"));
     CHECK(with(&stage::shard, sharding::state) ==
           (m == mode::training ? "valid" : "/stages/1/shard_state: expected false outside training, got true"));
   }
+}
+
+TEST_CASE("units are the layers of their stage, and what is not is named") {
+  const auto with = [](std::vector<std::vector<layer_id>> units) {
+    return answer(two_stages(), [&](plan& p) {
+      p.stages[0].shard = sharding::fsdp;
+      p.stages[0].units = std::move(units);
+    });
+  };
+  const std::string where = "/stages/0/units";
+  CHECK(with({ids({0}), ids({1})}) == "valid");
+  CHECK(with({ids({0})}) == where + ": expected all layers of the stage, got none with layer \"b\"");
+  CHECK(with({ids({0}), ids({0}), ids({1})}) ==
+        where + "/1/0: expected layer \"b\" (the stage's, each once and in their order), got layer \"a\"");
+  CHECK(with({ids({1, 0})}) == where + "/0/0: expected layer \"a\" (the stage's, each once and in their order), got layer \"b\"");
+  CHECK(with({ids({0, 1}), ids({2})}) ==
+        where + "/1/0: expected no more layers (the stage's, each once and in their order), got layer \"c\"");
+}
+
+TEST_CASE("a pass takes ascending samples, and at most as many as an int holds") {
+  const auto with = [](long long between) {
+    return answer(two_stages(), [&](plan& p) {
+      p.schedule.kind = schedule_kind::gpipe;
+      p.microbatches = 1'500'000'000;
+      for (stage& s : p.stages) s.cuts = {.forward = {0, between, 3'000'000'000}, .backward = {0, between, 3'000'000'000}};
+    });
+  };
+  CHECK(with(1'500'000'000) == "valid");
+  CHECK(with(2) == "/stages/0/cuts/forward/2: expected passes of at most 2147483647 samples, got 3000000000 after 2");
+  CHECK(with(3'000'000'000) == "/stages/0/cuts/forward/1: expected passes of at most 2147483647 samples, got 3000000000 after 0");
+  CHECK(with(0) == "/stages/0/cuts/forward/1: expected ascending samples, got 0 after 0");
 }
 
 TEST_CASE("outside training an order has forwards only") {

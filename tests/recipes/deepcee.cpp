@@ -119,12 +119,17 @@ TEST_CASE("a region without a link is told, and options that mean nothing") {
   table.rules = {{"d0", "d1", route{seconds(0), {{resource_id(0)}}}}, {"d1", "d0", route{seconds(0), {{resource_id(0)}}}}};
   const cluster c("island", workers(3), table);
   const planning_problem problem(m, c, roofline{}, training(4));
-  CHECK_THROWS_WITH(recipes::deepcee(problem, minimize_latency{}, 1), Catch::Contains("d2"));
+  const plan_result apart = recipes::deepcee(problem, minimize_latency{}, 1);
+  CHECK(apart.status.result == outcome::none_found);
+  CHECK_THAT(apart.status.reason, Catch::Contains("d2"));
   const cluster two = two_regions(1e6);
   const planning_problem whole(m, two, roofline{}, training(4));
   recipes::deepcee_options none;
   none.modes.clear();
-  CHECK_THROWS_WITH(recipes::deepcee(whole, minimize_latency{}, 1, none), "deepcee: 0 modes and 6 splits; expected one of each at least");
+  CHECK_THROWS_WITH(recipes::deepcee(whole, minimize_latency{}, 1, none),
+                    "deepcee: 0 modes, 6 splits and 5 orders; expected one of each at least");
+  none = {.orders = {}};
+  CHECK_THROWS_WITH(recipes::deepcee(whole, minimize_latency{}, 1, none), Catch::Contains("0 orders"));
 }
 
 TEST_CASE("ddp, zero2 and fsdp share evenly, whatever devices can do") {
@@ -152,7 +157,7 @@ TEST_CASE("ddp, zero2 and fsdp share evenly, whatever devices can do") {
   j.batch = 2;
   j.microbatch_sizes = {2};
   const planning_problem small(m, c, roofline{}, j);
-  CHECK_THAT(recipes::ddp(small, minimize_latency{}).status.reason, Catch::Contains("has no microbatch with one for each of 4 devices"));
+  CHECK_THAT(recipes::ddp(small, minimize_latency{}).status.reason, Catch::Contains("has no microbatch of the job's sizes with one for each of 4 devices"));
   j.workload.mode = mode::inference;
   j.batch = 8;
   j.microbatch_sizes = {8};

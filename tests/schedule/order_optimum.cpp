@@ -47,7 +47,7 @@ class all_schedules {
     return end_[(3 * s + static_cast<std::size_t>(what)) * static_cast<std::size_t>(m_) + static_cast<std::size_t>(k)];
   }
   [[nodiscard]] int length(std::size_t s, int what) const {
-    const stage_times& t = p_.stages[s];
+    const phase_times& t = p_.stages[s];
     return static_cast<int>(what == 0 ? t.forward : what == 1 ? t.backward_input : t.backward_weight);
   }
   static bool by(int end, double delay, int now) { return end != none && end + static_cast<int>(delay) <= now; }
@@ -147,7 +147,7 @@ class all_schedules {
 
 pipeline_times drawn(random_source& random, int devices, int microbatches, bool v) {
   const auto time = [&] { return static_cast<double>(random.integer(1, 4)); };
-  std::vector<stage_times> s;
+  std::vector<phase_times> s;
   for (int i = 0; i < (v ? 2 : 1) * devices; ++i) {
     s.push_back({.device = static_cast<std::size_t>(v ? std::min(i, 2 * devices - 1 - i) : i),
                  .forward = time(),
@@ -170,7 +170,7 @@ TEST_CASE("known optima of pipelines are found and proven") {
   };
   for (const known& k : {known{2, 3, 5, 6, 4, 0, 48}, known{3, 4, 5, 6, 4, 0, 70}, known{4, 4, 5, 6, 4, 0, 81}, known{4, 6, 1, 1, 1, 0, 19},
                          known{4, 8, 5, 6, 4, 0, 125}, known{4, 8, 10, 10, 10, 1, 242}}) {
-    const stage_times each{.forward = k.forward, .backward_input = k.backward_input, .backward_weight = k.backward_weight};
+    const phase_times each{.forward = k.forward, .backward_input = k.backward_input, .backward_weight = k.backward_weight};
     const pipeline_times p = interleaved(each, k.devices, 1, k.delay, k.microbatches);
     const found_by_search found = automatic_orders(p);
     INFO(k.devices << " devices, " << k.microbatches << " microbatches");
@@ -188,8 +188,8 @@ TEST_CASE("branch and bound finds what trying everything finds") {
     bool v, in_turn;
   };
   for (const size& z :
-       {size{2, 2, 100, false, false}, size{2, 3, 60, false, false}, size{3, 2, 30, false, false}, size{2, 4, 20, false, true},
-        size{3, 3, 10, false, true}, size{3, 4, 4, false, true}, size{2, 2, 20, true, false}, size{2, 3, 10, true, true}}) {
+       {size{2, 2, 100, false, false}, size{2, 3, 20, false, false}, size{3, 2, 10, false, false}, size{2, 4, 15, false, true},
+        size{3, 3, 5, false, true}, size{3, 4, 2, false, true}, size{2, 2, 10, true, false}, size{2, 3, 4, true, true}}) {
     for (int i = 0; i < z.cases; ++i) {
       INFO(z.devices << " devices, " << z.microbatches << " microbatches, " << (z.v ? "V" : "chain") << ", case " << i);
       const pipeline_times p = drawn(random, z.devices, z.microbatches, z.v);

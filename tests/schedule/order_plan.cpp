@@ -7,6 +7,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/step_laws.hpp>
 #include <hetplan/recipes/dora.hpp>
@@ -67,7 +69,8 @@ struct my_interleaved {
       const int first = std::min(all, 2 * (n - d - 1) + (chunks - 1) * n + 1);
       for (int k = 0; k < all + first; ++k) {
         if (k < all) orders[static_cast<std::size_t>(d)].push_back(entry(phase::forward, k));
-        if (k + 1 >= first && k + 1 - first < all) orders[static_cast<std::size_t>(d)].push_back(entry(phase::backward_input, k + 1 - first));
+        if (k + 1 >= first && k + 1 - first < all)
+          orders[static_cast<std::size_t>(d)].push_back(entry(phase::backward_input, k + 1 - first));
       }
     }
     return orders;
@@ -109,7 +112,7 @@ TEST_CASE("every rule gives orders that run within memory where stages are place
     if (r == order_rule::zb_v) CHECK(most <= 4);
     if (r == order_rule::v_half) CHECK(most <= 3);
     if (r == order_rule::v_min) CHECK(most <= 2);
-    if (v) CHECK_THROWS_WITH(schedule::order_plan(straight, problem, r), Catch::Contains("expected a V"));
+    if (v) CHECK_THROWS_WITH(schedule::order_plan(straight, problem, r), Catch::Contains("must hold stages d and 2 devices - 1 - d"));
   }
   CHECK(latency[order_rule::automatic] <= latency[order_rule::original] * (1 + 1e-9));
   CHECK(period[order_rule::zb_v] <= period[order_rule::v_half]);
@@ -151,7 +154,121 @@ struct unknown_stage {
     return all;
   }
 };
+/// Every device the backwards before the forwards.
+struct backwards_first {
+  [[nodiscard]] schedule::orders_by_device orders(const schedule::pipeline_times& t) const {
+    schedule::orders_by_device all(t.devices());
+    for (const phase what : {phase::backward_input, phase::forward}) {
+      for (int k = 0; k < t.microbatches; ++k) {
+        for (std::size_t s = 0; s < t.stages.size(); ++s) all[t.stages[s].device].push_back({what, stage_id(s), k});
+      }
+    }
+    return all;
+  }
+};
+struct no_orders {
+  [[nodiscard]] schedule::orders_by_device orders(const schedule::pipeline_times&) const { throw invalid_input("not today"); }
+};
 }  // namespace
+
+TEST_CASE("orders that no run can follow are told, by a search only where a schedule gave no others") {
+  const planning_graph m = chain_of_layers(8);
+  const cluster c = wired(2, 0, 1e9);
+  job wanted{.batch = 4};
+  wanted.workload.optimizer_factor = 0;
+  wanted.microbatch_sizes = {1};
+  const planning_problem problem(m, c, roofline{}, wanted);
+  const plan p = placed(m, 2, 4, [](int s) { return s; });
+  CHECK_THROWS_AS(schedule::order_plan(p, problem, backwards_first{}), invalid_model);
+  CHECK_THROWS_WITH(schedule::order_plan(p, problem, backwards_first{}),
+                    Catch::Contains("/schedule/orders/d0/0: backward_input of stage \"s0\""));
+  recipes::dora_options options;
+  options.schedules.emplace_back("mine", backwards_first{});
+  CHECK_THROWS_WITH(recipes::dora(problem, minimize_latency{}, 1, options), Catch::StartsWith("schedule mine: schedule: "));
+  options.schedules = {{"mine", no_orders{}}};
+  const plan_result passed_over = recipes::dora(problem, minimize_latency{}, 1, options);
+  CHECK(passed_over.status.ok());
+  CHECK_THAT(passed_over.status.reason, Catch::StartsWith("schedule mine: "));
+  job nothing = wanted;
+  nothing.only_orders = true;
+  CHECK_THROWS_WITH(recipes::dora(planning_problem(m, c, roofline{}, nothing), minimize_latency{}),
+                    "job: only_orders = true, and orders are empty; expected at least one");
+}
+
+TEST_CASE("a device without room for a microbatch is named") {
+  const planning_graph m = chain_of_layers(4);
+  const cluster c = wired(2, 0, 1e3);
+  const planning_problem problem(m, c, roofline{});
+  const plan p = placed(m, 2, 2, [](int s) { return s; });
+  CHECK_THROWS_WITH(schedule::order_plan(p, problem, order_rule::original, {.memory = {100_B, 1_B}}),
+                    "schedule: device \"d1\" may hold 1 B; expected at least 2 B, 0 B of weights and what belongs to them and 2 B for one "
+                    "microbatch of each of its stages");
+}
+
+TEST_CASE("pipelines are cut anew so that the longest stage is as short as can be, and one way through") {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + 40; ++seed) {
+    INFO("seed " << seed);
+    random_source r(seed);
+    std::vector<layer_spec> layers;
+    std::vector<tensor> edges;
+    for (int l = 0; l < 8; ++l) {
+      layers.push_back(work_of("l" + std::to_string(l), r.integer(1, 4), r.integer(1, 4), r.integer(1, 4)));
+      if (l > 0) edges.push_back({l - 1, l, static_cast<double>(r.integer(1, 3)), static_cast<double>(r.integer(1, 3))});
+    }
+    const planning_graph m = model_of(layers, edges);
+    const cluster c = wired(2, 0, r.chance(0.5) ? 0.2 : 1e3);  // or a boundary is the longest of all
+    const planning_problem problem(m, c, roofline{});
+    const plan straight = placed(m, 2, 2, [](int s) { return s; });
+    struct quality {
+      double longest, sum;
+    };
+    const auto rate = [&](const plan& unordered) {
+      const plan p = with_any_orders(unordered, problem);
+      const staged s(problem, p);
+      quality q{0, 0};
+      for (std::size_t i = 0; i < p.stages.size(); ++i) {
+        const staged::part& part = s.stages[i].devices[0];
+        const double mine = part.forward_s + part.backward_s();
+        q.longest = std::max(q.longest, mine), q.sum += mine;
+      }
+      for (const stage_edge& e : s.graph.edges) {
+        const device_id from = p[e.from].devices[0].device, to = p[e.to].devices[0].device;
+        if (from != to)
+          q.longest = std::max(
+              q.longest, p.microbatch_size * (e.forward_cut + e.backward_cut).value() * peak_transfer(c.network(), from, to).s_per_byte);
+      }
+      return q;
+    };
+    const auto cuts = partition::in_a_v(straight, problem);
+    REQUIRE(!cuts.empty());
+    double longest = 1e300;
+    std::vector<quality> all;
+    for (int a = 1; a < 6; ++a) {
+      for (int b = a + 1; b < 7; ++b) {
+        for (int d = b + 1; d < 8; ++d) {
+          plan p = cuts.front();
+          const std::vector<int> ends{0, a, b, d, 8};
+          for (std::size_t k = 0; k < 4; ++k) {
+            p.stages[k].layers.clear();
+            for (int l = ends[k]; l < ends[k + 1]; ++l) p.stages[k].layers.emplace_back(l);
+          }
+          all.push_back(rate(p));
+          longest = std::min(longest, all.back().longest);
+        }
+      }
+    }
+    double sum = 1e300;
+    for (const quality& q : all) {
+      if (q.longest <= longest * (1 + 1e-9)) sum = std::min(sum, q.sum);
+    }
+    double shortest = 1e300;
+    for (const plan& cut : cuts) {
+      CHECK(rate(cut).longest == near(longest));
+      shortest = std::min(shortest, rate(cut).sum);
+    }
+    CHECK(shortest == near(sum));
+  }
+}
 
 TEST_CASE("a schedule that answers nonsense is told what was expected") {
   const planning_graph m = chain_of_layers(4);
@@ -159,7 +276,8 @@ TEST_CASE("a schedule that answers nonsense is told what was expected") {
   const planning_problem problem(m, c, roofline{});
   const plan p = placed(m, 2, 2, [](int s) { return s; });
   CHECK_THROWS_WITH(schedule::order_plan(p, problem, too_few{}), "schedule: orders for 0 devices; expected one for each of the 2");
-  CHECK_THROWS_WITH(schedule::order_plan(p, problem, unknown_stage{}), "schedule: an order with stage 99; expected one of the 2 of the table");
+  CHECK_THROWS_WITH(schedule::order_plan(p, problem, unknown_stage{}),
+                    "schedule: an order with stage 99; expected one of the 2 of the table");
 }
 
 TEST_CASE("the law of split backwards is the bound on the longest span") {
@@ -204,6 +322,27 @@ TEST_CASE("dora takes a schedule where the job allows it, and is never worse for
   CHECK_THAT(ordered.planner, Catch::Contains("eager"));
 }
 
+TEST_CASE("a search judges schedules of one's own beside those that ship") {
+  const planning_graph m = chain_of_layers(16);
+  const cluster c = wired(4, 0, 1e9);
+  job wanted{.batch = 8};
+  wanted.workload.optimizer_factor = 0;
+  wanted.microbatch_sizes = {1};
+  wanted.only_orders = true;
+  const planning_problem problem(m, c, roofline{}, wanted);
+  recipes::dora_options options;
+  options.schedules.emplace_back("mine", my_interleaved{}, schedule::stage_shape::turns, 2);
+  options.schedules.emplace_back("backwards first", eager{});
+  const plan_result r = recipes::dora(problem, minimize_latency{}, 100, options);
+  REQUIRE_FALSE(r.plans.empty());
+  bool mine = false;
+  for (const plan& p : r.plans) {
+    CHECK(p.schedule.kind == schedule_kind::explicit_orders);
+    mine = mine || (p.planner.ends_with(", mine") && p.stages.size() > 4);
+  }
+  CHECK(mine);
+}
+
 TEST_CASE("zero bubble's plans are no worse than the pipeline's with its orders, and folds it") {
   const planning_graph m = chain_of_layers(16);
   const cluster c = wired(4, 0, 10);
@@ -216,11 +355,11 @@ TEST_CASE("zero bubble's plans are no worse than the pipeline's with its orders,
   const plan& best = found.plans.front();
   CHECK(best.planner.starts_with("zero-bubble, "));
   CHECK(best.predicted->latency.value() <= base.plans.front().predicted->latency.value() * (1 + 1e-9));
-  const auto v = recipes::folded(base.plans.front(), problem);
+  const auto v = partition::in_a_v(base.plans.front(), problem);
   if (base.plans.front().stages.size() > 1) {
-    REQUIRE(v);
-    CHECK(v->stages.size() == 2 * base.plans.front().stages.size());
-    CHECK(v->stages.front().devices.front().device == v->stages.back().devices.front().device);
+    REQUIRE(!v.empty());
+    CHECK(v.front().stages.size() == 2 * base.plans.front().stages.size());
+    CHECK(v.front().stages.front().devices.front().device == v.front().stages.back().devices.front().device);
   }
 }
 

@@ -50,7 +50,7 @@ void require_runs(const pipeline_times& p, const orders_by_device& orders) {
 }
 
 pipeline_times scaled(pipeline_times p, double by) {
-  for (stage_times& s : p.stages) {
+  for (phase_times& s : p.stages) {
     for (double* t : {&s.forward, &s.backward_input, &s.backward_weight}) *t *= by;
   }
   for (stage_delay& e : p.edges) {
@@ -65,7 +65,7 @@ pipeline_times drawn(random_source& random) {
   const bool whole = random.chance(0.5);
   const int stages = shape == 0 ? devices : shape == 1 ? 2 * devices : shape == 2 ? devices * random.integer(1, 3) : random.integer(1, 7);
   const auto time = [&](int low) -> double { return whole ? random.integer(low, 6) : random.between(low, 6); };
-  std::vector<stage_times> s;
+  std::vector<phase_times> s;
   for (int i = 0; i < stages; ++i) {
     const int d = shape == 1 ? std::min(i, stages - 1 - i) : shape < 3 ? i % devices : random.integer(0, devices - 1);
     const double activation = whole ? 1 : random.between(0.5, 2);
@@ -91,7 +91,7 @@ pipeline_times drawn(random_source& random) {
   if (random.chance(0.3)) return p;
   p.memory.assign(p.devices(), 0);
   std::vector<double> recomputed(p.devices(), 0);
-  for (const stage_times& x : p.stages) {
+  for (const phase_times& x : p.stages) {
     p.memory[x.device] += x.activation;
     recomputed[x.device] = std::max(recomputed[x.device], x.recomputed);
   }
@@ -248,7 +248,7 @@ TEST_CASE("orders that wait for themselves do not end, and foreign tasks are ref
 }
 
 TEST_CASE("pipelines that make no sense are refused") {
-  const stage_times one{.device = 0, .forward = 1, .backward_input = 1, .backward_weight = 1};
+  const phase_times one{.device = 0, .forward = 1, .backward_input = 1, .backward_weight = 1};
   const auto refused = [&](const std::function<void(pipeline_times&)>& harm) {
     pipeline_times p = chain_of({one, one}, 0, 2, {2});
     CHECK_NOTHROW(check(p));

@@ -24,9 +24,9 @@ namespace {
 
 /// A chain of stages with F, B, W in seconds, activations of 1 byte a microbatch of which W needs half, and pure delays.
 struct pipeline {
-  std::vector<double> f, b, w, delay;       // by stage; delay behind it
-  std::vector<int> device;                  // by stage
-  std::vector<double> memory;               // by device, in activations; empty: no limit
+  std::vector<double> f, b, w, delay;  // by stage; delay behind it
+  std::vector<int> device;             // by stage
+  std::vector<double> memory;          // by device, in activations; empty: no limit
   std::vector<bool> recompute = {};
   int microbatches = 1;
   double scale = 1;
@@ -84,7 +84,12 @@ run dispatched(const pipeline& x, const P& policy) {
 
 pipeline equal_stages(int p, int m, double f, double b, double w, double c, double memory) {
   const auto n = static_cast<std::size_t>(p);
-  pipeline x{.f = std::vector<double>(n, f), .b = std::vector<double>(n, b), .w = std::vector<double>(n, w), .delay = std::vector<double>(n, c), .device = {}, .memory = {}};
+  pipeline x{.f = std::vector<double>(n, f),
+             .b = std::vector<double>(n, b),
+             .w = std::vector<double>(n, w),
+             .delay = std::vector<double>(n, c),
+             .device = {},
+             .memory = {}};
   for (int d = 0; d < p; ++d) x.device.push_back(d);
   if (memory > 0) x.memory.assign(n, memory);
   x.microbatches = m;
@@ -252,15 +257,17 @@ TEST_CASE("a policy of one's own is asked about what is ready, with what fits") 
 
 TEST_CASE("what cannot be dispatched says why") {
   pipeline x = equal_stages(2, 3, 1, 1, 1, 0, 0.5);
-  CHECK_THROWS_WITH(dispatched(x, compact{}), "dispatch: device \"d0\" may hold 0.5 B; expected at least 1 B, 0 B of weights and what "
-                                              "belongs to them and 1 B for one microbatch of each of its stages");
+  CHECK_THROWS_WITH(dispatched(x, compact{}),
+                    "dispatch: device \"d0\" may hold 0.5 B; expected at least 1 B, 0 B of weights and what "
+                    "belongs to them and 1 B for one microbatch of each of its stages");
   x.memory.clear();
   const planning_graph m = x.model();
   const cluster c = x.net();
   const planning_problem problem(m, c, roofline{});
   CHECK_THROWS_WITH(dispatch(x.given(), problem, compact{}, {.memory = {bytes(1)}}),
                     "dispatch: memory for 1 devices; expected one entry for each of the 2");
-  CHECK_THROWS_WITH(dispatch(x.given(), problem, compact{}, {.memory = {bytes(1), bytes(0)}}), Catch::Contains("may hold 0 B; expected at least 1 B"));
+  CHECK_THROWS_WITH(dispatch(x.given(), problem, compact{}, {.memory = {bytes(1), bytes(0)}}),
+                    Catch::Contains("may hold 0 B; expected at least 1 B"));
   plan tokens = x.given();
   tokens.workload.mode = mode::generation;
   CHECK_THROWS_WITH(dispatch(tokens, problem, compact{}), Catch::Contains("a plan for generation"));

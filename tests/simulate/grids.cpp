@@ -75,7 +75,8 @@ TEST_CASE("tensors split over unequal devices: 4 ms of work and 32 ms of all-red
 
 TEST_CASE("capacities 1 : 2 : 2 : 4 are two by two with thirds") {
   const planning_graph m = one_layer();
-  const cluster c("lan", {teraflops("a", 1), teraflops("b", 2), teraflops("c", 2), teraflops("d", 4)}, mesh{bytes_per_second(1e18), seconds(0)});
+  const cluster c("lan", {teraflops("a", 1), teraflops("b", 2), teraflops("c", 2), teraflops("d", 4)},
+                  mesh{bytes_per_second(1e18), seconds(0)});
   const judgement j = judged(grid_of({1, 2}, {1, 2}), m, c);
   for (const device_evaluation& d : j.evaluation.devices) CHECK(d.busy.value() == Approx(1e-3));
 }

@@ -26,7 +26,7 @@ struct zero_bubble_row {
     return column == 3 ? std::numeric_limits<double>::infinity() : devices * (2.0 + static_cast<double>(column)) / 2;
   }
   [[nodiscard]] schedule::pipeline_times pipeline(std::size_t column) const {
-    std::vector<schedule::stage_times> stages;
+    std::vector<schedule::phase_times> stages;
     for (std::size_t s = 0; s < forward.size(); ++s) {
       stages.push_back({.device = s, .forward = forward[s], .backward_input = backward_input[s], .backward_weight = backward_weight[s]});
     }

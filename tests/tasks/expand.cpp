@@ -237,6 +237,68 @@ TEST_CASE("a transfer rule that names no transfer is an error, and a missing rou
   CHECK_THROWS_WITH(tasks::expand(p, m, wired(3), roofline{}), Catch::Contains("no forward transfer goes from device \"d0\" to \"d1\""));
 }
 
+TEST_CASE("a route that is missing and bytes beyond a double name their stages") {
+  planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 3, 3}});
+  plan p = plan_of(mode::training, 4, 2, {stage_of({0}, {{0, 4}}), stage_of({1}, {{1, 4}})});
+  p.stages[0].name = "front";
+  p.stages[1].name = "back";
+  const cluster apart("apart", workers(2), route_table{});
+  CHECK_THROWS_WITH(tasks::expand(p, m, apart, roofline{}),
+                    "plan: stages \"front\" and \"back\" need a transfer from device \"d0\" to \"d1\", but cluster \"apart\" has no route "
+                    "for that pair");
+  m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 1e308, 1e308}});
+  CHECK_THROWS_WITH(tasks::expand(p, m, wired(2), roofline{}),
+                    "plan: stages \"front\" and \"back\" need a transfer from device \"d0\" to \"d1\", of inf bytes; expected a finite "
+                    "number of them");
+  p = plan_of(mode::training, 4, 2, {stage_of({0, 1}, {{0, 4}, {1, 4}})});
+  p.microbatch_size = 4;
+  p.stages[0].name = "grid";
+  p.stages[0].columns = {1, 1};
+  layer_spec weighty = work_of("a", 1), then = work_of("b", 1);
+  weighty.weight = 6_B;
+  then.weight = 6_B;
+  m = model_of({weighty, then}, {{0, 1, 3, 3}});
+  CHECK_NOTHROW(tasks::expand(p, m, wired(2), roofline{}));
+  CHECK_THROWS_WITH(tasks::expand(p, m, apart, roofline{}), Catch::StartsWith("plan: stage \"grid\" needs a transfer from device \"d0\""));
+  m = model_of({weighty, then}, {{0, 1, 1e308, 1e308}});
+  CHECK_THROWS_WITH(tasks::expand(p, m, wired(2), roofline{}),
+                    Catch::StartsWith("plan: stage \"grid\" needs a transfer") && Catch::Contains("of inf bytes"));
+}
+
+TEST_CASE("a rule without a transfer is named by its place, with the reason where grids and fsdp have one") {
+  const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 3, 3}});
+  const auto refused = [&](const plan& p, const char* text) {
+    CHECK_THROWS_WITH(tasks::expand(p, m, wired(3), roofline{}), "plan: /schedule/flows/" + std::string(text));
+  };
+  const auto rule = [](transfer_kind kind, int from, int to, int from_stage, int to_stage) {
+    return transfer_rule{
+        .from = device_id(from), .to = device_id(to), .from_stage = stage_id(from_stage), .to_stage = stage_id(to_stage), .kind = kind};
+  };
+  plan p = plan_of(mode::training, 2, 1, {stage_of({0}, {{0, 2}, {1, 2}}), stage_of({1}, {{2, 2}})});
+  p.stages[0].columns = {1, 1};
+  p.schedule.transfers = {rule(transfer_kind::forward, 0, 2, 0, 1), rule(transfer_kind::forward, 1, 2, 0, 1)};
+  refused(p,
+          "1: no forward transfer goes from device \"d1\" to \"d2\" for stages 0 and 1, microbatch 0; only the first device of a grid's "
+          "row sends");
+  p.schedule.transfers = {rule(transfer_kind::sync, 0, 1, 0, 0)};
+  refused(p,
+          "0: no sync transfer goes from device \"d0\" to \"d1\" for stages 0 and 0, microbatch 0; a grid reduces gradients within its "
+          "columns");
+  p = plan_of(mode::training, 2, 1, {stage_of({0, 1}, {{0, 1}, {1, 1}})});
+  p.stages[0].shard = sharding::fsdp;
+  p.schedule.transfers = {rule(transfer_kind::sync, 0, 1, 0, 0)};
+  refused(p,
+          "0: no sync transfer goes from device \"d0\" to \"d1\" for stages 0 and 0, microbatch 0; under fsdp gradients are scattered, and "
+          "scatters and gathers have no rules");
+}
+
+TEST_CASE("a plan of few passes takes no more for many microbatches") {
+  const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 3, 3}});
+  plan p = plan_of(mode::training, 1, 2'000'000'000, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
+  for (stage& s : p.stages) s.cuts = {.forward = {0, 2'000'000'000}, .backward = {0, 2'000'000'000}};
+  CHECK(tasks::expand(p, m, wired(2), roofline{}).computes.size() == 4);
+}
+
 TEST_CASE("a cost that is not a time stops the expansion with its place") {
   struct broken {
     [[nodiscard]] seconds time(const work& w, const device&) const { return seconds(w.phase == phase::backward_weight ? -1 : 1); }

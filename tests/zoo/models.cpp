@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/zoo/models.hpp>
 
 using namespace hetplan;
@@ -283,4 +284,28 @@ TEST_CASE("frozen towers get no gradient, and the frozen talker hands its own ba
   CHECK(edge(g, "talker.embed", "talker.join").gradient == 0_B);
   CHECK(at(g, "talker.l0.q").backward_input_flops == at(g, "talker.l0.q").forward_flops);
   CHECK(at(g, "text.l0.q").backward_weight_flops == at(g, "text.l0.q").forward_flops);
+}
+
+TEST_CASE("devices that share a language model's tensors sum up twice a block, and take whole key/value heads") {
+  for (const char* name : {"llama3-8b", "gpt2", "bert-small"}) {
+    INFO(name);
+    const planning_graph g = zoo::model(name, {.tokens = 64});
+    stage all;
+    int blocks = 0;
+    for (const layer& l : g.layers()) {
+      all.layers.push_back(l.id);
+      blocks += l.kind == "attention" ? 1 : 0;
+      if (l.kind == "norm" || l.kind == "add" || l.kind == "input") CHECK(l.split == layer_split::none);
+    }
+    CHECK(all_reduces_of(g, all, phase::forward).size() == 2 * static_cast<std::size_t>(blocks));
+    CHECK(at(g, "l0.q").split == layer_split::columns);
+    CHECK(at(g, "l0.attn").split == layer_split::along);
+    CHECK(at(g, "l0.o").split == layer_split::rows);
+    CHECK(at(g, "l0.act").split == layer_split::along);
+    CHECK(at(g, "lm_head").split == layer_split::columns);
+    CHECK(at(g, "embed").split == layer_split::rows);
+  }
+  const planning_graph g = zoo::model("llama3-8b", {.tokens = 1});
+  for (const char* name : {"l0.q", "l0.k", "l0.v", "l0.attn", "l0.o"}) CHECK(at(g, name).split_units == 8);
+  CHECK(at(g, "l0.up").split_units == 0);
 }

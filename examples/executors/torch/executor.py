@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Tuple
 
 # A device is one core. The libraries below torch have threads of their own, which are told before they are loaded.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # devices are cores, and a forked process cannot use a GPU that its parent has looked at
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # while they are: they take their time, and nothing has to be cleaned up yet
 
 try:

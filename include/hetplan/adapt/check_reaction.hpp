@@ -18,8 +18,8 @@ void check_plan_of_policy(const plan& p, const planning_problem& problem, const 
 ///
 /// Complexity  that of validate, where it has a plan.
 /// Throws      invalid_input: its plan is none of the job (validate; model and cluster by name, mode, context, tokens, optimizer,
-///             batch) or holds a transfer back beyond 10^9 s; invalid_model: a time that is no number, negative or beyond 10^9 s, an event
-///             that has not happened yet, an enumerator that there is not.
+///             batch), has a grid or a stage under zero2 or fsdp, or holds a transfer back beyond 10^9 s; invalid_model: a time that is no
+///             number, negative or beyond 10^9 s, an event that has not happened yet, an enumerator that there is not.
 /// Source      ours; semantics, section 10 (asking).
 void check_reaction(const reaction& r, const planning_problem& problem, seconds now);
 

@@ -9,6 +9,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/validate.hpp>
 
 namespace HETPLAN_NAMESPACE::adapt {
@@ -39,6 +40,11 @@ HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& 
   if (wanted.mode == mode::generation) expect("/workload/tokens", p.workload.tokens, wanted.tokens);
   expect("/workload/context", p.workload.context, wanted.context);
   if (const auto v = validate(p, problem.model, problem.cluster)) fail(v->where + ": " + v->what);
+  for (const stage& s : p.stages) {
+    if (const std::string more = beyond_plain(s, true); !more.empty())
+      fail("stage \"" + escaped(s.name) + "\" is " + more +
+           "; what moves when such a plan changes is not known: expected stages that share microbatches by samples alone");
+  }
   expect("samples of an iteration", p.batch(), static_cast<long long>(problem.job.batch));
   for (std::size_t i = 0; i < p.schedule.transfers.size(); ++i) {
     const seconds release = p.schedule.transfers[i].release;

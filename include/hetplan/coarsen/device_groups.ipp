@@ -96,7 +96,7 @@ HETPLAN_INLINE void check_links(const device_groups& g, const device_namer& name
   constexpr std::size_t listed = 8;
   for (std::size_t i = 0; i < std::min(listed, devices.size()); ++i) names += (i > 0 ? ", " : "") + name(devices[i]);
   if (devices.size() > listed) names += " and " + std::to_string(devices.size() - listed) + " more";
-  throw invalid_input("group_devices: no pair of routes, there and back, joins the region of " + names +
+  throw missing_route("group_devices: no pair of routes, there and back, joins the region of " + names +
                       " to another device; expected a link between regions");
 }
 

@@ -12,7 +12,7 @@
 #include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/draw/adaptation_tables.hpp>
 #include <hetplan/draw/clock_script.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_time_chart.hpp>
 #include <hetplan/draw/ticks.hpp>
 

@@ -10,7 +10,7 @@
 #include <hetplan/draw/grid_script.hpp>
 #include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/markup.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_tables.hpp>
 
 namespace HETPLAN_NAMESPACE::draw {

@@ -32,7 +32,8 @@ inline constexpr std::size_t phase_count = static_cast<std::size_t>(phase::optim
 inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::all_reduce) + 1;
 /// How legends call them.
 inline constexpr std::array<std::string_view, transfer_kind_count> transfer_kind_names{
-    "forward transfer", "backward transfer", "gradient reduction", "token", "weight gather", "gradient scatter", "all-reduce, inside tasks"};
+    "forward transfer", "backward transfer", "gradient reduction",      "token",
+    "weight gather",    "gradient scatter",  "all-reduce, inside tasks"};
 
 namespace palette {
 

@@ -19,22 +19,6 @@ struct report_options {
   std::size_t max_bars = 4000;  ///< with more, short tasks and transfers are averaged over pixels
 };
 
-namespace detail {
-
-[[nodiscard]] std::string fact(std::string_view value, std::string_view about, std::string_view id, bool alarm = false);
-
-[[nodiscard]] std::string percent(double share);
-
-[[nodiscard]] inline std::string at_most(double gap) { return (gap >= 5e-5 ? "≤ " : "") + percent(readable_gap(gap)); }
-
-[[nodiscard]] std::string page(std::string_view title, std::string_view body);
-
-[[nodiscard]] std::string section(std::string_view id, std::string_view title, std::string_view about, std::string_view content);
-
-[[nodiscard]] inline std::string scrolling(std::string chart) { return "<div class=\"chart\">" + std::move(chart) + "</div>\n"; }
-
-}  // namespace detail
-
 /// One self-contained HTML page: no file, font or address beside it. Its charts zoom together and explain
 /// themselves under the pointer; without JavaScript they stand still. Where there is no plan the page says why.
 ///

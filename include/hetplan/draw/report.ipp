@@ -3,11 +3,12 @@
 
 #include <hetplan/draw/report.hpp>
 
+#include <hetplan/coarsen/compute_scores.hpp>
+#include <hetplan/draw/groups_report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_candidates.hpp>
 #include <hetplan/draw/report_curves.hpp>
 #include <hetplan/draw/report_run.hpp>
-#include <hetplan/draw/report_script.hpp>
-#include <hetplan/draw/report_style.hpp>
 #include <hetplan/draw/report_tables.hpp>
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/plan/describe.hpp>
@@ -17,26 +18,6 @@
 namespace HETPLAN_NAMESPACE::draw {
 
 namespace detail {
-
-HETPLAN_INLINE std::string fact(std::string_view value, std::string_view about, std::string_view id, bool alarm) {
-  return "<div id=\"" + std::string(id) + "\"" + (alarm ? " class=\"alarm\"" : "") + "><b>" + xml_text(value) + "</b><span>" +
-         xml_text(about) + "</span></div>\n";
-}
-
-HETPLAN_INLINE std::string percent(double share) {
-  if (share > 0 && share < 5e-5) return "<0.01 %";
-  return fixed(100 * share, share < 0.1 ? 2 : share < 1 ? 1 : 0) + " %";
-}
-
-HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
-  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "
-         "'unsafe-inline'\">\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
-         "dark\">\n<title>" +
-         xml_text(title) + "</title>\n<style>" + std::string(report_style) + "</style>\n</head>\n<body>\n<main>\n" + std::string(body) +
-         "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>" + std::string(report_script) + "</script>\n</body>\n</html>\n";
-}
 
 /// What was planned, and the numbers that matter.
 [[nodiscard]] HETPLAN_INLINE std::string report_header(const plan_result& result, const planning_graph& model, const cluster& c,
@@ -83,11 +64,6 @@ HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
   return text + "</header>\n";
 }
 
-HETPLAN_INLINE std::string section(std::string_view id, std::string_view title, std::string_view about, std::string_view content) {
-  return "<section id=\"" + std::string(id) + "\">\n<h2>" + std::string(title) + "</h2>\n<p>" + std::string(about) + "</p>\n" +
-         std::string(content) + "</section>\n";
-}
-
 /// Which limit binds, and what there would be to share.
 [[nodiscard]] HETPLAN_INLINE std::string no_plan_section(const plan_result& result, const planning_graph& model, const cluster& c) {
   const double weights = model.parameters() * model.bytes_per_parameter();
@@ -110,6 +86,17 @@ HETPLAN_INLINE std::string section(std::string_view id, std::string_view title, 
   return section("no-plan", "No plan", about, text);
 }
 
+/// Of a plan that was made across regions: which there are, by a mean boundary of its microbatches. Where devices have no rates that tell
+/// classes apart, none.
+[[nodiscard]] HETPLAN_INLINE std::string regions_section(const plan& p, const planning_graph& model, const cluster& c) {
+  const bool rated = std::ranges::all_of(c.devices(), [](const device& d) { return d.compute.value() > 0; });
+  if (!p.planner.starts_with("deepcee") || c.size() < 2 || !rated || model.edges().empty()) return {};
+  double total = 0;
+  for (const layer_edge& e : model.edges()) total += e.forward.value();
+  const groups_source from{.message = bytes(p.microbatch_size * total / static_cast<double>(model.edges().size()))};
+  return groups_section(coarsen::group_devices(c, from.message, coarsen::compute_scores(c.devices()), from.thresholds), c, from);
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE std::string report_html(const plan_result& result, const planning_graph& model, const cluster& c, const judgement& best,
@@ -129,6 +116,7 @@ HETPLAN_INLINE std::string report_html(const plan_result& result, const planning
       palette::transfer_color(transfer_kind::sync).hex() +
       "\"/><rect width=\"1.5\" height=\"5\" fill=\"#ffffff\" fill-opacity=\"0.55\"/></pattern></defs></svg>\n";
   body += detail::section("plan", "Plan", "Which layers run where.", detail::plan_table(run, model));
+  body += detail::regions_section(p, model, c);
   std::string incomplete;
   if (!best.trace.status.ok()) incomplete = "<p class=\"alarm\">Incomplete: " + xml_text(best.trace.status.reason) + ".</p>\n";
   body += detail::section("timeline", "Timeline",

@@ -101,7 +101,8 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   for (const candidate_point& c : points)
     x0 = std::min(x0, c.response_s), x1 = std::max(x1, c.response_s), y0 = std::min(y0, c.energy_J), y1 = std::max(y1, c.energy_J);
   const auto widen = [](double& low, double& high) {
-    const double room = high > low ? 0.12 * (high - low) : high == 0 ? 1 : std::max(0.1 * std::abs(high), 1e-9);
+    const bool apart = high - low > 1e-9 * std::abs(high);  // else a tick would be less than what separates two numbers
+    const double room = apart ? 0.12 * (high - low) : high == 0 ? 1 : std::max(0.1 * std::abs(high), 1e-9);
     low = std::max(0.0, low - room), high += room;
   };
   widen(x0, x1), widen(y0, y1);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/svg.hpp>
 
 namespace HETPLAN_NAMESPACE::draw::detail {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_tables.hpp>
 #include <hetplan/draw/svg.hpp>
 

@@ -13,7 +13,7 @@
 
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/gantt_scale.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/svg.hpp>
 
 namespace HETPLAN_NAMESPACE::draw::detail {

@@ -12,7 +12,7 @@
 
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/heat_grid.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_time_chart.hpp>
 #include <hetplan/draw/serving_marks.hpp>
 #include <hetplan/draw/ticks.hpp>

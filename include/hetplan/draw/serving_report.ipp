@@ -8,7 +8,7 @@
 #include <hetplan/draw/clock_script.hpp>
 #include <hetplan/draw/grid_script.hpp>
 #include <hetplan/draw/heat_grid.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/serving_deployment.hpp>
 #include <hetplan/draw/serving_flows.hpp>
 #include <hetplan/draw/serving_goodput.hpp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/markup.hpp>
-#include <hetplan/draw/report.hpp>
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_tables.hpp>
 
 namespace HETPLAN_NAMESPACE::draw::detail {

@@ -94,8 +94,8 @@ HETPLAN_INLINE std::string trace_view::compute_name(std::size_t n) const {
                      : t.again_s > 0                    ? "forward again and backward "
                                                         : "backward ";
   const bool in_units = t.stage.valid() && t.stage.index() < plan_.stages.size() && tasks::moves_state(plan_[t.stage]);
-  return what + stage_name(t.stage) + (in_units ? ", unit " + std::to_string(t.unit) : "") + ", microbatch " + std::to_string(t.microbatch) +
-         token_name(t.token);
+  return what + stage_name(t.stage) + (in_units ? ", unit " + std::to_string(t.unit) : "") + ", microbatch " +
+         std::to_string(t.microbatch) + token_name(t.token);
 }
 
 HETPLAN_INLINE std::string trace_view::transfer_name(std::size_t n) const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <hetplan/exchange/onnx_file.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
 
@@ -119,6 +120,8 @@ HETPLAN_INLINE std::vector<onnx_part> cut_onnx(std::string_view text, const std:
   if (p.pipeline_count() > 1) f.fail("expected a plan with one pipeline, got " + std::to_string(p.pipeline_count()));
   std::map<std::size_t, device_id> device;  // of nodes that are layers
   for (const stage& s : p.stages) {
+    if (const std::string more = beyond_plain(s); !more.empty())
+      f.fail("expected a plan with every layer on one device, got stage \"" + s.name + "\", which is " + more);
     if (s.devices.size() != 1) f.fail("expected a plan with every layer on one device, got stage \"" + s.name + "\" on several");
     for (const layer_id l : s.layers) device[model.node_of[l.index()]] = s.devices.front().device;
   }

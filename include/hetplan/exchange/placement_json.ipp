@@ -9,6 +9,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
@@ -18,6 +19,8 @@ HETPLAN_INLINE std::string write_placement(const plan& p, const planning_graph& 
     throw invalid_input("placement: expected a plan with one pipeline, got " + std::to_string(p.pipeline_count()));
   std::vector<device_id> device(model.size());
   for (const stage& s : p.stages) {
+    if (const std::string more = beyond_plain(s); !more.empty())
+      throw invalid_input("placement: expected every layer on one device, got stage \"" + s.name + "\", which is " + more);
     if (s.devices.size() > 1) {
       throw invalid_input("placement: expected every layer on one device, got stage \"" + s.name + "\" on " +
                           std::to_string(s.devices.size()));

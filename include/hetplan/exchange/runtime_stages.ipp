@@ -12,6 +12,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/runtime_layers.hpp>
 #include <hetplan/io/text.hpp>
+#include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace HETPLAN_NAMESPACE::exchange {
@@ -28,6 +29,7 @@ HETPLAN_INLINE stage_row stages_in_a_row(const plan& p, const planning_graph& mo
   std::vector<device_id> taken;
   for (const stage& s : p.stages) {
     const std::string name = "stage " + io::in_quotes(s.name);
+    if (const std::string more = beyond_plain(s); !more.empty()) fail("it knows stages of whole layers; " + name + " is " + more);
     if (s.devices.size() > 1) fail("it gives a stage one device; " + name + " has " + std::to_string(s.devices.size()));
     const assignment& a = s.devices.front();
     if (a.tensor_parallel > 1) {

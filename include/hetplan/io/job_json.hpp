@@ -14,9 +14,9 @@ namespace HETPLAN_NAMESPACE::io {
 inline constexpr std::string_view job_format = "hetplan/job/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 11> job{"format",           "mode",          "batch",   "microbatch_sizes",
-                                                      "optimizer_factor", "memory_savers", "context", "tokens",
-                                                      "schedule",         "objective",     "qoe"};
+inline constexpr std::array<std::string_view, 12> job{"format",           "mode",          "batch",         "microbatch_sizes",
+                                                      "optimizer_factor", "memory_savers", "split_tensors", "context",
+                                                      "tokens",           "schedule",      "objective",     "qoe"};
 inline constexpr std::array<std::string_view, 4> qoe{"latency", "lambda", "deadline", "iterations"};
 }  // namespace keys
 

@@ -36,7 +36,8 @@ HETPLAN_INLINE void read_schedule(const json_node& n, job& j) {
   bool base = false;
   const auto add = [&](const json_node& name) {
     const std::string_view given = name.text("the name of a schedule");
-    if (const std::string expected = name_schedule(j, given, base); !expected.empty()) name.fail(expected, suggestion(given, schedule_names()));
+    if (const std::string expected = name_schedule(j, given, base); !expected.empty())
+      name.fail(expected, suggestion(given, schedule_names()));
   };
   if (n.is_text()) {
     add(n);
@@ -58,6 +59,7 @@ HETPLAN_INLINE job job_of(const json_object& o) {
   }
   j.workload.optimizer_factor = o.number("optimizer_factor", range::at_least_zero).value_or(standard.optimizer_factor);
   if (const auto savers = o.find("memory_savers")) j.memory_savers = savers_in(*savers, j.workload.mode);
+  if (const auto split = o.find("split_tensors")) j.split_tensors = split->boolean();
   j.workload.context = o.integer_or("context", 0, standard.context);
   j.workload.tokens = o.integer_or("tokens", 2, standard.tokens);
   if (const auto schedule = o.find("schedule")) read_schedule(*schedule, j);
@@ -88,7 +90,7 @@ HETPLAN_INLINE std::vector<std::string_view> schedule_names() {
 HETPLAN_INLINE std::string name_schedule(job& j, std::string_view name, bool& base) {
   for (const auto& [known, kind] : detail::job_schedules) {
     if (name != known) continue;
-    if (base) return "one of \"1f1b\" and \"gpipe\" at most, and each once";
+    if (base) return j.schedule == kind ? "each schedule once" : "one of \"1f1b\" and \"gpipe\" at most";
     base = true;
     j.schedule = kind;
     return {};
@@ -111,6 +113,7 @@ HETPLAN_INLINE std::string write_job(const job& j) {
   put_unless(o, "optimizer_factor", j.workload.optimizer_factor, standard.optimizer_factor);
   if (j.memory_savers.recompute) o["memory_savers"].push_back("recompute");
   if (j.memory_savers.shard_state) o["memory_savers"].push_back("shard_state");
+  if (j.split_tensors) o["split_tensors"] = true;
   if (j.workload.context != standard.context) o["context"] = j.workload.context;
   if (j.workload.tokens != standard.tokens) o["tokens"] = j.workload.tokens;
   if (j.schedule != schedule_kind::one_f_one_b && !j.only_orders) o["schedule"] = to_string(j.schedule);

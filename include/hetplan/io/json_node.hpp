@@ -31,6 +31,7 @@ class json_node {
 
   [[nodiscard]] bool is_text() const { return what() == kind::text; }
   [[nodiscard]] bool is_object() const { return what() == kind::object; }
+  [[nodiscard]] bool is_boolean() const { return what() == kind::boolean; }
   [[nodiscard]] bool is_integer() const { return what() == kind::integer; }
   [[nodiscard]] const json_document& document() const { return *document_; }
   [[nodiscard]] std::string pointer() const { return document_->pointer(index_); }

@@ -29,8 +29,8 @@ inline constexpr std::array<std::string_view, 10> flow{"from",  "to",    "from_s
                                                        "phase", "chunk", "of",         "release",  "priority"};
 inline constexpr std::array<std::string_view, 1> sync{"parameter_server"};
 inline constexpr std::array<std::string_view, 2> pipeline{"samples", "stages"};
-inline constexpr std::array<std::string_view, 10> stage{"name",      "microbatch_size", "layers", "devices", "recompute",
-                                                        "shard_state", "grid",            "shard",  "units",   "cuts"};
+inline constexpr std::array<std::string_view, 10> stage{"name", "microbatch_size", "layers", "devices", "recompute", "shard_state",
+                                                        "grid", "shard",           "units",  "cuts"};
 inline constexpr std::array<std::string_view, 2> grid{"rows", "columns"};
 inline constexpr std::array<std::string_view, 2> cuts{"forward", "backward"};
 inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};

@@ -173,8 +173,10 @@ HETPLAN_INLINE void plan_reader::read_devices(const json_object& o, stage& s) co
   std::vector<int> rows;
   if (grid) {
     const json_object g(*grid, keys::grid, "an object with rows and columns");
-    for (const json_node r : g.at("rows", "an array of samples").elements("at least one row", 1)) rows.push_back(r.integer(1));
-    for (const json_node c : g.at("columns", "an array of weights").elements("at least one column", 1)) s.columns.push_back(c.integer(1));
+    for (const json_node r : g.at("rows", "an array of samples").elements("an array of integers >= 1, one for each row", 1))
+      rows.push_back(r.integer(1));
+    for (const json_node c : g.at("columns", "an array of weights").elements("an array of integers >= 1, one for each column", 1))
+      s.columns.push_back(c.integer(1));
     if (const std::size_t all = rows.size() * s.columns.size(); devices.size() != all) {
       devices.fail_with("expected " + std::to_string(all) + " devices, row by row, for a grid of " + std::to_string(rows.size()) + " x " +
                         std::to_string(s.columns.size()) + ", got " + std::to_string(devices.size()));
@@ -193,7 +195,7 @@ HETPLAN_INLINE void plan_reader::read_cuts(const json_node& n, stage& s) const {
   const json_object o(n, keys::cuts, "an object with forward and backward");
   const auto read = [&](std::string_view key, std::vector<long long>& to) {
     if (const auto list = o.find(key)) {
-      for (const json_node c : list->elements("samples: 0, ..., all of them", 2)) to.push_back(c.integer<long long>(0));
+      for (const json_node c : list->elements("samples: 0, ..., all of them", 1)) to.push_back(c.integer<long long>(0));
     }
   };
   read("forward", s.cuts.forward);

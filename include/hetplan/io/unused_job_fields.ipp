@@ -42,6 +42,7 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
     if (key == "memory_savers" && value.size() > 0) {
       unused(value, "no planner makes use of them yet; plans keep activations and whole optimizer states");
     }
+    if (key == "split_tensors" && use.over_time && j.split_tensors) unused(value, "plans that change while they run share no tensors");
     if (key == "qoe") look_at_qoe(value);
   }
   return lines;

@@ -159,10 +159,12 @@ class plan_field_check {
           std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return model_[l].trainable && model_[l].weight.value() > 0; });
       for (const auto& [key, value] : n.members()) {
         const bool state = key == "shard_state" && s.shard == sharding::state;
-        if (key == "grid" && s.column_count() > 1 && std::none_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return model_[l].is_split(); }))
+        if (key == "grid" && s.column_count() > 1 &&
+            std::none_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return model_[l].is_split(); }))
           unused(value, "no layer of the stage is split: every column does all of it");
         if (!state && key != "shard") continue;
-        if (s.devices.size() == 1 || (state && s.rows() == 1)) unused(value, "the stage has one device" + std::string(s.columns.empty() ? "" : " in a column"));
+        if (s.devices.size() == 1 || (state && s.rows() == 1))
+          unused(value, "the stage has one device" + std::string(s.columns.empty() ? "" : " in a column"));
         else if (!trains || (state && p_.workload.optimizer_factor == 0))
           unused(value, state ? "the stage has no state of an optimizer" : "the stage has no trainable weights");
       }

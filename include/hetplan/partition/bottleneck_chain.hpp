@@ -7,11 +7,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/graph/light_boundaries.hpp>
 
 namespace HETPLAN_NAMESPACE::partition {
+
+/// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
+/// boundary carries fewer bytes, which is where one would cut anyway.
+///
+/// @param cut_bytes  by layer: what crosses the boundary before it.
+[[nodiscard]] inline std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
+  std::vector<std::size_t> positions(cut_bytes.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  if (positions.size() <= 512) return positions;
+  positions = light_boundaries(cut_bytes);
+  positions.insert(positions.begin(), 0);
+  return positions;
+}
 
 /// Stage i is [first[i], first[i+1]) of the sequence (the last ends with it) on device[i].
 struct chain_cut {

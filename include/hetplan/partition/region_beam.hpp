@@ -21,20 +21,20 @@ struct region_result {
 struct region_beam_options {
   region_cost cost = region_cost::printed;
   region_use use = region_use::all;
-  std::size_t width = 16;       ///< splits that are kept, the paper's l
-  int iterations = 200;         ///< at most; it ends when one brings nothing new into the beam
-  std::size_t exchanges = 64;   ///< of two stages, by split: all, or so many drawn where there are more
+  std::size_t width = 16;         ///< splits that are kept, the paper's l
+  int iterations = 200;           ///< at most; it ends when one brings nothing new into the beam
+  std::size_t reorderings = 100;  ///< pairs of stages by split: about so many are drawn where there are many more
   std::uint64_t seed = 1;
   long long most_weighed = std::numeric_limits<long long>::max();  ///< then the best so far is the answer, status stopped
 };
 
 /// Beam search under region_split_seconds. It starts from `width` drawn orders of the regions, layers in proportion to their speeds. A
-/// split is expanded by exchanging two of its stages, which take their numbers of layers along, and by moving one boundary by 1, 4 or
-/// 16 positions; with region_use::any also by dropping a stage, by splitting one with an idle region and by an idle region in place
-/// of a used one. The `width` best are kept. No split is weighed twice, no stage asked for twice.
+/// split is expanded by exchanging two of its stages or putting one elsewhere, all with their numbers of layers, and by moving one
+/// boundary by 1, 4 or 16 positions; with region_use::any also by dropping a stage, by sharing one with an idle region and by an idle
+/// region in place of a used one. The `width` best are kept. No split is weighed twice, no stage asked for twice.
 ///
 /// @return      feasible, or none_found, which says that no split met fits; or stopped.
-/// Complexity   O(iterations x width x (exchanges + stages) x stages) look-ups.
+/// Complexity   O(iterations x width x (reorderings + stages) x stages) look-ups.
 /// Throws       invalid_input (a chain that is none, width, iterations or most_weighed < 1); invalid_model (seconds NaN or negative).
 /// Determinism  by the seed, the same on every machine; ties: fewer stages, then the smaller regions, then earlier boundaries.
 /// Source       DeepCEE, section 3.3.3, Algorithm 1; batch and microbatch sizes are the caller's loops. Deviations: steps of 4 and 16

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -75,7 +75,8 @@ class region_beam {
   };
 
   std::string too_many_regions() const {
-    return std::to_string(chain_.regions) + " regions cannot share " + std::to_string(positions_) + " positions; expected fewer or region_use::any";
+    return std::to_string(chain_.regions) + " regions cannot share " + std::to_string(positions_) +
+           " positions; expected fewer or region_use::any";
   }
   bool spent() const { return static_cast<long long>(seen_.size()) >= options_.most_weighed; }
 
@@ -157,17 +158,11 @@ class region_beam {
   }
 
   void expand(const candidate& p, std::vector<candidate>& into) {
-    const std::size_t stages = p.places.size(), pairs = stages * (stages - 1) / 2;
-    if (pairs <= options_.exchanges) {
-      for (std::size_t s = 0; s < stages; ++s) {
-        for (std::size_t t = s + 1; t < stages; ++t) consider(exchanged(p, s, t), into);
-      }
-    } else {
-      for (std::size_t n = 0; n < options_.exchanges; ++n) {
-        const std::size_t s = draw(stages), t = draw(stages);
-        if (s != t) consider(exchanged(p, std::min(s, t), std::max(s, t)), into);
-      }
-    }
+    const std::size_t stages = p.places.size();
+    for_pairs(stages, stages, [&](std::size_t s, std::size_t t) {
+      if (s < t) consider(exchanged(p, s, t), into);
+      if (s != t && s != t + 1) consider(put_elsewhere(p, s, t), into);
+    });
     for (std::size_t s = 1; s < stages; ++s) {
       for (const std::size_t step : {1U, 4U, 16U}) {
         const std::size_t first = p.places[s].first;
@@ -180,12 +175,31 @@ class region_beam {
 
   std::size_t end_of(const candidate& c, std::size_t s) const { return s + 1 < c.places.size() ? c.places[s + 1].first : positions_; }
 
+  /// Two stages in each other's place; all keep their numbers of layers.
   candidate exchanged(const candidate& p, std::size_t s, std::size_t t) const {
-    candidate c{.places = p.places};
-    const auto longer = static_cast<std::ptrdiff_t>(end_of(p, t) - p.places[t].first) -
-                        static_cast<std::ptrdiff_t>(end_of(p, s) - p.places[s].first);
-    for (std::size_t i = s + 1; i <= t; ++i) c.places[i].first = static_cast<std::uint32_t>(c.places[i].first + longer);
-    std::swap(c.places[s].region, c.places[t].region);
+    std::vector<std::size_t> order = in_order(p);
+    std::swap(order[s], order[t]);
+    return reordered(p, order);
+  }
+  /// A stage becomes the t-th.
+  candidate put_elsewhere(const candidate& p, std::size_t s, std::size_t t) const {
+    std::vector<std::size_t> order = in_order(p);
+    order.erase(order.begin() + static_cast<std::ptrdiff_t>(s));
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(t), s);
+    return reordered(p, order);
+  }
+  static std::vector<std::size_t> in_order(const candidate& p) {
+    std::vector<std::size_t> order(p.places.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    return order;
+  }
+  candidate reordered(const candidate& p, const std::vector<std::size_t>& order) const {
+    candidate c;
+    std::size_t first = 0;
+    for (const std::size_t s : order) {
+      c.places.push_back({static_cast<std::uint32_t>(first), p.places[s].region});
+      first += end_of(p, s) - p.places[s].first;
+    }
     return c;
   }
   static candidate moved(const candidate& p, std::size_t s, std::size_t to) {
@@ -207,26 +221,46 @@ class region_beam {
         consider(std::move(c), into);
       }
     }
-    for (std::uint32_t g = 0; g < chain_.regions; ++g) {
-      if (used[g]) continue;
-      for (std::size_t s = 0; s < stages; ++s) {
-        candidate c{.places = p.places};
-        c.places[s].region = g;
-        consider(std::move(c), into);
-        const std::size_t first = p.places[s].first, length = end_of(p, s) - first;
-        if (length < 2) continue;
-        const double sum = speed_[g] + speed_[p.places[s].region];
-        const double share = sum > 0 ? speed_[g] / sum : 0.5;
-        const std::size_t taken = std::clamp<std::size_t>(static_cast<std::size_t>(share * static_cast<double>(length) + 0.5), 1, length - 1);
-        const auto at = p.places.begin() + static_cast<std::ptrdiff_t>(s);
-        c.places = p.places;
-        c.places.insert(c.places.begin() + (at - p.places.begin()), {static_cast<std::uint32_t>(first), g});
-        c.places[s + 1].first = static_cast<std::uint32_t>(first + taken);
-        consider(std::move(c), into);
-        c.places = p.places;
-        c.places.insert(c.places.begin() + (at - p.places.begin()) + 1, {static_cast<std::uint32_t>(first + length - taken), g});
-        consider(std::move(c), into);
+    std::vector<std::uint32_t> idle;
+    for (std::size_t g = 0; g < chain_.regions; ++g) {
+      if (!used[g]) idle.push_back(static_cast<std::uint32_t>(g));
+    }
+    for_pairs(idle.size(), stages, [&](std::size_t i, std::size_t s) {
+      candidate c{.places = p.places};
+      c.places[s].region = idle[i];
+      consider(std::move(c), into);
+      for (const bool in_front : {true, false}) shared(p, s, idle[i], in_front, into);
+    });
+  }
+  /// A stage gives an idle region its share of the layers.
+  void shared(const candidate& p, std::size_t s, std::uint32_t idle, bool in_front, std::vector<candidate>& into) {
+    const std::size_t first = p.places[s].first, length = end_of(p, s) - first;
+    if (length < 2) return;
+    const double sum = speed_[idle] + speed_[p.places[s].region], share = sum > 0 ? speed_[idle] / sum : 0.5;
+    const auto taken = std::clamp<std::size_t>(static_cast<std::size_t>(share * static_cast<double>(length) + 0.5), 1, length - 1);
+    candidate c{.places = p.places};
+    const auto at = static_cast<std::ptrdiff_t>(s);
+    if (in_front) {
+      c.places[s].first = static_cast<std::uint32_t>(first + taken);
+      c.places.insert(c.places.begin() + at, {static_cast<std::uint32_t>(first), idle});
+    } else {
+      c.places.insert(c.places.begin() + at + 1, {static_cast<std::uint32_t>(first + length - taken), idle});
+    }
+    consider(std::move(c), into);
+  }
+
+  /// All pairs, or so many drawn.
+  template <class Visit>
+  void for_pairs(std::size_t rows, std::size_t columns, Visit&& visit) {
+    if (rows * columns > 2 * options_.reorderings) {
+      for (std::size_t n = 0; n < options_.reorderings; ++n) {
+        const std::size_t r = draw(rows);
+        visit(r, draw(columns));
       }
+      return;
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t c = 0; c < columns; ++c) visit(r, c);
     }
   }
 
@@ -250,8 +284,9 @@ class region_beam {
 
   void keep_best(std::vector<candidate>& beam) const {
     const auto end = beam.begin() + static_cast<std::ptrdiff_t>(std::min(beam.size(), options_.width));
-    std::partial_sort(beam.begin(), end, beam.end());
+    if (end != beam.end()) std::nth_element(beam.begin(), end, beam.end());
     beam.erase(end, beam.end());
+    std::sort(beam.begin(), beam.end());
   }
 
   const region_chain& chain_;

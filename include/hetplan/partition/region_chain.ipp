@@ -4,9 +4,9 @@
 #include <hetplan/partition/region_chain.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -19,8 +19,8 @@ namespace detail {
 HETPLAN_INLINE region_times region_times_of(const region_chain& chain, std::size_t region, std::size_t i, std::size_t j) {
   const std::size_t first = chain.positions[i], last = j < chain.positions.size() ? chain.positions[j] : chain.layers;
   const region_stage s = chain.stage(region, first, last);
-  const double parts[] = {s.forward_s, s.backward_s, s.weights_s, s.collective_s};
-  if (!std::all_of(std::begin(parts), std::end(parts), [](double x) { return x >= 0; })) {
+  const std::array parts{s.forward_s, s.backward_s, s.weights_s, s.collective_s};
+  if (!std::all_of(parts.begin(), parts.end(), [](double x) { return x >= 0; })) {
     throw invalid_model("region_chain: stage(region " + std::to_string(region) + ", layers [" + std::to_string(first) + ", " +
                         std::to_string(last) + ")) = {" + to_text(parts[0]) + ", " + to_text(parts[1]) + ", " + to_text(parts[2]) + ", " +
                         to_text(parts[3]) + "} s; expected numbers >= 0");

@@ -17,7 +17,7 @@ inline constexpr std::size_t max_exact_regions = 12;
 struct region_dp_options {
   region_cost cost = region_cost::printed;
   region_use use = region_use::all;
-  long long most_extensions = 400'000'000;  ///< weighed, about a second; then the best so far is the answer, status stopped
+  long long most_extensions = 300'000'000;  ///< weighed, in a few seconds; then the best so far is the answer, status stopped
 };
 
 /// The best split of regions in this order.
@@ -28,7 +28,7 @@ struct region_dp_options {
 /// F_s + c_s instead, so a cell keeps every pair (largest term of eq. 1, largest of all) that no other is below in both.
 ///
 /// @param order  regions, each once at most. region_use::all: each has a stage; any: may be left out.
-/// @return       feasible, or infeasible with a proof; or stopped, with no split or one that need not be the best.
+/// @return       feasible, or infeasible with a proof; or stopped, without a split.
 /// Complexity    O(R L^2) for R regions and L positions, O(R^2 L^2) with region_use::any; times the pairs of a cell, a few, under
 ///               serial_links. Memory O(R L^2).
 /// Throws        invalid_input (a chain that is none, an order with a region twice or that the chain lacks); invalid_model (seconds NaN
@@ -45,12 +45,20 @@ struct region_dp_options {
 /// or those of U the others, each stage below the best known; and where its value and what at least lies before it, by stages in any
 /// regions, reach the best known. Neither needs times that grow with a run.
 ///
-/// @return       as split_in_order; the split is a best one.
+/// @return       feasible: a best split; infeasible, with a proof; or stopped: the best so far, if any.
 /// Complexity    O(2^R R^2 L^2) at worst; what the bounds leave is measured by bench_regions. Memory O(2^R R L + R L^2).
 /// Throws        invalid_input (a chain that is none, too many regions); invalid_model (seconds NaN or negative).
 /// Determinism   yes; ties: the beam's split, else the first found.
 /// Source        ours, for DeepCEE, section 3.3.3, whose beam it judges.
 [[nodiscard]] region_result split_exactly(const region_chain& chain, const region_dp_options& options = {});
+
+/// What a planner asks for: split_exactly up to max_exact_regions; the beam above, and then split_in_order of what it found.
+///
+/// @param beam   its cost and use are those of `options`.
+/// @return       feasible for a split of the beam, too, which nothing proves to be best.
+/// Throws, Complexity, Determinism  as the parts.
+/// Source        DeepCEE, section 3.3.3; the exact parts are ours.
+[[nodiscard]] region_result split_regions(const region_chain& chain, const region_dp_options& options = {}, region_beam_options beam = {});
 
 /// The beam beside the exact search.
 struct beam_against_exact {

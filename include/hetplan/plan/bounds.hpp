@@ -49,8 +49,9 @@ inline constexpr double max_bound_questions = 3e7;
                                     double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards = 1);
 
 /// max(compute bound, path bound) over all plans of this plan's model, cluster and batch, whatever their
-/// microbatches, and whether they share out optimizer state; in generation for all tokens. 0 where there is no bound (see
-/// max_bound_questions).
+/// microbatches, and whether they share out optimizer state; of a plan with grids also over those with grids, without the path, of one that
+/// shares out gradients or weights over those that do, without regard to memory; in generation for all tokens. 0 where there is no bound
+/// (see max_bound_questions).
 ///
 /// @param within_memory  false for a plan that breaks its memory: it may beat every plan that does not.
 /// Source                semantics, section 9. Deviation: batch sizes up to the whole batch, not up to this

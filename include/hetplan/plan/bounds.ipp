@@ -208,13 +208,17 @@ HETPLAN_INLINE seconds compute_bound(const planning_graph& model, const layer_mi
 HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                   const any_memory_model& memory, const any_lp_solver& lp, bool within_memory) {
   const layer_minima m = minimal_times(model, c, cost, p.workload, p.batch());
+  // Who shares a layer's tensors is through it sooner than any device alone, and who shares weights holds less of them than any.
+  const bool grids = std::ranges::any_of(p.stages, [](const stage& s) { return s.column_count() > 1; });
+  const auto moves = [](const stage& s) { return s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp); };
+  if (std::ranges::any_of(p.stages, moves)) within_memory = false;
   std::vector<double> capacity;
   for (const device& d : c.devices()) {
     capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());
   }
   const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp,
                                         p.workload.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(c.size()) : 1);
-  return p.workload.steps() * std::max(compute, path_bound(model, m, p.workload.mode));
+  return p.workload.steps() * std::max(compute, grids ? seconds{} : path_bound(model, m, p.workload.mode));
 }
 
 }  // namespace HETPLAN_NAMESPACE

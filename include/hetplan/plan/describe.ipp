@@ -61,7 +61,8 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
     if (s.recompute) text += ", recomputes";
     const char* shared = s.shard == sharding::fsdp ? "weights, gradients and " : s.shard == sharding::zero2 ? "gradients and " : "";
     if (s.state_shards() > 1) text += format_line(", %soptimizer state in %d parts", shared, s.state_shards());
-    if (!s.cuts.empty()) text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
+    if (!s.cuts.empty())
+      text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
     text += "\n";
   }
   if (!p.predicted) return text;

@@ -17,9 +17,11 @@ HETPLAN_INLINE void fit_warmup(plan& p, const planning_graph& model, const clust
   p.schedule.warmup.assign(p.stages.size(), 1);
   for (const stage_id s : graph.topological) {
     int most = warmup_of(warmup_rule::hide_communication, graph[s].depth);
-    for (const assignment& a : p[s].devices) {
-      const double room = memory_limit_bytes(c[a.device]) - stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches);
-      const share_memory kept = stage_share_memory(memory, model, p[s], a, p.workload, input_bytes(graph, s));
+    for (std::size_t i = 0; i < p[s].devices.size(); ++i) {
+      const assignment& a = p[s].devices[i];
+      const std::size_t column = p[s].column_of(i);
+      const double room = memory_limit_bytes(c[a.device]) - stage_static_bytes(memory, model, p[s], a, p.workload, p.microbatches, column);
+      const share_memory kept = stage_share_memory(memory, model, p[s], a, p.workload, input_bytes(graph, s), column);
       if (kept.forward > 0) most = std::max(1, count_that_fits(room - kept.backward, kept.forward, most));
     }
     for (const std::size_t e : graph[s].in) {

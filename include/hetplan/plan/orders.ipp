@@ -72,7 +72,8 @@ HETPLAN_INLINE std::vector<std::vector<order_entry>> device_orders(const plan& p
     for (std::size_t d = 0; d < std::min(devices, p.schedule.orders.size()); ++d) orders[d] = p.schedule.orders[d];
     return orders;
   }
-  const std::vector<int> warmup = resolve_warmup(p, g);
+  const bool warms_up = p.workload.mode == mode::training && p.schedule.kind == schedule_kind::one_f_one_b;
+  const std::vector<int> warmup = warms_up ? resolve_warmup(p, g) : std::vector<int>(p.stages.size());
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     for (const assignment& a : p.stages[s].devices) {
       auto& order = orders[a.device.index()];

@@ -47,14 +47,14 @@ struct pass_cuts {
 /// or as many as there are `columns`, which share each tensor.
 struct stage {
   std::string name = {};
-  std::vector<layer_id> layers = {};  ///< one behind the other; the order matters to a cost model that prices boundaries alone
+  std::vector<layer_id> layers = {};     ///< one behind the other; the order matters to a cost model that prices boundaries alone
   std::vector<assignment> devices = {};  ///< row by row; all devices of a row have its samples
   int microbatch_size = 0;               ///< 0: the plan's
   int pipeline = 0;                      ///< index into plan::pipelines
   bool recompute = false;                ///< training: keeps its inputs alone and runs its forward again before the backward
   sharding shard = sharding::none;
-  std::vector<int> columns = {};                       ///< a grid: weights of the columns' parts of each tensor; empty: one device a row
-  std::vector<std::vector<layer_id>> units = {};       ///< zero2, fsdp: what is gathered and scattered together; empty: every layer alone
+  std::vector<int> columns = {};                  ///< a grid: weights of the columns' parts of each tensor; empty: one device a row
+  std::vector<std::vector<layer_id>> units = {};  ///< zero2, fsdp: what is gathered and scattered together; empty: every layer alone
   pass_cuts cuts = {};
 
   [[nodiscard]] std::size_t column_count() const { return columns.empty() ? 1 : columns.size(); }

@@ -26,6 +26,13 @@ struct plan_result {
   seconds elapsed = {};
 };
 
+/// A proof is one of plans without grids whose devices hold the whole weights of their layers: a planner that makes others has found none.
+inline void without_proof(plan_result& r) {
+  if (r.status.result != outcome::infeasible) return;
+  r.status.result = outcome::none_found;
+  r.status.proof.reset();
+}
+
 /// A planner has judged one more candidate; for progress and for stopping.
 ///
 /// Over one call of a planner, whatever parts it has (candidate_rounds): `judged` is 1, 2, 3, ...; `total` is an estimate that is

@@ -243,7 +243,10 @@ namespace detail {
 
 HETPLAN_INLINE std::optional<infeasibility_proof> prove_infeasible(const planning_problem& problem) {
   const std::vector<detail::least_holding> layers = detail::least_holdings(problem);
-  infeasibility_proof proof{.of = "plans of any cut, orders, shares and degrees, with or without recomputation and shared-out state"};
+  infeasibility_proof proof{
+      .of =
+          "plans of any cut, orders, shares and degrees, with or without recomputation and shared-out optimizer state, in "
+          "which each device holds the whole weights of its layers"};
   if (const auto row = detail::memory_row(problem, layers); detail::excludes(row)) {
     proof.rows.push_back(row);
   } else if (const auto busy = detail::busy_row(problem); busy && detail::excludes(*busy)) {

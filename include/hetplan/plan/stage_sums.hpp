@@ -29,7 +29,7 @@ struct stage_traffic {
 /// Bytes that one all-reduce sums for each sample of a row, for each all-reduce of a phase: behind every layer that is split along the rows
 /// of its weights, works in that phase and has an output; of a stage that recomputes, those of its forward again before its backward.
 ///
-/// Source  semantics, section 6 (grids).
+/// Source  semantics, section 4 (grids).
 [[nodiscard]] std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what);
 
 /// What the stage's units are: as given, or every layer alone.

@@ -107,7 +107,8 @@ HETPLAN_INLINE double stage_cache_bytes(const any_memory_model& memory, const pl
                                         const workload& w, int microbatches, std::size_t column) {
   if (w.mode != mode::generation) return 0;
   double cache = 0;
-  for (const layer_id l : s.layers) cache += checked_bytes(memory.cache(model[l], w), "cache", model[l]) * detail::part_of(model[l], s, column);
+  for (const layer_id l : s.layers)
+    cache += checked_bytes(memory.cache(model[l], w), "cache", model[l]) * detail::part_of(model[l], s, column);
   return cache * a.samples * microbatches;
 }
 

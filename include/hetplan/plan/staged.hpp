@@ -37,16 +37,16 @@ struct staged {
     double backward_weight_s = 0;
     double optimizer_s = 0;  ///< once an iteration
     share_memory kept = {};
-    double forward_sent = 0;   ///< in a grid: bytes of all-reduces to the next device of the row; their time is in that of the phase
+    double forward_sent = 0;  ///< in a grid: bytes of all-reduces to the next device of the row; their time is in that of the phase
     double backward_sent = 0;
     std::vector<unit_times> units = {};  ///< zero2, fsdp: what each unit takes of the phases
 
     [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
   };
   struct stage_parts {
-    std::vector<part> devices;   ///< in the order of stage::devices
+    std::vector<part> devices;                           ///< in the order of stage::devices
     std::map<long long, std::vector<part>> passes = {};  ///< of a stage with cuts: the same for passes of other sizes
-    double trainable_bytes = 0;  ///< what its devices reduce among themselves; one alone reduces nothing
+    double trainable_bytes = 0;                          ///< what its devices reduce among themselves; one alone reduces nothing
   };
 
   staged(const planning_problem& problem, const hetplan::plan& p);

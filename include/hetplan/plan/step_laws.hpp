@@ -102,16 +102,18 @@ struct largest_step {
   }
 };
 
-/// Zero-bubble pipelines, whose gradients of weights fill what gaps there are: T = max_s (M e_s + max(0, w_s - min(M, K) f_s) + A_s), with the
-/// window w_s = f_s + b_{s+1} + c_s + w_{s+1} between a stage's first forward and the end of the gradient that follows from it, and f and b
-/// the shares of forward and input gradient in a stage's time e, c a microbatch there and back. The reach is the largest term, the rest the
-/// window with the stage's own b. Links' whole traffic counts as a stage does.
+/// Zero-bubble pipelines, whose gradients of weights fill what gaps there are: T = max_s (M e_s + max(0, w_s - min(M, K) f_s) + A_s), with
+/// the window w_s = f_s + b_{s+1} + c_s + w_{s+1} between a stage's first forward and the end of the gradient that follows from it, and f
+/// and b the shares of forward and input gradient in a stage's time e, c a microbatch there and back. The reach is the largest term, the
+/// rest the window with the stage's own b. Links' whole traffic counts as a stage does.
 ///
-/// Source     the bound on the longest span of Qi et al., Zero Bubble Pipeline Parallelism, 2023, for stages that differ (docs/semantics.md,
-///            section 7). Deviation: one split of e for all stages; the best order of a pipeline may take longer, and transfers share links.
+/// Source     the bound on the longest span of Qi et al., Zero Bubble Pipeline Parallelism, 2023, for stages that differ
+/// (docs/semantics.md,
+///            section 7). Deviation: one split of e for all stages; the best order of a pipeline may take longer, and transfers share
+///            links.
 struct split_backward {
-  double forward_share = 1.0 / 3;  ///< f / e of the model
-  double input_share = 1.0 / 3;    ///< b / e
+  double forward_share = 1.0 / 3;                        ///< f / e of the model
+  double input_share = 1.0 / 3;                          ///< b / e
   int most_in_flight = std::numeric_limits<int>::max();  ///< K: microbatches whose activations a stage holds at once
 
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {

@@ -200,12 +200,22 @@ class plan_validator {
       fail("/transfers", "stage \"" + st.name + "\" shares out its state (" + name_of(st.shard) + "); expected transfers that overlap");
     if (st.units.empty()) return;
     if (!in_units) refuse(at(s) + "/units", "units with shard \"zero2\" or \"fsdp\" only", name_of(st.shard));
-    std::vector<layer_id> listed;
+    std::size_t listed = 0;
     for (std::size_t u = 0; u < st.units.size(); ++u) {
-      if (st.units[u].empty()) refuse(at(s) + "/units/" + std::to_string(u), "at least one layer", "none");
-      listed.insert(listed.end(), st.units[u].begin(), st.units[u].end());
+      const std::string where = at(s) + "/units/" + std::to_string(u);
+      if (st.units[u].empty()) refuse(where, "at least one layer", "none");
+      for (std::size_t i = 0; i < st.units[u].size(); ++i, ++listed) {
+        const layer_id l = st.units[u][i];
+        if (listed < st.layers.size() && l == st.layers[listed]) continue;
+        refuse(where + "/" + std::to_string(i),
+               (listed < st.layers.size() ? name_of(st.layers[listed]) : "no more layers") + " (the stage's, each once and in their order)",
+               name_of(l));
+      }
     }
-    if (listed != st.layers) fail(at(s) + "/units", "expected the stage's layers, each once and in their order");
+    if (listed < st.layers.size()) refuse(at(s) + "/units", "all layers of the stage", "none with " + name_of(st.layers[listed]));
+  }
+  [[nodiscard]] std::string name_of(layer_id l) const {
+    return l.valid() && l.index() < model_.size() ? "layer \"" + model_[l].name + "\"" : "id " + std::to_string(l.value);
   }
   [[nodiscard]] static std::string name_of(sharding s) {
     return s == sharding::none ? "none" : s == sharding::state ? "shard_state" : s == sharding::zero2 ? "zero2" : "fsdp";
@@ -229,8 +239,10 @@ class plan_validator {
                std::to_string(cuts.back()));
       for (std::size_t k = 1; k < cuts.size(); ++k) {
         const long long taken = cuts[k] - cuts[k - 1];
-        if (!(taken >= 1 && taken <= std::numeric_limits<int>::max()))
-          refuse(here + "/" + std::to_string(k), "ascending samples", std::to_string(cuts[k]) + " after " + std::to_string(cuts[k - 1]));
+        const std::string given = std::to_string(cuts[k]) + " after " + std::to_string(cuts[k - 1]);
+        if (!(taken >= 1)) refuse(here + "/" + std::to_string(k), "ascending samples", given);
+        if (!(taken <= std::numeric_limits<int>::max()))
+          refuse(here + "/" + std::to_string(k), "passes of at most 2147483647 samples", given);
         for (const assignment& a : st.devices) {
           if (a.samples * taken % size == 0) continue;
           fail(here + "/" + std::to_string(k), "a pass of " + std::to_string(taken) + " samples gives device \"" + device_name(a.device) +
@@ -382,8 +394,10 @@ class plan_validator {
     const auto first = of(devices.front());
     for (const assignment& a : devices) {
       if (of(a) == first) continue;
-      fail("/schedule/orders/" + device_name(a.device), "stage \"" + p_.stages[s].name + "\" gathers its weights (fsdp); expected the order of "
-                                                        "device \"" + device_name(devices.front().device) + "\"");
+      fail("/schedule/orders/" + device_name(a.device), "stage \"" + p_.stages[s].name +
+                                                            "\" gathers its weights (fsdp); expected the order of "
+                                                            "device \"" +
+                                                            device_name(devices.front().device) + "\"");
     }
   }
 
@@ -435,7 +449,8 @@ class plan_validator {
       if (p_.workload.mode != mode::training) continue;
       for (int m = 0; m < node.passes(phase::backward_input); ++m) {
         const auto [begin, end] = node.samples(phase::backward_input, m);
-        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f)
+        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end;
+             ++f)
           require_before(phase::forward, f, phase::backward_input, m);
         if (split.contains(stage)) require_before(phase::backward_input, m, phase::backward_weight, m);
       }

@@ -21,10 +21,10 @@ enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
 enum class order_rule {
   compact,      ///< dispatched: forwards, then gradients of inputs, then of weights (DeepCEE)
   eager,        ///< dispatched: gradients of inputs, then forwards, then gradients of weights
-  original,     ///< the rounds of zero bubble
+  original,     ///< the rounds of zero bubble's scheduler
   automatic,    ///< the best that a search finds
   interleaved,  ///< 1F1B of devices with several stages in turn
-  zb_v,         ///< V shapes: no bubbles, the memory of 1F1B
+  zb_v,         ///< V shapes: the memory of 1F1B, and with equal stages no bubbles
   v_half,       ///< half of that memory
   v_min         ///< a third
 };
@@ -83,9 +83,10 @@ struct job {
   int batch = 32;
   std::vector<int> microbatch_sizes = {};     ///< empty: see candidate_microbatch_sizes
   hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
+  bool split_tensors = false;                 ///< may dora give plans grids of devices that share tensors?
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  std::vector<order_rule> orders = {};  ///< training: planners that choose may give their plans the orders of one of these
-  bool only_orders = false;             ///< and must: plans in the order of `schedule` are no answer
+  std::vector<order_rule> orders = {};           ///< training: planners that choose may give their plans the orders of one of these
+  bool only_orders = false;                      ///< and must: plans in the order of `schedule` are no answer
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
   qoe_target qoe = {};
 

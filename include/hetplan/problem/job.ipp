@@ -56,8 +56,8 @@ HETPLAN_INLINE void check_job(const job& j) {
     require(is_finite(*j.qoe.deadline) && j.qoe.deadline->value() > 0, "qoe.deadline", j.qoe.deadline->value(), "seconds > 0");
   if (j.qoe.iterations) require(*j.qoe.iterations >= 1, "qoe.iterations", static_cast<double>(*j.qoe.iterations), "an integer >= 1");
   if (j.workload.mode != mode::training && !j.orders.empty()) {
-    throw invalid_input("job: schedule: expected \"1f1b\" or \"gpipe\" outside training, got \"" + std::string(to_string(j.orders.front())) +
-                        "\" and mode " + std::string(to_string(j.workload.mode)));
+    throw invalid_input("job: schedule: expected \"1f1b\" or \"gpipe\" outside training, got \"" +
+                        std::string(to_string(j.orders.front())) + "\" and mode " + std::string(to_string(j.workload.mode)));
   }
   if (j.workload.mode != mode::training && j.memory_savers != memory_savers{}) {
     throw invalid_input("job: memory_savers: expected none outside training, got mode " + std::string(to_string(j.workload.mode)));

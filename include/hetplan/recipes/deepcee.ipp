@@ -22,7 +22,6 @@
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/zero_bubble.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 
@@ -34,8 +33,9 @@ namespace detail {
 class deepcee_search {
  public:
   deepcee_search(const planning_problem& problem, const deepcee_options& options)
-      : problem_(problem), options_(options), model_(problem.model), net_(problem.cluster.network()), sizes_(problem.job.candidate_microbatch_sizes()),
-        training_(problem.job.workload.mode == mode::training), sequence_(sequence_of(model_)),
+      : problem_(problem), options_(options), model_(problem.model), net_(problem.cluster.network()),
+        sizes_(problem.job.candidate_microbatch_sizes()), training_(problem.job.workload.mode == mode::training),
+        sequence_(sequence_of(model_)),
         table_(model_, sequence_, problem.cluster, problem.cost, problem.models.memory, problem.job.workload, sizes_.back()),
         cuts_(model_, sequence_) {
     for (std::size_t l = 0; l < model_.size(); ++l) {
@@ -43,7 +43,7 @@ class deepcee_search {
       forward_cut_.push_back(forward);
       cut_.push_back(forward + (training_ ? gradient : 0));
     }
-    positions_ = thinned(cut_positions(cut_), 0, model_.size(), most_positions);
+    positions_ = thinned(partition::cut_positions(cut_), 0, model_.size(), most_positions);
     double forward = 0, all = 0;
     for (const layer& l : model_.layers()) {
       forward += l.forward_flops.value();
@@ -71,41 +71,78 @@ class deepcee_search {
       }
       weighed_ += r.weighed;
       // A region alone is estimated worst: the cost knows nothing of how it runs.
-      partition::region_split alone;
+      std::vector<partition::region_split> alone;
       for (std::size_t g = 0; g < regions_.size() && options_.use == partition::region_use::any; ++g) {
         partition::region_split one{.first = {0}, .region = {g}};
         one.seconds = partition::region_split_seconds(chain, one, options_.cost);
-        if (one.seconds < alone.seconds) alone = std::move(one);
+        if (one.seconds < std::numeric_limits<double>::infinity()) alone.push_back(std::move(one));
       }
-      if (alone.exists()) in_one.push_back({std::move(alone), size});
+      std::ranges::stable_sort(alone, {}, &partition::region_split::seconds);
+      for (std::size_t i = 0; i < std::min(alone.size(), regions_tried); ++i) in_one.push_back({std::move(alone[i]), size});
       const bool has_company = r.split.region.size() > 1 || options_.use == partition::region_use::all;
       if (r.split.exists() && has_company) found.push_back({std::move(r.split), size});
     }
     for (auto* list : {&found, &in_one}) {
       std::ranges::stable_sort(*list, {}, [](const sized_split& s) { return s.split.seconds; });
-      if (list->size() > options_.splits) list->resize(options_.splits);
+      const std::size_t most = list == &found ? options_.splits : regions_tried * options_.splits;
+      if (list->size() > most) list->resize(most);
     }
     found.insert(found.end(), in_one.begin(), in_one.end());
     return found;
   }
 
-  /// A split as a plan, its regions in one mode; nothing where a region cannot run so.
-  ///
-  /// @param slack  where a region shares out layers: the fewest stages whose longest is so much longer at most than with the best number.
-  [[nodiscard]] std::optional<plan> plan_of(const sized_split& s, region_mode mode, double slack) const {
+  /// How regions run.
+  struct manner {
+    region_mode mode;
+    double slack = 1;         ///< layers, classes: the fewest stages whose longest is so much longer at most than with the best number
+    std::size_t classes = 1;  ///< that work, the fastest of each region
+    std::size_t group = 0;    ///< classes: of so many devices each; 0: whole ones
+  };
+  [[nodiscard]] std::vector<manner> manners() const {
+    std::size_t most = 1;
+    for (const region& r : regions_) most = std::max(most, r.classes.size());
+    std::vector<manner> all;
+    for (const region_mode m : options_.modes) {
+      const bool stages = m == region_mode::layers || m == region_mode::classes;
+      for (std::size_t classes = options_.use == partition::region_use::any ? 1 : most; classes <= most; ++classes) {
+        for (const double slack : {1.0, 1.2, 1.6, 2.5}) {
+          if (slack > 1 && !stages) continue;
+          for (const std::size_t group : {0, 2, 3, 4}) {
+            if (group == 0 || m == region_mode::classes) all.push_back({m, slack, classes, group});
+          }
+        }
+      }
+    }
+    return all;
+  }
+
+  /// A split as a plan, its regions in one manner; nothing where a region cannot run so.
+  [[nodiscard]] std::optional<plan> plan_of(const sized_split& s, const manner& how) const {
     plan p = blank_plan(problem_, "deepcee", s.size);
     for (std::size_t i = 0; i < s.split.first.size(); ++i) {
       const std::size_t last = i + 1 < s.split.first.size() ? s.split.first[i + 1] : model_.size();
-      if (!run_region(p, s.split.region[i], s.split.first[i], last, mode, slack)) return {};
+      if (!run_region(p, working(regions_[s.split.region[i]], how.classes), s.split.first[i], last, how)) return {};
     }
     for (std::size_t i = 0; i < p.stages.size(); ++i) p.stages[i].name = "s" + std::to_string(i);
     return p;
+  }
+  /// Those that look best: by the busiest device or boundary of an iteration, and the way of one microbatch to it.
+  [[nodiscard]] std::vector<plan> promising(std::vector<plan> plans, std::size_t most) const {
+    if (plans.size() <= most) return plans;
+    std::vector<std::pair<double, std::size_t>> ranked;
+    for (std::size_t i = 0; i < plans.size(); ++i) ranked.emplace_back(guess_s(plans[i]), i);
+    std::ranges::stable_sort(ranked);
+    std::vector<plan> kept;
+    for (std::size_t i = 0; i < most; ++i) kept.push_back(std::move(plans[ranked[i].second]));
+    return kept;
   }
   [[nodiscard]] long long weighed() const { return weighed_; }
 
  private:
   /// Boundaries at which splits are tried, and inside a region.
   static constexpr std::size_t most_positions = 200, most_inside = 100;
+  /// For each microbatch size, of those that run the model alone.
+  static constexpr std::size_t regions_tried = 2;
 
   struct region {
     std::vector<device_id> devices;               ///< fastest first
@@ -117,8 +154,8 @@ class deepcee_search {
 
   void group() {
     const cluster& c = problem_.cluster;
-    const bytes message = options_.message.value_or(
-        bytes(std::accumulate(forward_cut_.begin(), forward_cut_.end(), 0.0) / static_cast<double>(forward_cut_.size()) * sizes_[sizes_.size() / 2]));
+    const bytes message = options_.message.value_or(bytes(std::accumulate(forward_cut_.begin(), forward_cut_.end(), 0.0) /
+                                                          static_cast<double>(forward_cut_.size()) * sizes_[sizes_.size() / 2]));
     const auto scores = coarsen::compute_scores(c.devices(), problem_.cost, model_, problem_.job.workload.mode, 1);
     const auto faster = [&](device_id a, device_id b) { return scores[a.index()] > scores[b.index()]; };
     for (const coarsen::device_region& r : coarsen::group_devices(c, message, scores, options_.groups).regions) {
@@ -136,20 +173,19 @@ class deepcee_search {
           mine.inner_s_per_byte = std::max(mine.inner_s_per_byte, link.s_per_byte);
         }
       }
-      for (const int size : sizes_) {
-        std::vector<int> caps(mine.devices.size(), size);
-        const auto shares =
-            partition::allocate(size, caps, [&](std::size_t d, int share) { return table_.time(0, model_.size(), mine.devices[d], share).total_s; });
-        mine.shares.emplace(size, options_.alike ? even(size, mine.devices.size()) : *shares);
-      }
+      for (const int size : sizes_) mine.shares.emplace(size, shares_of(mine, size));
       regions_.push_back(std::move(mine));
     }
   }
 
-  [[nodiscard]] static std::vector<int> even(int samples, std::size_t devices) {
+  [[nodiscard]] std::vector<int> shares_of(const region& r, int size) const {
+    const auto n = static_cast<int>(r.devices.size());
+    if (!options_.alike) {
+      return *partition::allocate(size, std::vector<int>(r.devices.size(), size),
+                                  [&](std::size_t d, int share) { return table_.time(0, model_.size(), r.devices[d], share).total_s; });
+    }
     std::vector<int> shares;
-    const auto n = static_cast<int>(devices);
-    for (int d = 0; d < n; ++d) shares.push_back(samples / n + (d < samples % n ? 1 : 0));
+    for (int d = 0; d < n; ++d) shares.push_back(size / n + (d < size % n ? 1 : 0));
     return shares;
   }
 
@@ -255,7 +291,8 @@ class deepcee_search {
         way += (t.total_s - t.backward_s) / static_cast<double>(r.devices.size());
         back += t.backward_s / t.total_s / static_cast<double>(r.devices.size());
       }
-      const double needed = table_.state_bytes(first, last) + size * (table_.activation_bytes(first, last) + table_.cache_bytes(first, last));
+      const double needed =
+          table_.state_bytes(first, last) + size * (table_.activation_bytes(first, last) + table_.cache_bytes(first, last));
       const double inner = r.inner_latency_s + forward_cut_[first] * size * r.inner_s_per_byte;
       const double total = std::max(1 / rate, inner);
       if (needed <= room && first + 1 < last) offer(total, back * total, way + inner * static_cast<double>(r.devices.size() - 1), 0);
@@ -265,8 +302,47 @@ class deepcee_search {
 
   // --- plans ---
 
-  bool run_region(plan& p, std::size_t which, std::size_t first, std::size_t last, region_mode mode, double slack) const {
-    const region& r = regions_[which];
+  [[nodiscard]] double guess_s(const plan& p) const {
+    double way = 0, longest = 0;
+    for (std::size_t s = 0; s < p.stages.size(); ++s) {
+      const stage& st = p.stages[s];
+      const std::size_t first = st.layers.front().index(), last = st.layers.back().index() + 1;
+      double busiest = 0;
+      for (std::size_t d = 0; d < st.devices.size(); ++d)
+        busiest =
+            std::max(busiest, table_.time(first, last, st.devices[d].device, st.devices[d].samples).total_s * st.fraction(st.column_of(d)));
+      double once = 0;
+      if (training_ && st.devices.size() > 1) {
+        std::vector<device_id> ring;
+        for (const assignment& a : st.devices) ring.push_back(a.device);
+        once = ring_reduction(net_, ring).time_s(table_.trainable_bytes(first, last));
+      }
+      longest = std::max(longest, way + p.microbatches * busiest + once);
+      way += busiest;
+      if (s + 1 == p.stages.size()) break;
+      const transfer_cost link = peak_transfer(net_, st.devices.front().device, p.stages[s + 1].devices.front().device);
+      const double sent = link.latency_s + cut_[last] * p.microbatch_size * link.s_per_byte;
+      longest = std::max(longest, way + p.microbatches * sent);
+      way += sent;
+    }
+    return longest;
+  }
+
+  /// A region without its slower classes.
+  [[nodiscard]] region working(const region& whole, std::size_t classes) const {
+    if (whole.classes.size() <= classes) return whole;
+    region r = whole;
+    r.classes.resize(classes);
+    std::erase_if(r.devices, [&](device_id d) {
+      return std::ranges::none_of(r.classes, [&](const auto& each) { return std::ranges::find(each, d) != each.end(); });
+    });
+    r.shares.clear();
+    for (const auto& [size, shares] : whole.shares) r.shares.emplace(size, shares_of(r, size));
+    return r;
+  }
+
+  bool run_region(plan& p, const region& r, std::size_t first, std::size_t last, const manner& how) const {
+    region_mode mode = how.mode;
     const int size = p.microbatch_size;
     const auto add = [&](std::size_t from, std::size_t to, std::vector<assignment> devices, std::vector<int> columns = {}) {
       p.stages.push_back({.layers = sequence_.layers_of(from, to), .devices = std::move(devices), .columns = std::move(columns)});
@@ -276,7 +352,8 @@ class deepcee_search {
       case region_mode::alone: {
         const device_id* best = nullptr;
         for (const auto& each : r.classes) {
-          const bool better = best == nullptr || table_.time(first, last, each.front(), size).total_s < table_.time(first, last, *best, size).total_s;
+          const bool better =
+              best == nullptr || table_.time(first, last, each.front(), size).total_s < table_.time(first, last, *best, size).total_s;
           if (better && fits(first, last, each.front(), size)) best = &each.front();
         }
         if (best == nullptr) return false;
@@ -296,9 +373,18 @@ class deepcee_search {
       case region_mode::layers: {
         std::vector<std::vector<device_id>> groups;
         for (const device_id d : r.devices) groups.push_back({d});
-        return run_in_layers(p, groups, r, first, last, slack);
+        return run_in_layers(p, groups, r, first, last, how.slack);
       }
-      case region_mode::classes: return r.classes.size() > 1 && run_in_layers(p, r.classes, r, first, last, slack);
+      case region_mode::classes: {
+        if (how.group == 0) return r.classes.size() > 1 && run_in_layers(p, r.classes, r, first, last, how.slack);
+        std::vector<std::vector<device_id>> groups;
+        for (const auto& each : r.classes) {
+          for (std::size_t d = 0; d + how.group <= each.size(); d += how.group) {
+            groups.emplace_back(each.begin() + static_cast<std::ptrdiff_t>(d), each.begin() + static_cast<std::ptrdiff_t>(d + how.group));
+          }
+        }
+        return groups.size() > 1 && run_in_layers(p, groups, r, first, last, how.slack);
+      }
       case region_mode::tensors: break;
     }
     // The largest even number of devices as two columns: in a row a device and one half as fast or alike, rows by what they can do.
@@ -306,9 +392,8 @@ class deepcee_search {
     if (rows == 0 || size < static_cast<int>(rows)) return false;
     std::vector<double> rate;
     for (std::size_t d = 0; d < 2 * rows; ++d) rate.push_back(1 / table_.time(first, last, r.devices[d], size).total_s);
-    const auto shares = partition::allocate(size, std::vector<int>(rows, size), [&](std::size_t row, int share) {
-      return share / (rate[row] + rate[2 * rows - 1 - row]);
-    });
+    const auto shares = partition::allocate(size, std::vector<int>(rows, size),
+                                            [&](std::size_t row, int share) { return share / (rate[row] + rate[2 * rows - 1 - row]); });
     std::vector<assignment> devices;
     double fast = 0, slow = 0;
     for (std::size_t row = 0; row < rows; ++row) {
@@ -347,7 +432,8 @@ class deepcee_search {
     double least = std::numeric_limits<double>::infinity();
     for (const partition::chain_cut& c : chains) least = c.exists() ? std::min(least, c.bottleneck) : least;
     if (!(least < std::numeric_limits<double>::infinity())) return false;
-    const auto best = std::ranges::find_if(chains, [&](const partition::chain_cut& c) { return c.exists() && c.bottleneck <= slack * least; });
+    const auto best =
+        std::ranges::find_if(chains, [&](const partition::chain_cut& c) { return c.exists() && c.bottleneck <= slack * least; });
     for (std::size_t i = 0; i < best->first.size(); ++i) {
       const auto& members = groups[best->device[i]];
       std::vector<assignment> devices;
@@ -378,7 +464,8 @@ class deepcee_search {
 }  // namespace detail
 
 HETPLAN_INLINE deepcee_options deepcee_as_printed(bool second_level) {
-  deepcee_options o{.cost = partition::region_cost::printed, .use = partition::region_use::all, .exact = false, .orders = {order_rule::compact}};
+  deepcee_options o{
+      .cost = partition::region_cost::printed, .use = partition::region_use::all, .exact = false, .orders = {order_rule::compact}};
   o.modes = {region_mode::samples, region_mode::layers, region_mode::classes, region_mode::tensors};
   if (!second_level) {
     o.modes = {region_mode::samples};
@@ -387,42 +474,43 @@ HETPLAN_INLINE deepcee_options deepcee_as_printed(bool second_level) {
   return o;
 }
 
-HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_objective& objective, int keep, const deepcee_options& options,
-                                   const candidate_observer& observer) {
+HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_objective& objective, int keep,
+                                   const deepcee_options& options, const candidate_observer& observer) {
   check_keep(keep, "deepcee");
-  if (options.modes.empty() || options.splits < 1)
-    throw invalid_input("deepcee: " + std::to_string(options.modes.size()) + " modes and " + std::to_string(options.splits) +
-                        " splits; expected one of each at least");
+  if (options.modes.empty() || options.splits < 1 || options.orders.empty())
+    throw invalid_input("deepcee: " + std::to_string(options.modes.size()) + " modes, " + std::to_string(options.splits) + " splits and " +
+                        std::to_string(options.orders.size()) + " orders; expected one of each at least");
   stopwatch clock;
-  detail::deepcee_search search(problem, options);
+  std::optional<detail::deepcee_search> of_regions;
+  try {
+    of_regions.emplace(problem, options);
+  } catch (const missing_route& none) {
+    return {.status = {outcome::none_found, none.what()}, .elapsed = seconds(clock.elapsed_s())};
+  }
+  detail::deepcee_search& search = *of_regions;
   const auto splits = search.splits();
   std::vector<plan> plans;
   for (const auto& s : splits) {
-    for (const region_mode m : options.modes) {
-      const bool stages = m == region_mode::layers || m == region_mode::classes;
-      for (const double slack : {1.0, 1.2, 1.6, 2.5}) {
-        if (auto p = search.plan_of(s, m, slack); p && std::ranges::find(plans, *p) == plans.end()) plans.push_back(*std::move(p));
-        if (!stages) break;
-      }
+    for (const auto& how : search.manners()) {
+      if (auto p = search.plan_of(s, how); p && std::ranges::find(plans, *p) == plans.end()) plans.push_back(*std::move(p));
     }
   }
-  const auto folds = [](order_rule r) { return r == order_rule::zb_v || r == order_rule::v_half || r == order_rule::v_min; };
+  plans = search.promising(std::move(plans), std::max<std::size_t>(24, static_cast<std::size_t>(2 * keep)));
   planning_problem ordered = problem;
   const bool training = problem.job.workload.mode == mode::training;
   if (training && ordered.job.orders.empty()) {
     ordered.job.orders = options.orders;
     ordered.job.only_orders = true;
   }
-  if (training && std::ranges::any_of(ordered.job.orders, folds)) {
-    for (std::size_t i = 0, n = plans.size(); i < n; ++i) {
-      if (auto v = folded(plans[i], problem); v && std::ranges::find(plans, *v) == plans.end()) plans.push_back(*std::move(v));
-    }
-  }
   if (training && ordered.job.only_orders) {
     plan_result found;
     found.plans = std::move(plans);
     found.steps = search.weighed() / extensions_per_step;
-    if (!found.plans.empty()) return schedule::choose_orders(ordered, objective, std::move(found), keep, observer);
+    if (!found.plans.empty()) {
+      plan_result chosen = schedule::choose_orders(ordered, objective, std::move(found), keep, observer);
+      without_proof(chosen);
+      return chosen;
+    }
     plans.clear();
   }
   ranking best(problem, objective, keep);
@@ -430,6 +518,7 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
     if (best.consider(std::move(p), static_cast<long long>(splits.size() * options.modes.size()), observer) == control::stop) break;
   }
   plan_result found = std::move(best).result();
+  without_proof(found);
   if (splits.empty() && found.status.result == outcome::none_found) found.status.reason = "no split of the model over regions fits";
   if (!training || found.plans.empty()) return found;
   return schedule::choose_orders(ordered, objective, std::move(found), keep, observer);

@@ -8,9 +8,11 @@
 
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/problem/planning_problem.hpp>
+#include <hetplan/recipes/dora_grids.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/refine.hpp>
+#include <hetplan/simulate/candidate_rounds.hpp>
 
 namespace HETPLAN_NAMESPACE::recipes {
 
@@ -26,15 +28,21 @@ struct incumbent_planner {
 /// Planners that would take long do not plan models of more layers, or plan them in so many blocks (few_blocks).
 inline constexpr std::size_t few_layers = 40, layers_planned_whole = 100, blocks_of_large_models = 24;
 
-/// Every other planner that ships, those that take least first. Large models as a whole: on_device, data_parallel, and for one inference
-/// heft, m_etf, m_sct and getf; in blocks above layers_planned_whole: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid,
-/// hetpipe, even_split; not at all above few_layers: dora_as_printed, and moirai, which gets a quarter of the steps.
+/// The planners asked first, those that take least first. Large models as a whole: on_device, data_parallel, and for one inference heft,
+/// m_etf, m_sct and getf; in blocks above layers_planned_whole: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis, asteroid,
+/// hetpipe, even_split; not at all above few_layers: dora_as_printed, and for one inference moirai, which gets a quarter of the steps.
+///
+/// Not among them: ddp, zero2, fsdp, and zero_bubble and deepcee, whose orders can make them faster than dora; dora gives its plans such
+/// orders where the job names them (job::orders).
 [[nodiscard]] std::vector<incumbent_planner> usual_incumbents();
 
 struct dora_options {
   partitioner_options partitioner = {};                            ///< phase 1
   schedule::refine_options network = {};                           ///< phase 2
+  grid_moves grids = {};                                           ///< where the job allows devices to share tensors
   std::vector<incumbent_planner> incumbents = usual_incumbents();  ///< may be empty
+  std::vector<schedule::named_schedule> schedules = {};            ///< of one's own, whose orders the best plans in training are given, too
+  static constexpr int part_for_grids = 8;                         ///< of the problem's steps, one such part
 };
 
 namespace detail {
@@ -43,16 +51,25 @@ namespace detail {
 [[nodiscard]] plan_result scheduled(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
                                     schedule::refine_options options, const candidate_observer& observer);
 
+/// An answer without grids, and what becomes of the plans of phase 1 where devices share tensors (with_grids). Takes steps that the answer
+/// has left.
+[[nodiscard]] plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                       plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
+
 }  // namespace detail
 
 /// The incumbents' plans, phase 1 with them among its candidates, and phase 2 over the best of both. A linear-program solver in the
 /// problem helps where a candidate's schedule is not proven optimal. Observers receive the candidates of all parts in one count.
 ///
+/// Where the job allows it (job::split_tensors), plans in which devices share tensors compete at last, in the steps that are left: an
+/// eighth is kept for them. Where that leaves the rest enough, no answer is worse than without.
+///
 /// A plan that an incumbent has found and phase 1 has not, or that polishing made of such a plan, names it as its planner: "dora, from
 /// asteroid".
 ///
 /// In training, where the job names schedules that make orders (job::orders), the best plans are given the orders of each, too
-/// (schedule::choose_orders), with a quarter of the steps; where it wants no others, the search adds pipelines up by split_backward.
+/// (schedule::choose_orders), with a quarter of the steps; where it wants no others, the search adds pipelines up by split_backward. The
+/// plans of zero_bubble compete, too.
 ///
 /// @return      as dora_partitioner, which gets half of the steps that the incumbents leave. No plan is worse than the same plan with
 ///              its transfers left alone, nor than that of an incumbent that plans the model as a whole and needs no more than its part of

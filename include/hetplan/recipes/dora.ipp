@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <hetplan/core/require_function.hpp>
+#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/recipes/alpa.hpp>
 #include <hetplan/recipes/asteroid.hpp>
@@ -29,6 +30,7 @@
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/recipes/zero_bubble.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
@@ -96,6 +98,17 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return std::move(best).result();
 }
 
+/// Plans ranked by the judge, within a budget of which some is spent.
+[[nodiscard]] HETPLAN_INLINE plan_result judged_all(const planning_problem& problem, const any_objective& objective,
+                                                    const std::vector<plan>& plans, int keep, const step_budget& budget,
+                                                    const candidate_observer& observer) {
+  ranking best(problem, objective, keep, budget);
+  for (const plan& p : plans) {
+    if (best.consider(p, static_cast<long long>(plans.size()), observer) == control::stop) break;
+  }
+  return std::move(best).result();
+}
+
 /// The best of what was found when an observer said stop.
 [[nodiscard]] HETPLAN_INLINE plan_result ended(const planning_problem& problem, const any_objective& objective, plan_result found,
                                                int keep) {
@@ -106,16 +119,45 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return found;
 }
 
-}  // namespace detail
+HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
+  planning_problem part = problem;
+  part.with_bounds = false;  // the best of all get them
+  step_budget budget(problem.steps);
+  budget.spend(answer.steps);
+  const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
+  plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
+  ranking all(problem, objective, keep, budget);
+  for (auto* of : {&answer.plans, &found.plans}) {
+    for (plan& p : *of) all.know(std::move(p));
+  }
+  const bool none = !all.any_fitted();
+  plan_result best = std::move(all).result(keep);
+  best.candidates = answer.candidates + found.candidates;
+  best.elapsed += answer.elapsed + found.elapsed;
+  best.steps = std::max(found.steps, budget.used());
+  best.out_of_steps = answer.out_of_steps || found.out_of_steps;
+  best.status = {};
+  if (best.out_of_steps) {
+    best.status = {outcome::stopped, out_of_steps(problem.steps, best.candidates, !none)};
+  } else if (found.status.result == outcome::stopped) {
+    best.status = found.status;
+  } else if (none) {  // a proof is one of plans without grids
+    best.status = {outcome::none_found, answer.status.reason};
+    best.binding = answer.binding;
+  }
+  return best;
+}
 
-namespace detail {
-
-HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
-                                const candidate_observer& observer) {
-  check_keep(keep, "dora");
+/// Dora with the usual orders, where devices share no tensors.
+///
+/// @param starts  is given the plans of phase 1.
+[[nodiscard]] HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const any_objective& objective, int keep,
+                                                     const dora_options& options, const candidate_observer& observer,
+                                                     std::vector<plan>& starts) {
+  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
   for (std::size_t i = 0; i < options.incumbents.size(); ++i)
     require_function(options.incumbents[i].plan, "dora: incumbent " + std::to_string(i), "a planner, such as recipes::pipeline");
-  candidate_rounds rounds(static_cast<int>(options.incumbents.size()) + 2, objective, observer);
   partitioner_options search = options.partitioner;
   plan_result before;  // what the incumbents took
   const auto add = [&before](plan_result& r) {
@@ -126,6 +168,7 @@ HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const an
   planning_problem part = problem;
   part.with_bounds = false;  // phase 2 gives them to what is left
   std::optional<few_blocks> blocks;
+  const bool gpipe_alone = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::gpipe;
   for (const incumbent_planner& incumbent : options.incumbents) {
     using enum incumbent_planner::large_models;
     if (!search.known.empty() && before.steps >= problem.steps / 2) break;
@@ -143,6 +186,7 @@ HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const an
     }
     add(found);
     for (plan& p : found.plans) {
+      if (gpipe_alone && p.schedule.kind != schedule_kind::gpipe) continue;
       p.planner = "dora, from " + p.planner;
       search.known.push_back(std::move(p));
     }
@@ -167,6 +211,7 @@ HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const an
     return found;
   }
   if (!found.status.ok() && !found.out_of_steps) return ended(problem, objective, std::move(found), keep);
+  starts = found.plans;
   return scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
 }
 
@@ -186,18 +231,49 @@ HETPLAN_INLINE split_backward split_of(const planning_graph& model) {
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep, const dora_options& options,
                                 const candidate_observer& observer) {
+  check_keep(keep, "dora");
   const job& j = problem.job;
-  if (j.orders.empty() || j.workload.mode != mode::training) return detail::search_dora(problem, objective, keep, options, observer);
-  // A quarter of the steps is for the orders.
-  candidate_rounds rounds(2, objective, observer);
-  planning_problem part = problem;
-  part.steps = std::max(1LL, problem.steps - problem.steps / 4);
-  part.with_bounds = false;
+  const bool orders = j.workload.mode == mode::training && (!j.orders.empty() || !options.schedules.empty() || j.only_orders);
+  const bool grids = j.split_tensors && problem.cluster.size() > 1;
+  std::vector<plan> starts;
+  if (!orders && !grids) return detail::search_dora(problem, objective, keep, options, observer, starts);
+  candidate_rounds rounds(1 + (orders ? 2 : 0) + (grids ? 1 : 0), objective, observer);
+  planning_problem unordered = problem;
   dora_options how = options;
-  if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
-  plan_result found = detail::search_dora(part, objective, std::max(keep, how.partitioner.k), how, rounds.part());
-  if (found.plans.empty() || (!found.status.ok() && !found.out_of_steps)) return found;
-  return schedule::choose_orders(problem, objective, std::move(found), keep, rounds.part());
+  if (orders) {  // a quarter of the steps is for them, and bounds are for the best of all
+    unordered.steps = std::max(1LL, problem.steps - problem.steps / 4);
+    unordered.with_bounds = false;
+    if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
+  }
+  planning_problem plain = unordered;
+  if (grids) {
+    plain.steps = std::max(1LL, unordered.steps - unordered.steps / dora_options::part_for_grids);
+    plain.with_bounds = false;
+  }
+  const int most = orders ? std::max(keep, how.partitioner.k) : keep;
+  const auto told_to_stop = [](const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; };
+  plan_result answer = detail::search_dora(plain, objective, most, how, rounds.part(), starts);
+  if (told_to_stop(answer)) return answer;
+  if (grids) answer = detail::beside_grids(unordered, objective, starts, std::move(answer), most, options, rounds);
+  if (!orders || answer.plans.empty() || told_to_stop(answer)) return answer;
+  plan_result chosen = schedule::choose_orders(problem, objective, std::move(answer), keep, rounds.part(), options.schedules);
+  if (j.orders.empty() || told_to_stop(chosen)) return chosen;
+  // Pipelines that are best in one stage on each device, and those cut anew of them, need not be near the best of the search.
+  planning_problem part = problem;
+  part.steps = std::max(1LL, problem.steps / 8);
+  part.with_bounds = false;
+  plan_result pipelines = zero_bubble(part, objective, keep, rounds.part());
+  ranking all(problem, objective, keep);
+  for (plan& p : chosen.plans) all.know(std::move(p));
+  for (plan& p : pipelines.plans) {
+    p.planner = "dora, from " + p.planner;
+    all.know(std::move(p));
+  }
+  if (all.any_fitted()) chosen.plans = std::move(all).result(keep).plans;
+  if (chosen.status.result == outcome::none_found && !chosen.plans.empty()) chosen.status = {};
+  chosen.candidates += pipelines.candidates;
+  chosen.elapsed += pipelines.elapsed;
+  return chosen;
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,

@@ -22,12 +22,6 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 namespace detail {
 
-/// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
-/// boundary carries fewer bytes, which is where one would cut anyway.
-///
-/// @param cut_bytes  by layer: what crosses the boundary before it.
-[[nodiscard]] std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes);
-
 /// All devices as the cluster lists them.
 [[nodiscard]] std::vector<device_id> as_listed(const cluster& c);
 
@@ -66,7 +60,7 @@ template <class StageCost, class CutCost>
     const auto [forward_bytes, gradient_bytes] = cuts.bytes_in(l, model.size());
     cut_bytes.push_back(forward_bytes + (training ? gradient_bytes : 0));
   }
-  const auto positions = cut_positions(cut_bytes);
+  const auto positions = partition::cut_positions(cut_bytes);
   for (const int size : sizes) {
     const plan blank = blank_plan(problem, planner, size);
     /// What a stage with `following` stages behind it needs of a device's memory.

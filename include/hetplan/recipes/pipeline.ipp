@@ -14,15 +14,6 @@ namespace HETPLAN_NAMESPACE::recipes {
 
 namespace detail {
 
-HETPLAN_INLINE std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
-  std::vector<std::size_t> positions(cut_bytes.size());
-  std::iota(positions.begin(), positions.end(), std::size_t{0});
-  if (positions.size() <= 512) return positions;
-  positions = light_boundaries(cut_bytes);
-  positions.insert(positions.begin(), 0);
-  return positions;
-}
-
 HETPLAN_INLINE std::vector<device_id> as_listed(const cluster& c) {
   std::vector<device_id> all;
   for (const device& d : c.devices()) all.push_back(d.id);

@@ -13,20 +13,22 @@ namespace HETPLAN_NAMESPACE::recipes {
 /// whatever they can do; gradients in a ring at the end of an iteration.
 ///
 /// @return     none found where the batch has fewer samples than the cluster devices.
-/// Complexity  a judgement for every microbatch size.
+/// Complexity  a judgement for every microbatch size.   Throws  invalid_input (keep < 1).   Determinism  yes, but for `elapsed`.
 /// Source      PyTorch's DistributedDataParallel (Li et al., 2020). Deviation: nothing is reduced before the last backward has ended.
 [[nodiscard]] plan_result ddp(const planning_problem& problem, const any_objective& objective, int keep = 10,
                               const candidate_observer& observer = {});
 
-/// The same with gradients and optimizer in parts: scattered after each microbatch, weights gathered at the end. Training only.
+/// The same with gradients and optimizer in parts: scattered after each microbatch, weights gathered at the end.
 ///
-/// Source  ZeRO (Rajbhandari et al., 2020), stage 2. Units are layers.
+/// @return     as ddp; none found outside training, too.   Complexity, Throws, Determinism  as ddp.
+/// Source      ZeRO (Rajbhandari et al., 2020), stage 2. Units are layers.
 [[nodiscard]] plan_result zero2(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                 const candidate_observer& observer = {});
 
-/// The same with weights in parts, too: gathered before each use. Training only.
+/// The same with weights in parts, too: gathered before each use.
 ///
-/// Source  PyTorch FSDP (Zhao et al., 2023). Units are layers; one is gathered ahead.
+/// @return     as zero2.   Complexity, Throws, Determinism  as ddp.
+/// Source      PyTorch FSDP (Zhao et al., 2023). Units are layers; one is gathered ahead.
 [[nodiscard]] plan_result fsdp(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                const candidate_observer& observer = {});
 

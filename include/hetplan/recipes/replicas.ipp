@@ -29,10 +29,12 @@ HETPLAN_INLINE plan_result replicas(const planning_problem& problem, const any_o
     if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == control::stop) break;
   }
   plan_result found = std::move(best).result();
+  if (n > 1 && (shard == sharding::zero2 || shard == sharding::fsdp)) without_proof(found);
   if (found.candidates > 0) return found;
-  const std::string why = possible ? "a batch of " + std::to_string(problem.job.batch) + " samples has no microbatch with one for each of " +
-                                         std::to_string(n) + " devices"
-                                   : std::string(planner) + " shares out gradients, which only training has";
+  const std::string why = possible
+                              ? "a batch of " + std::to_string(problem.job.batch) +
+                                    " samples has no microbatch of the job's sizes with one for each of " + std::to_string(n) + " devices"
+                              : std::string(planner) + " shares out gradients, which only training has";
   if (found.status.result == outcome::none_found) found.status.reason = why;
   return found;
 }

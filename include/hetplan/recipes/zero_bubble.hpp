@@ -2,8 +2,6 @@
 #pragma once
 /// Zero bubble: a pipeline of single devices whose backwards are split, so that gradients of weights fill its gaps.
 
-#include <optional>
-
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
@@ -19,14 +17,11 @@ namespace HETPLAN_NAMESPACE::recipes {
 ///
 /// @return      no plan is worse than `pipeline`'s with those orders.
 /// Complexity   that of pipeline with half of the steps, and of schedule::choose_orders for its best plans.
+/// Throws       invalid_input (keep < 1); what pipeline throws.   Determinism  yes, but for `elapsed`.
 /// Source       Qi et al., Zero Bubble Pipeline Parallelism, 2023; Pipeline Parallelism with Controllable Memory, 2024. Deviation: their
 ///              devices are equal, and stages whole blocks.
 [[nodiscard]] plan_result zero_bubble(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                       const candidate_observer& observer = {});
-
-/// A plan of single devices, one stage each, as a V of the same devices in the same order, cut anew; nothing where the model has too few
-/// layers for it, or the plan one device.
-[[nodiscard]] std::optional<plan> folded(const plan& p, const planning_problem& problem);
 
 }  // namespace HETPLAN_NAMESPACE::recipes
 

@@ -32,7 +32,7 @@ struct found_by_search {
 ///
 /// Never worse than dispatched_orders and zero_bubble_orders by the goal, and within memory.
 /// Complexity   options.steps.   Determinism  the seed decides; a change of the unit of time changes no order.
-/// Source       ours, around Qi et al., 2023 and 2024; DeepCEE, section 4.2.
+/// Source       ours, around Qi et al., 2023 and 2024; DeepCEE, section 3.3.1.
 /// Throws       invalid_input (see check).
 [[nodiscard]] found_by_search automatic_orders(const pipeline_times& p, const automatic_options& options = {});
 

@@ -10,7 +10,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 
 /// Which class of ready tasks goes first.
 enum class dispatch_rule {
-  compact,  ///< forward, gradient of inputs, gradient of weights: bubbles are filled as early as possible (DeepCEE, section 4.2)
+  compact,  ///< forward, gradient of inputs, gradient of weights: bubbles are filled as early as possible (DeepCEE, section 3.3.1)
   eager     ///< gradient of inputs, forward, gradient of weights: activations go as early as possible
 };
 
@@ -19,7 +19,7 @@ enum class dispatch_rule {
 /// holds one of each ends in a deadlock.
 ///
 /// Complexity   O(tasks * stages).   Determinism  none drawn; a change of the unit of time changes no order.
-/// Source       DeepCEE, section 4.2; ties and memory as in semantics, section 5.
+/// Source       DeepCEE, section 3.3.1; ties and memory as in semantics, section 7.
 /// Throws       invalid_input (see check).
 [[nodiscard]] orders_by_device dispatched_orders(const pipeline_times& p, dispatch_rule rule);
 

@@ -85,7 +85,16 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       if (gradients) before += (m - static_cast<ticks>(state.done(u, 1))) * t.stages[u].length[1];
     }
     ticks late = 0;
-    if (t.devices[x.device].stages.size() == 1) late = std::max(ticks{0}, m - forwards - forwards_that_fit(state, s)) * x.length[0];
+    if (t.devices[x.device].stages.size() == 1) {
+      const ticks fit = forwards_that_fit(state, s), beyond = m - forwards - fit;
+      if (beyond > 0) {
+        late = beyond * x.length[0];
+        // No more than `at_once` are in flight, so a forward waits for the gradient of the microbatch so many before it, and that for its
+        // own.
+        const ticks at_once = forwards + fit - mine, rounds = (beyond - 1) / at_once + 1, first = m - 1 - rounds * at_once;
+        last = std::max(last, next + (first - mine + 1) * x.length[1] + rounds * (x.window + x.length[1]));
+      }
+    }
     backward_end_[s] = std::max({last, before, next + (m - mine) * x.length[1] + late});
   }
   ticks worst = 0, total = 0;

@@ -4,7 +4,9 @@
 
 #include <concepts>
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/any_objective.hpp>
@@ -18,6 +20,8 @@ namespace HETPLAN_NAMESPACE::schedule {
 
 /// The door: orders for a pipeline, by device of the table. Entries name stages of the table; a stage with a backward_weight entry has its
 /// backward split. Pure.
+///
+/// Source  DeepCEE, section 3.3.1: orders as a part of the plan.
 template <class S>
 concept pipeline_schedule = requires(const S& s, const pipeline_times& p) {
   { s.orders(p) } -> std::same_as<orders_by_device>;
@@ -38,41 +42,88 @@ struct plan_table {
 };
 
 /// @param memory  by device of the cluster: what it may hold; empty: the usable memory of each.
-/// Throws  invalid_input: several pipelines, microbatch sizes or cuts, or stages that share some of their devices: they have no table; a
-///         device has no room for one microbatch of each of its stages.
+/// @return        stages in topological order. Memory is in bytes where a device works alone, else in parts of the room that is left.
+/// Throws         invalid_input: a plan not for training, with several pipelines, microbatch sizes or cuts, or with stages that share some
+///                of their devices: they have no table; a device has no room for one microbatch of each of its stages. missing_route: two
+///                stages exchange data, but their devices have no route both ways.
+/// Complexity     O(stages * devices of a stage), and for each edge the devices of the one stage times those of the other.
+/// Determinism    yes.   Source  semantics, section 7.
 [[nodiscard]] plan_table table_of(const staged& s, const std::vector<bytes>& memory = {});
 
 /// A plan for training with the orders of a schedule as its explicit orders. Its own orders do not count; transfer rules stay.
 ///
-/// Throws  as table_of; what `staged` throws of the plan with those orders, with the device or task at fault.
-template <pipeline_schedule S>
+/// @param memory  what the schedule is told; the orders need not keep it.
+/// @return        the plan without a prediction.
+/// Throws         invalid_input as table_of; what the schedule throws, which says by invalid_input that it has no orders for such a table.
+///                invalid_model: no run can follow the orders, with the device and entry at fault.
+/// Complexity     that of `staged`, table_of and the schedule.   Determinism  as the schedule.
+template <class S>
 [[nodiscard]] plan order_plan(plan p, const planning_problem& problem, const S& schedule, const std::vector<bytes>& memory = {});
 
 /// The same by name. `compact` and `eager` are dispatched while the plan is simulated, on the network as it is; the others make orders from
 /// its table.
 ///
-/// @param steps  that `automatic` may take, about.
-/// Throws  invalid_input as above, and where the stages are not placed as the rule needs (interleaved, V shapes).
+/// @param options  `split_backward` is of dispatched rules only; of the others each decides. `memory` is of all.
+/// @param steps    of `automatic` alone: tasks given out or replayed, about at most (automatic_options).
+/// Throws          invalid_input as above, and where the stages are not placed as the rule needs (interleaved, V shapes).
+/// Complexity      of a dispatched rule that of a simulation, of the others that of their headers.   Determinism  yes.
 [[nodiscard]] plan order_plan(plan p, const planning_problem& problem, order_rule rule, const dispatch_options& options = {},
                               long long steps = 2'000'000);
 
-/// Plans with the orders of each rule that the job allows, judged, beside the plans themselves unless the job wants those orders only. Rules
-/// that a plan is not placed for are passed over.
+/// What stages a schedule wants where a plan has one on each device.
+enum class stage_shape { as_they_are, v, turns };
+
+/// A schedule and what it is called: one of one's own, of a table or a dispatch policy.
+struct named_schedule {
+  std::string name;                                          ///< stands behind the planner's: "dora, compact"
+  std::function<plan(plan, const planning_problem&)> order;  ///< the plan with explicit orders; invalid_input: it cannot order this one
+  stage_shape shape = stage_shape::as_they_are;  ///< v, turns: pipelines of single devices are cut anew (partition/several_stages.hpp)
+  std::size_t chunks = 2;                        ///< turns: stages of a device
+
+  template <class S>
+  named_schedule(std::string n, S s, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
+      : name(std::move(n)), order(ordered_by(std::move(s))), shape(wanted), chunks(stages) {}
+  /// One that ships, under its name, with the shape that it wants.
+  explicit named_schedule(order_rule rule);
+
+ private:
+  template <class S>
+  static auto ordered_by(S s) {
+    if constexpr (dispatch_policy<S> || requires { &S::next; }) {
+      static_assert(check_dispatch_policy<S>());
+      return [s = std::move(s)](plan p, const planning_problem& problem) { return dispatch(std::move(p), problem, s); };
+    } else {
+      static_assert(check_pipeline_schedule<S>());
+      return [s = std::move(s)](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, s); };
+    }
+  }
+};
+
+/// Plans with the orders of each rule that the job allows and of one's own schedules, judged, beside the plans themselves unless the job
+/// wants those orders only. For V shapes and interleaved orders the first eight pipelines of single devices are cut anew; what a schedule
+/// cannot order is passed over. Of one of one's own that ordered no plan the answer's status.reason says why.
 ///
-/// @param found  a planner's plans with predictions; where the job names no rules they are the answer.
-/// Complexity    an order and a judgement for each plan and rule; `automatic` for the few plans that are best with the others.
+/// @param found  a planner's plans, with predictions unless the job wants orders alone. They are the answer where there are no
+///               schedules, no plans, and outside training.
+/// @return       at most `keep`, the best first; a plan names its schedule behind its planner.
+/// Throws        invalid_model: a schedule of one's own gave orders that no run can follow, and none of a plan that one can;
+///               invalid_input: only_orders, and no schedule; keep < 1.
+/// Complexity    an order and a judgement for each plan and rule, within the problem's steps; `automatic` for the few plans that are best
+///               with the others: six, or `keep`.
+/// Determinism   yes, but for `elapsed`.   Source  semantics, section 7.
 [[nodiscard]] plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
-                                        const candidate_observer& observer = {});
+                                        const candidate_observer& observer = {}, const std::vector<named_schedule>& own = {});
 
 namespace detail {
 using orders_of_table = std::function<orders_by_device(const pipeline_times&)>;
 [[nodiscard]] plan order_plan_by(plan p, const planning_problem& problem, const orders_of_table& orders, const std::vector<bytes>& memory);
 }  // namespace detail
 
-template <pipeline_schedule S>
+template <class S>
 plan order_plan(plan p, const planning_problem& problem, const S& schedule, const std::vector<bytes>& memory) {
   static_assert(check_pipeline_schedule<S>());
-  return detail::order_plan_by(std::move(p), problem, [&schedule](const pipeline_times& t) { return schedule.orders(t); }, memory);
+  return detail::order_plan_by(
+      std::move(p), problem, [&schedule](const pipeline_times& t) { return schedule.orders(t); }, memory);
 }
 
 }  // namespace HETPLAN_NAMESPACE::schedule

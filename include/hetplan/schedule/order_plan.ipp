@@ -7,19 +7,45 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/partition/several_stages.hpp>
+#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/dispatch_rules.hpp>
 #include <hetplan/schedule/interleaved_orders.hpp>
 #include <hetplan/schedule/zero_bubble_orders.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace HETPLAN_NAMESPACE::schedule {
+
+namespace detail {
+
+/// Throws where a device cannot hold one microbatch of each of its stages.
+HETPLAN_INLINE void require_room(const staged& s, const std::vector<device_id>& devices, const std::vector<bytes>& memory) {
+  for (const device_id d : devices) {
+    double passes = 0, recomputed = 0;
+    for (std::size_t i = 0; i < s.plan.stages.size(); ++i) {
+      for (std::size_t k = 0; k < s.plan.stages[i].devices.size(); ++k) {
+        if (s.plan.stages[i].devices[k].device != d) continue;
+        passes += s.stages[i].devices[k].kept.forward;
+        recomputed = std::max(recomputed, s.stages[i].devices[k].kept.backward);
+      }
+    }
+    const double held = s.static_bytes[d.index()], most = memory.empty() ? s.cluster[d].usable_memory().value() : memory[d.index()].value();
+    if (at_most(held + passes + recomputed, most)) continue;
+    throw invalid_input("schedule: device \"" + s.cluster[d].name + "\" may hold " + to_text(most) + " B; expected at least " +
+                        to_text(held + passes + recomputed) + " B, " + to_text(held) + " B of weights and what belongs to them and " +
+                        to_text(passes + recomputed) + " B for one microbatch of each of its stages");
+  }
+}
+
+}  // namespace detail
 
 HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& memory) {
   const plan& p = s.plan;
@@ -56,11 +82,12 @@ HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& me
       room[d].push_back(most - s.static_bytes[m.index()]);
     }
     t.times.memory.push_back(room[d].size() == 1 ? std::max(room[d].front(), 0.0) : 1);
+    detail::require_room(s, t.devices[d], memory);
   }
   for (const stage_id id : s.graph.topological) {
     const stage& st = p[id];
     const std::size_t d = of_table[id.index()];
-    stage_times x{.device = d, .forward = 0, .activation = 0, .kept_for_weights = 0};
+    phase_times x{.device = d, .forward = 0, .activation = 0, .kept_for_weights = 0};
     for (std::size_t k = 0; k < st.devices.size(); ++k) {
       const staged::part& part = s[id].devices[k];
       const auto member = static_cast<std::size_t>(std::ranges::find(t.devices[d], st.devices[k].device) - t.devices[d].begin());
@@ -85,7 +112,8 @@ HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& me
       x.forward = cost.forward.time_s(forward);
       x.backward = e.backward_cut.value() > 0 ? cost.backward.time_s(backward) : 0;
       if (!(x.forward < std::numeric_limits<double>::infinity() && x.backward < std::numeric_limits<double>::infinity()))
-        throw missing_route("schedule: stages \"" + p[e.from].name + "\" and \"" + p[e.to].name + "\" exchange data, but their devices have no "
+        throw missing_route("schedule: stages \"" + p[e.from].name + "\" and \"" + p[e.to].name +
+                            "\" exchange data, but their devices have no "
                             "route both ways");
     }
     t.times.edges.push_back(x);
@@ -115,6 +143,7 @@ HETPLAN_INLINE plan order_plan_by(plan p, const planning_problem& problem, const
     }
     for (const device_id member : t.devices[d]) p.schedule.orders[member.index()] = order;
   }
+  if (const auto fault = validate(p, problem.model, problem.cluster)) throw invalid_model("schedule: " + fault->where + ": " + fault->what);
   return p;
 }
 
@@ -136,52 +165,105 @@ HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_ru
   return by([](const pipeline_times& t) { return v_orders(t, v_schedule::least, order_goal::makespan); });
 }
 
+HETPLAN_INLINE named_schedule::named_schedule(order_rule rule)
+    : name(to_string(rule)), order([rule](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, rule); }),
+      shape(rule == order_rule::zb_v || rule == order_rule::v_half || rule == order_rule::v_min ? stage_shape::v
+            : rule == order_rule::interleaved                                                   ? stage_shape::turns
+                                                                                                : stage_shape::as_they_are) {}
+
 HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
-                                         const candidate_observer& observer) {
+                                         const candidate_observer& observer, const std::vector<named_schedule>& own) {
   const job& j = problem.job;
-  if (j.orders.empty() || j.workload.mode != mode::training || found.plans.empty()) return found;
+  if (j.workload.mode != mode::training || found.plans.empty()) return found;
+  if (j.orders.empty() && own.empty()) {
+    if (j.only_orders) throw invalid_input("job: only_orders = true, and orders are empty; expected at least one");
+    return found;
+  }
   step_budget budget(problem.steps);
   budget.spend(found.steps);
   ranking best(problem, objective, keep, budget);
   if (!j.only_orders) {
     for (const plan& p : found.plans) best.know(p);
   }
+  std::vector<named_schedule> schedules = own;
+  for (const order_rule rule : j.orders) {
+    if (rule != order_rule::automatic) schedules.emplace_back(rule);
+  }
+  const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
+  constexpr std::size_t most_searched = 6;
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const auto total = static_cast<long long>(found.plans.size() * schedules.size() + (searches ? most_searched : 0));
   std::string why;
-  const auto total = static_cast<long long>(found.plans.size() * j.orders.size());
   bool stop = false;
-  /// Seconds with these orders; infinite where they are none or break a limit.
-  const auto judge_with = [&](const plan& p, order_rule rule) {
-    constexpr double inf = std::numeric_limits<double>::infinity();
+  struct record {  // of a schedule of one's own
+    bool ordered = false;
+    std::string refused, broken;
+  };
+  std::map<std::string, record> mine;
+  for (const named_schedule& s : own) mine[s.name];
+  struct ordered_plan {
+    double latency_s;
+    plan placed;  ///< whatever its orders
+  };
+  std::vector<ordered_plan> promising;
+  const auto judge_with = [&](const plan& p, const named_schedule& s) {
     if (stop) return inf;
     try {
-      plan ordered = order_plan(p, problem, rule);
-      ordered.planner = p.planner + ", " + std::string(to_string(rule));
+      plan ordered = s.order(p, problem);
+      if (const auto it = mine.find(s.name); it != mine.end()) it->second.ordered = true;
+      ordered.planner += ", " + s.name;
       judgement judged = judge(ordered, problem.model, problem.cluster, problem.cost, problem.models);
       const double latency = find_broken_limit(judged.evaluation, problem.cluster) ? inf : judged.evaluation.latency.value();
-      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // dispatched, and judged
+      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // ordered, and judged
       stop = best.consider(std::move(ordered), std::move(judged.evaluation), total, observer) == control::stop || best.out_of_steps();
       return latency;
     } catch (const missing_route&) {
       return inf;
-    } catch (const invalid_input& e) {  // not placed for the rule, or no room for it
-      if (why.empty()) why = std::string(to_string(rule)) + ": " + e.what();
+    } catch (const invalid_input& e) {  // not placed for it, or no room
+      const std::string what = s.name + ": " + e.what();
+      if (why.empty()) why = what;
+      if (const auto it = mine.find(s.name); it != mine.end() && it->second.refused.empty()) it->second.refused = what;
+      return inf;
+    } catch (const invalid_model& e) {  // orders that no run can follow
+      const auto it = mine.find(s.name);
+      if (it == mine.end()) throw;
+      if (it->second.broken.empty()) it->second.broken = s.name + ": " + e.what();
       return inf;
     }
   };
-  // The search for orders takes longest: it is for the plans that are best with the other rules.
-  std::vector<std::pair<double, const plan*>> promising;
-  const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
-  for (const plan& p : found.plans) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const order_rule rule : j.orders) {
-      if (rule != order_rule::automatic) least = std::min(least, judge_with(p, rule));
+  std::set<std::vector<int>> cut_already;  // devices in line, and the size of a microbatch
+  constexpr std::size_t most_cut = 8;      // plans, the first
+  for (std::size_t place = 0; place < found.plans.size(); ++place) {
+    const plan& p = found.plans[place];
+    std::vector<int> line{p.microbatch_size};
+    for (const stage& s : p.stages) line.push_back(s.devices.front().device.value);
+    std::map<std::pair<stage_shape, std::size_t>, std::vector<plan>> shapes{{{stage_shape::as_they_are, 0}, {p}}};
+    const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
+    for (const named_schedule& s : schedules) {
+      if (shapes.contains(shape_of(s)) || cut_already.contains(line) || place >= most_cut) continue;
+      auto cut = s.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, s.chunks);
+      shapes.emplace(shape_of(s), cut.empty() ? std::vector{p} : std::move(cut));  // what cannot be cut may be placed for it already
     }
-    promising.emplace_back(least, &p);
+    if (std::ranges::any_of(shapes, [&](const auto& of) { return of.second.front().stages.size() > p.stages.size(); }))
+      cut_already.insert(std::move(line));
+    // Orders that want no shape of their own are good for all.
+    for (const auto& [shape, cuts] : shapes) {
+      for (const plan& placed : cuts) {
+        double least = inf;
+        for (const named_schedule& s : schedules) {
+          if (shape_of(s) == shape || s.shape == stage_shape::as_they_are) least = std::min(least, judge_with(placed, s));
+        }
+        promising.push_back({least, placed});
+      }
+    }
   }
-  constexpr std::size_t most_searched = 4;
-  std::ranges::stable_sort(promising, {}, [](const auto& x) { return x.first; });
+  // The search for orders takes longest: it is for the plans that are best with the others.
+  std::ranges::stable_sort(promising, {}, &ordered_plan::latency_s);
   for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
-    static_cast<void>(judge_with(*promising[i].second, order_rule::automatic));
+    static_cast<void>(judge_with(promising[i].placed, named_schedule(order_rule::automatic)));
+  for (const auto& [name, r] : mine) {
+    if (!r.ordered && !r.broken.empty()) throw invalid_model("schedule " + r.broken);
+  }
   plan_result chosen = std::move(best).result();
   chosen.candidates += found.candidates;
   chosen.elapsed += found.elapsed;
@@ -190,6 +272,10 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   if (chosen.status.ok() && !found.status.ok()) {
     chosen.status = found.status;
     chosen.out_of_steps = found.out_of_steps;
+  }
+  for (const auto& [name, r] : mine) {
+    if (!r.ordered && !r.refused.empty() && chosen.status.ok() && chosen.status.reason.empty())
+      chosen.status.reason = "schedule " + r.refused;
   }
   return chosen;
 }

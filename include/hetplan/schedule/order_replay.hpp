@@ -26,7 +26,7 @@ struct order_timeline {
 /// Runs each task as soon as its device has ended what stands before it and its inputs have arrived. Memory is counted, not limited.
 ///
 /// @param orders  as in a plan: `backward_input` is the whole backward of a stage whose weights' gradient is in no order.
-/// Complexity     O(tasks * edges of a stage).   Source  semantics, sections 3 and 5.
+/// Complexity     O(tasks * edges of a stage).   Source  semantics, sections 5 and 6.
 /// Throws         invalid_input (an entry of a stage of another device, of an unknown microbatch, or listed twice).
 [[nodiscard]] order_timeline replay_orders(const pipeline_times& p, const orders_by_device& orders);
 

@@ -97,7 +97,7 @@ class replay_run {
     return t;
   }
   [[nodiscard]] double length(const order_entry& e) const {
-    const stage_times& t = p_.stages[e.stage.index()];
+    const phase_times& t = p_.stages[e.stage.index()];
     if (e.what == phase::forward) return t.forward;
     if (e.what == phase::backward_weight) return t.backward_weight;
     return t.backward_input + (split_[e.stage.index()] ? 0 : t.backward_weight);
@@ -108,7 +108,7 @@ class replay_run {
     }
   }
   void hold(const order_entry& e, double& held, double& peak) const {
-    const stage_times& t = p_.stages[e.stage.index()];
+    const phase_times& t = p_.stages[e.stage.index()];
     if (e.what == phase::forward) held += t.activation;
     if (e.what == phase::backward_input) held += t.recomputed;
     peak = std::max(peak, held);

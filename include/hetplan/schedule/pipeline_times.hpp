@@ -14,7 +14,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 ///
 /// A forward takes `activation`; the gradient of the inputs gives it back but for `kept_for_weights`, which the gradient of the weights
 /// gives back. A stage that recomputes holds its inputs alone and takes `recomputed` on top while its backward runs.
-struct stage_times {
+struct phase_times {
   std::size_t device = 0;
   double forward = 0, backward_input = 0, backward_weight = 0;
   double activation = 1, kept_for_weights = 0.5, recomputed = 0;
@@ -30,7 +30,7 @@ struct stage_delay {
 
 /// Stages in an order in which `from` stands before `to`, on devices that may have several.
 struct pipeline_times {
-  std::vector<stage_times> stages;
+  std::vector<phase_times> stages;
   std::vector<stage_delay> edges;
   int microbatches = 1;
   std::vector<double> memory = {};  ///< by device; none: no limit
@@ -42,19 +42,21 @@ struct pipeline_times {
   }
 };
 
-/// Each stage feeds the next one, `delay` after it; none between stages of one device.
-[[nodiscard]] pipeline_times chain_of(std::vector<stage_times> stages, double delay, int microbatches, std::vector<double> memory = {});
+/// Each stage feeds the next one, `delay` after it, in the unit of its times; none between stages of one device.
+///
+/// Complexity  O(stages).   Throws  nothing: whoever orders the table checks it.
+[[nodiscard]] pipeline_times chain_of(std::vector<phase_times> stages, double delay, int microbatches, std::vector<double> memory = {});
 
 /// A pipeline of equal stages in which device d holds stages d and 2 devices - 1 - d, so the last stage is where the first is.
 ///
 /// Source  Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3.2.
-[[nodiscard]] pipeline_times v_shape(const stage_times& each, std::size_t devices, double delay, int microbatches,
+[[nodiscard]] pipeline_times v_shape(const phase_times& each, std::size_t devices, double delay, int microbatches,
                                      std::vector<double> memory = {});
 
 /// A pipeline of equal stages in which device d holds stages d, d + devices, d + 2 devices, …
 ///
 /// Source  Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, 2021, section 2.2.
-[[nodiscard]] pipeline_times interleaved(const stage_times& each, std::size_t devices, std::size_t chunks, double delay, int microbatches,
+[[nodiscard]] pipeline_times interleaved(const phase_times& each, std::size_t devices, std::size_t chunks, double delay, int microbatches,
                                          std::vector<double> memory = {});
 
 /// Throws invalid_input unless times are finite and not negative, edges lead to later stages and each device has room for one

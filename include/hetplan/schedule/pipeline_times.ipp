@@ -15,11 +15,11 @@ namespace HETPLAN_NAMESPACE::schedule {
 
 HETPLAN_INLINE std::size_t pipeline_times::devices() const {
   std::size_t n = memory.size();
-  for (const stage_times& s : stages) n = std::max(n, s.device + 1);
+  for (const phase_times& s : stages) n = std::max(n, s.device + 1);
   return n;
 }
 
-HETPLAN_INLINE pipeline_times chain_of(std::vector<stage_times> stages, double delay, int microbatches, std::vector<double> memory) {
+HETPLAN_INLINE pipeline_times chain_of(std::vector<phase_times> stages, double delay, int microbatches, std::vector<double> memory) {
   pipeline_times p{.stages = std::move(stages), .edges = {}, .microbatches = microbatches, .memory = std::move(memory)};
   for (std::size_t s = 0; s + 1 < p.stages.size(); ++s) {
     const double d = p.stages[s].device == p.stages[s + 1].device ? 0 : delay;
@@ -28,16 +28,16 @@ HETPLAN_INLINE pipeline_times chain_of(std::vector<stage_times> stages, double d
   return p;
 }
 
-HETPLAN_INLINE pipeline_times v_shape(const stage_times& each, std::size_t devices, double delay, int microbatches,
+HETPLAN_INLINE pipeline_times v_shape(const phase_times& each, std::size_t devices, double delay, int microbatches,
                                       std::vector<double> memory) {
-  std::vector<stage_times> stages(2 * devices, each);
+  std::vector<phase_times> stages(2 * devices, each);
   for (std::size_t s = 0; s < stages.size(); ++s) stages[s].device = std::min(s, 2 * devices - 1 - s);
   return chain_of(std::move(stages), delay, microbatches, std::move(memory));
 }
 
-HETPLAN_INLINE pipeline_times interleaved(const stage_times& each, std::size_t devices, std::size_t chunks, double delay, int microbatches,
+HETPLAN_INLINE pipeline_times interleaved(const phase_times& each, std::size_t devices, std::size_t chunks, double delay, int microbatches,
                                           std::vector<double> memory) {
-  std::vector<stage_times> stages(chunks * devices, each);
+  std::vector<phase_times> stages(chunks * devices, each);
   for (std::size_t s = 0; s < stages.size(); ++s) stages[s].device = s % devices;
   return chain_of(std::move(stages), delay, microbatches, std::move(memory));
 }
@@ -48,7 +48,7 @@ HETPLAN_INLINE void check(const pipeline_times& p) {
   if (!p.memory.empty() && p.memory.size() < p.devices()) fail("a memory for some devices only");
   std::vector<double> needed(p.devices(), 0.0), recomputed(p.devices(), 0.0);
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    const stage_times& t = p.stages[s];
+    const phase_times& t = p.stages[s];
     for (const double x : {t.forward, t.backward_input, t.backward_weight, t.activation, t.kept_for_weights, t.recomputed}) {
       if (!std::isfinite(x) || x < 0) fail("stage " + std::to_string(s) + " has " + to_text(x) + "; expected a finite number >= 0");
     }

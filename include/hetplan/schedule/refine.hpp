@@ -40,7 +40,7 @@ struct refined_plan {
 /// Schedules the transfers of every candidate and ranks them anew.
 ///
 /// @param candidates  plans of the problem's job, such as the K best of a search; rules that they have compete as given. Those whose
-///                    transfers block compete as they are.
+///                    transfers block, and those with grids, compete as they are.
 /// The search runs under `priority`, whatever network policy a plan or the problem names; the judgement follows theirs.
 ///
 /// @return            the `keep` best; no candidate is worse than it was given. Stopped by an observer: only the candidates

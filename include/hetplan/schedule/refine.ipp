@@ -37,7 +37,8 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
     return refined_plan{std::move(p), std::move(j.evaluation)};
   };
   refined_plan best = options.predicted && given.predicted ? as_predicted(given) : judged(given);
-  if (given.transfers == transfer_mode::block) {  // its engine runs transfers as steps of its work
+  const bool grids = std::any_of(given.stages.begin(), given.stages.end(), [](const stage& s) { return s.column_count() > 1; });
+  if (grids || given.transfers == transfer_mode::block) {  // transfers are part of its devices' work
     best.steps = steps;
     return best;
   }

@@ -34,7 +34,7 @@ HETPLAN_INLINE std::vector<double> step_law_spans(const pipeline_times& p) {
     double work = 0, forwards = 0, longest = 0, rate = 0;
     double least_activation = std::numeric_limits<double>::infinity(), wait = std::numeric_limits<double>::infinity();
     for (std::size_t s = 0; s < n; ++s) {
-      const stage_times& x = p.stages[s];
+      const phase_times& x = p.stages[s];
       if (x.device != d) continue;
       work += m * x.work();
       forwards += m * x.forward;

@@ -33,7 +33,8 @@ struct tick_table {
     std::size_t device;
     std::array<ticks, 3> length;
     std::vector<edge> ahead, behind;  ///< whose outputs it takes, with the delay forward; who takes its own, with the delay backward
-    double activation, kept, given_back;
+    double activation, kept;
+    ticks window = 0;  ///< from the start of a microbatch's forward to that of its gradient, at least
   };
   struct device {
     std::vector<std::size_t> stages;  ///< ascending

@@ -34,21 +34,20 @@ HETPLAN_INLINE double common_unit(const std::vector<double>& times) {
 
 HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<std::size_t>(p.microbatches)) {
   std::vector<double> times;
-  for (const stage_times& s : p.stages) times.insert(times.end(), {s.forward, s.backward_input, s.backward_weight});
+  for (const phase_times& s : p.stages) times.insert(times.end(), {s.forward, s.backward_input, s.backward_weight});
   for (const stage_delay& e : p.edges) times.insert(times.end(), {e.forward, e.backward});
   unit = common_unit(times);
   const auto whole = [&](double t) { return static_cast<ticks>(std::llround(t / unit)); };
   devices.resize(p.devices());
   std::vector<double> recomputed(devices.size(), 0.0);
   for (std::size_t i = 0; i < p.stages.size(); ++i) {
-    const stage_times& s = p.stages[i];
-    stages.push_back({s.device,
-                      {whole(s.forward), whole(s.backward_input), whole(s.backward_weight)},
-                      {},
-                      {},
-                      s.activation,
-                      s.kept_for_weights,
-                      s.activation - s.kept_for_weights});
+    const phase_times& s = p.stages[i];
+    stages.push_back({.device = s.device,
+                      .length = {whole(s.forward), whole(s.backward_input), whole(s.backward_weight)},
+                      .ahead = {},
+                      .behind = {},
+                      .activation = s.activation,
+                      .kept = s.kept_for_weights});
     device& d = devices[s.device];
     d.stages.push_back(i);
     d.work += stages[i].length[0] + stages[i].length[1] + stages[i].length[2];
@@ -73,6 +72,15 @@ HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<s
       for (std::size_t j = 0; j < stages.size(); ++j) from[i][j] = from[i][j] || from[a.stage][j];
     }
     if (devices[stages[i].device].stages.front() != i) known[i] = false;
+  }
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    stages[i].window = std::max(stages[i].window, stages[i].length[0]);
+    for (const edge& a : stages[i].ahead) {
+      const stage& before = stages[a.stage];
+      const auto back = std::find_if(before.behind.begin(), before.behind.end(), [&](const edge& e) { return e.stage == i; });
+      const ticks around = before.length[0] + a.delay + stages[i].window + stages[i].length[1] + back->delay;
+      stages[a.stage].window = std::max(before.window, around);
+    }
   }
   for (const stage& s : stages) chain = chain && s.ahead.size() <= 1 && s.behind.size() <= 1;
   before_last_gradient.resize(stages.size());

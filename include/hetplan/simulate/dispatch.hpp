@@ -30,8 +30,8 @@ struct ready_task {
 struct dispatch_view {
   device_id device;
   seconds now = {};
-  bytes held = {};   ///< weights, gradients, optimizer, and the activations of microbatches in flight
-  bytes limit = {};  ///< what it may hold; infinite: no limit
+  bytes held = {};                         ///< weights, gradients, optimizer, and the activations of microbatches in flight
+  bytes limit = {};                        ///< what it may hold; infinite: no limit
   std::span<const ready_task> ready = {};  ///< at least one; by microbatch, then stage, then F before B before W
 };
 
@@ -48,8 +48,8 @@ consteval bool check_dispatch_policy() {
   return dispatch_policy<P>;
 }
 
-/// Forwards first, then gradients of inputs, then gradients of weights: the next device gets its work as early as possible, and weights fill
-/// what bubbles are left.
+/// Forwards first, then gradients of inputs, then gradients of weights: the next device gets its work as early as possible, and weights
+/// fill what bubbles are left.
 ///
 /// Source  DeepCEE, section 3.3.1.
 struct compact {
@@ -57,6 +57,8 @@ struct compact {
 };
 
 /// Gradients of inputs first, then forwards, then gradients of weights: memory is free again as early as possible.
+///
+/// Source  ours. DeepCEE, section 3.3.1, describes it as earlier practice that forwards wait for gradients.
 struct eager {
   [[nodiscard]] std::optional<std::size_t> next(const dispatch_view& v) const;
 };
@@ -64,12 +66,12 @@ struct eager {
 static_assert(check_dispatch_policy<compact>() && check_dispatch_policy<eager>());
 
 struct dispatch_options {
-  bool split_backward = true;        ///< every backward in its two parts; false: whole
-  std::vector<bytes> memory = {};    ///< by device: what it may hold; empty: the usable memory of each
+  bool split_backward = true;      ///< every backward in its two parts; false: whole
+  std::vector<bytes> memory = {};  ///< by device: what it may hold; empty: the usable memory of each
 };
 
-/// Runs a plan without its orders: whenever a device is free, the policy says which of the ready tasks it takes. The network, its policy and
-/// everything else are those of a judgement.
+/// Runs a plan without its orders: whenever a device is free, the policy says which of the ready tasks it takes. The network, its policy
+/// and everything else are those of a judgement.
 ///
 /// A forward is ready when there is room for what it takes, for one microbatch of each other stage of the device that has not seen this
 /// microbatch yet, and for the largest recomputation of the device: so the tightest memory that is feasible ends in no deadlock where the
@@ -77,15 +79,18 @@ struct dispatch_options {
 ///
 /// @param p   any plan but for generation; its own schedule does not count, explicit orders included. Transfer rules stay.
 /// @return    the plan with the orders that came out, as explicit orders; judging it gives this run again.
-/// Throws     invalid_input: a device has no room for one microbatch of each of its stages; the policy leaves a device waiting for ever, or
-///            answers an index that is none; a stage shares out gradients or weights; what `staged` throws.
+/// Throws     invalid_input: a device has no room for one microbatch of each of its stages; the policy leaves a device waiting for ever; a
+///            stage shares out gradients or weights; what `staged` throws. invalid_model: the policy answers an index that is none.
 /// Complexity that of a simulation, and O(ready tasks) for each choice.   Determinism  as the simulator.
 /// Source     semantics, section 7.
-template <dispatch_policy P>
+template <class P>
 [[nodiscard]] plan dispatch(plan p, const planning_problem& problem, const P& policy, const dispatch_options& options = {});
 
 /// The plan with explicit orders that any plan can follow: all forwards, then all backwards, a microbatch after the other through the
-/// stages. Where somebody makes orders, and for plans whose devices hold several stages.
+/// stages. Whoever makes orders begins with it; a plan whose devices hold several stages cannot be looked at without some.
+///
+/// @return     without warm-up or a prediction; without orders where a stage names no layer, size or pipeline, for `validate` to say so.
+/// Complexity  O(n log n) for n passes of all stages, beside the stage graph.
 [[nodiscard]] plan with_any_orders(plan p, const planning_problem& problem);
 
 namespace detail {
@@ -93,10 +98,11 @@ using dispatch_rule = std::function<std::optional<std::size_t>(const dispatch_vi
 [[nodiscard]] plan dispatch_by(plan p, const planning_problem& problem, const dispatch_rule& rule, const dispatch_options& options);
 }  // namespace detail
 
-template <dispatch_policy P>
+template <class P>
 plan dispatch(plan p, const planning_problem& problem, const P& policy, const dispatch_options& options) {
   static_assert(check_dispatch_policy<P>());
-  return detail::dispatch_by(std::move(p), problem, [&policy](const dispatch_view& v) { return policy.next(v); }, options);
+  return detail::dispatch_by(
+      std::move(p), problem, [&policy](const dispatch_view& v) { return policy.next(v); }, options);
 }
 
 }  // namespace HETPLAN_NAMESPACE

@@ -153,11 +153,11 @@ class dispatcher final : public work_source {
   const tasks::task_graph& g_;
   const dispatch_rule& rule_;
   std::vector<double> limits_;
-  std::vector<std::vector<tasks::node_id>> ready_;                ///< by device
-  std::vector<std::vector<order_entry>> done_;                    ///< by device
-  std::vector<std::vector<std::vector<char>>> has_begun_;     ///< by stage, position, pass: has its forward begun
-  std::vector<double> recomputes_;                                ///< by device: what the largest of its backwards takes
-  std::vector<std::size_t> left_;                                 ///< by device: tasks that have not begun, but for optimizer steps
+  std::vector<std::vector<tasks::node_id>> ready_;                        ///< by device
+  std::vector<std::vector<order_entry>> done_;                            ///< by device
+  std::vector<std::vector<std::vector<char>>> has_begun_;                 ///< by stage, position, pass: has its forward begun
+  std::vector<double> recomputes_;                                        ///< by device: what the largest of its backwards takes
+  std::vector<std::size_t> left_;                                         ///< by device: tasks that have not begun, but for optimizer steps
   std::vector<std::vector<std::pair<stage_id, std::size_t>>> stages_on_;  ///< by device: stage and position in it
 };
 
@@ -171,7 +171,8 @@ HETPLAN_INLINE std::vector<std::vector<order_entry>> forwards_first(const plan& 
       if (what != phase::forward && p.workload.mode != mode::training) continue;
       auto& list = what == phase::forward ? forwards : backwards;
       const std::size_t place = what == phase::forward ? at : g.topological.size() - at;
-      for (int m = 0; m < g[s].passes(what); ++m) list.emplace_back(g[s].first_sample + g[s].samples(what, m).second, place, order_entry{what, s, m});
+      for (int m = 0; m < g[s].passes(what); ++m)
+        list.emplace_back(g[s].first_sample + g[s].samples(what, m).second, place, order_entry{what, s, m});
     }
   }
   std::vector<std::vector<order_entry>> orders(devices);

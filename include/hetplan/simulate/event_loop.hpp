@@ -125,7 +125,8 @@ class event_loop {
     for (const std::size_t d : wake_) {
       device_state& s = devices_[d];
       if (s.running != no_task) continue;
-      const tasks::node_id n = options_.source != nullptr ? options_.source->next(d, now_, s.held_bytes).value_or(no_task) : next_in_order(d);
+      const tasks::node_id n =
+          options_.source != nullptr ? options_.source->next(d, now_, s.held_bytes).value_or(no_task) : next_in_order(d);
       if (n == no_task) continue;
       s.running = n;
       s.work_left_s = g_.computes[n].duration_s;
@@ -329,11 +330,11 @@ class event_loop {
   std::priority_queue<event> events_;
   std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
   std::vector<device_state> devices_;
-  std::vector<std::size_t> wake_;       ///< devices that may have something to start
-  std::vector<tasks::node_id> joined_;  ///< ended nodes whose successors are not told yet
-  grant_queue queue_;                   ///< transfers that wait for ports or resources
-  background_traffic background_;       ///< numbered after the graph's own transfers
-  std::vector<char> drains_;            ///< by transfer, background included: the sharing has it
+  std::vector<std::size_t> wake_;                                 ///< devices that may have something to start
+  std::vector<tasks::node_id> joined_;                            ///< ended nodes whose successors are not told yet
+  grant_queue queue_;                                             ///< transfers that wait for ports or resources
+  background_traffic background_;                                 ///< numbered after the graph's own transfers
+  std::vector<char> drains_;                                      ///< by transfer, background included: the sharing has it
   double same_time_ = options_.source != nullptr ? 1e-9 : 1e-12;  ///< ends that only rounding tells apart happen together (relative)
   double now_ = 0, last_end_ = 0;
   std::size_t done_ = 0;

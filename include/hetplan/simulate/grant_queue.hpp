@@ -15,14 +15,16 @@
 namespace HETPLAN_NAMESPACE::detail {
 
 /// Whose turn it is among those that wait for the same: smaller first. A reduction has no microbatch of its own and comes after
-/// all of them; of a microbatch's gathers and scatters those of earlier units come first, gathers before scatters.  Source: semantics, section 6 (`exclusive`).
+/// all of them; of a microbatch's gathers and scatters those of earlier units come first, gathers before scatters.  Source: semantics,
+/// section 6 (`exclusive`).
 class transfer_order {
  public:
   explicit transfer_order(const tasks::task_graph& g) : g_(&g) {}
   [[nodiscard]] auto key(std::uint32_t i) const {
     const tasks::transfer& t = g_->transfers[i];
     const bool reduction = t.kind == transfer_kind::sync;
-    return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.unit, t.kind == transfer_kind::scatter, t.from_stage, t.from, t.to_stage, t.to, t.token, i);
+    return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.unit, t.kind == transfer_kind::scatter, t.from_stage, t.from,
+                      t.to_stage, t.to, t.token, i);
   }
   [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const { return key(a) < key(b); }
   /// For priority_queue, which keeps the largest on top.

@@ -89,7 +89,8 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
       continue;
     }
     evaluation& e = *p.predicted;
-    if (r.plans.empty()) {
+    const auto plain = [](const plan& x) { return std::ranges::all_of(x.stages, [](const stage& s) { return s.is_plain(); }); };
+    if (r.plans.empty() || !plain(r.plans.front()) || !plain(p)) {
       certify(e, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
     } else {  // one job, and all within memory: one bound
       e.bound = r.plans.front().predicted->bound;

@@ -57,15 +57,18 @@ class expander {
   /// A device's part of a stage.
   struct part {
     bool split = false;
-    long long offset = 0;                                     ///< of its samples in a microbatch
-    std::vector<pass> passes[3] = {};                         ///< by phase; by token, and pass within it
+    long long offset = 0;                                           ///< of its samples in a microbatch
+    std::vector<pass> passes[3] = {};                               ///< by phase; by token, and pass within it
     std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< of each pass, where it has one for each unit
   };
 
   void reserve() {
     std::size_t computes = 0, edges = 0;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      const std::size_t mine = 2 * static_cast<std::size_t>(tokens_ * stages_.nodes[s].microbatches) * p_.stages[s].devices.size();
+      const stage_graph::node& node = stages_.nodes[s];
+      const std::size_t passes =
+          static_cast<std::size_t>(node.passes(phase::forward)) + static_cast<std::size_t>(node.passes(phase::backward_input));
+      const std::size_t mine = passes * static_cast<std::size_t>(tokens_) * p_.stages[s].devices.size();
       computes += mine;
       edges += 2 * mine;
     }
@@ -84,7 +87,8 @@ class expander {
     const auto [it, fresh] = rows_.try_emplace({s, row, what, number, token});
     if (fresh) {
       it->second = out_.add_barrier();
-      for (std::size_t c = 0; c < st.column_count(); ++c) out_.depend(at(s, row * st.column_count() + c, what, number, token).end, it->second);
+      for (std::size_t c = 0; c < st.column_count(); ++c)
+        out_.depend(at(s, row * st.column_count() + c, what, number, token).end, it->second);
     }
     return it->second;
   }
@@ -226,12 +230,19 @@ class expander {
       if (node.cuts.empty()) {
         out_.depend(row_end(id, s.row_of(position), phase::forward, m, 0), backward.start);
       } else {
-        // Where forwards are cut elsewhere, other rows may have run some of them.
+        // On the device itself, whole passes; where forwards are cut elsewhere, other rows may have run some of its samples, too.
+        const auto [first_of_all, end_of_all] = node.samples(phase::backward_input, m);
+        for (int f = node.pass_of(phase::forward, first_of_all);
+             f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end_of_all; ++f) {
+          out_.depend(at(id, position, phase::forward, f, 0).end, backward.start);
+        }
         const auto [begin, end] = share_of(id, position, phase::backward_input, m);
-        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end; ++f) {
+        for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end;
+             ++f) {
           for (std::size_t row = 0; row < s.rows(); ++row) {
             const auto [first, last] = share_of(id, row * s.column_count(), phase::forward, f);
-            if (first < end && begin < last) out_.depend(row_end(id, row, phase::forward, f, 0), backward.start);
+            const bool known = row == s.row_of(position) && s.column_count() == 1;
+            if (first < end && begin < last && !known) out_.depend(row_end(id, row, phase::forward, f, 0), backward.start);
           }
         }
       }
@@ -449,7 +460,7 @@ class expander {
   task_graph_builder out_;
   transfer_sender sender_;
   int tokens_;
-  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;  ///< copies per device: by stage, device, microbatch, token
+  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;           ///< copies per device: by stage, device, microbatch, token
   std::map<std::tuple<stage_id, std::size_t, phase, int, int>, handle> rows_;  ///< grids: by stage, row, phase, pass, token
   std::map<stage_id, sharded_stage> sharded_;
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
@@ -467,9 +478,10 @@ HETPLAN_INLINE task_graph expand(const staged& s) { return detail::expander(s, s
 HETPLAN_INLINE task_graph expand_unordered(const staged& s, bool split_backwards) {
   for (const stage& each : s.plan.stages) {
     if (!moves_state(each)) continue;
-    throw invalid_input("plan: stage \"" + each.name +
-                        "\" shares out its gradients or weights, unit by unit in the order of its work; expected stages that can be ordered "
-                        "while they run");
+    throw invalid_input(
+        "plan: stage \"" + each.name +
+        "\" shares out its gradients or weights, unit by unit in the order of its work; expected stages that can be ordered "
+        "while they run");
   }
   return detail::expander(s, split_backwards).run();
 }

@@ -49,9 +49,9 @@ HETPLAN_INLINE void sharded_stage::gather_before(std::span<const std::vector<pie
       // Without weights nothing is gathered; the piece waits for the one before it all the same.
       const bool moves = units_[unit].gathered > 0;
       if (!moves && at == 0) continue;
-      const handle ready = moves ? ring(transfer_kind::gather, static_cast<int>(unit), pass.microbatch, units_[unit].gathered,
-                                        at > 0 ? &started : nullptr)
-                                 : started;
+      const handle ready =
+          moves ? ring(transfer_kind::gather, static_cast<int>(unit), pass.microbatch, units_[unit].gathered, at > 0 ? &started : nullptr)
+                : started;
       for (const auto& of_device : pieces) out_.depend(ready, of_device[at].start);
     }
   }

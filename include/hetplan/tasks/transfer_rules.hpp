@@ -19,7 +19,7 @@ class transfer_rules {
   /// The chunks of a transfer in order; empty where the plan has no rule for it.
   [[nodiscard]] std::span<const transfer_rule* const> find(const transfer& t);
 
-  /// Throws invalid_input if a rule named no transfer of the plan.
+  /// Throws invalid_input for the first rule that named no transfer of the plan.
   void require_all_used(const cluster& c) const;
 
  private:
@@ -27,6 +27,7 @@ class transfer_rules {
     std::vector<const transfer_rule*> chunks;
     bool used = false;
   };
+  const plan& plan_;
   std::map<transfer_name, entry> by_transfer_;
 };
 

@@ -4,13 +4,14 @@
 #include <hetplan/tasks/transfer_rules.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::tasks {
 
-HETPLAN_INLINE transfer_rules::transfer_rules(const plan& p) {
+HETPLAN_INLINE transfer_rules::transfer_rules(const plan& p) : plan_(p) {
   for (const transfer_rule& r : p.schedule.transfers) {
     by_transfer_[name_of_transfer(r)].chunks.push_back(&r);
   }
@@ -28,12 +29,19 @@ HETPLAN_INLINE std::span<const transfer_rule* const> transfer_rules::find(const 
 }
 
 HETPLAN_INLINE void transfer_rules::require_all_used(const cluster& c) const {
-  for (const auto& [_, mine] : by_transfer_) {
-    if (mine.used) continue;
-    const transfer_rule& r = *mine.chunks.front();
-    throw invalid_input("plan: /schedule/flows: no " + std::string(to_string(r.kind)) + " transfer goes from device \"" + c[r.from].name +
-                        "\" to \"" + c[r.to].name + "\" for stages " + std::to_string(r.from_stage.value) + " and " +
-                        std::to_string(r.to_stage.value) + ", microbatch " + std::to_string(r.microbatch));
+  for (std::size_t i = 0; i < plan_.schedule.transfers.size(); ++i) {
+    const transfer_rule& r = plan_.schedule.transfers[i];
+    if (by_transfer_.at(name_of_transfer(r)).used) continue;
+    const stage& from = plan_[r.from_stage];
+    const bool inside = r.from_stage == r.to_stage && r.kind == transfer_kind::sync;
+    throw invalid_input(
+        "plan: /schedule/flows/" + std::to_string(i) + ": no " + std::string(to_string(r.kind)) + " transfer goes from device \"" +
+        c[r.from].name + "\" to \"" + c[r.to].name + "\" for stages " + std::to_string(r.from_stage.value) + " and " +
+        std::to_string(r.to_stage.value) + ", microbatch " + std::to_string(r.microbatch) +
+        (inside && from.shard == sharding::fsdp ? "; under fsdp gradients are scattered, and scatters and gathers have no rules"
+         : inside && from.column_count() > 1    ? "; a grid reduces gradients within its columns"
+         : from.column_count() > 1              ? "; only the first device of a grid's row sends"
+                                                : ""));
   }
 }
 

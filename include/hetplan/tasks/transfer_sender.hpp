@@ -3,6 +3,7 @@
 /// Adds a plan's transfers to a task graph: their routes, and their chunks where the plan has rules.
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,19 +25,19 @@ class transfer_sender {
   /// Adds a transfer whose ends, kind, microbatch and volume are set, in chunks where the plan says so.
   ///
   /// @return  its first and last chunk; chunks follow one another, the latency is the first one's.
-  /// Throws   missing_route if the cluster has no route for the pair.
+  /// Throws   missing_route if the cluster has no route for the pair; invalid_input if its bytes are beyond what a double holds.
   std::pair<handle, handle> send(transfer t);
 
   /// Adds a transfer that is part of the work of both its devices: it starts and ends with the task that sends, and both tasks
   /// get longer by its latency and its bytes at the route's peak bandwidth.
   ///
-  /// Throws   missing_route if the cluster has no route for the pair.
+  /// Throws   as send.
   /// Source   semantics, section 6, rule 4 (`block`).
   void carry(transfer t, handle producer, handle consumer);
 
   /// Adds a transfer that is part of the sender's work and whose time is in it already: an all-reduce among the columns of a grid.
   ///
-  /// Throws   missing_route if the cluster has no route for the pair.
+  /// Throws   as send.
   void carry_along(transfer t, handle work);
 
   /// Throws invalid_input if a rule of the plan named no transfer.
@@ -45,8 +46,10 @@ class transfer_sender {
  private:
   static constexpr std::uint32_t no_route = ~std::uint32_t{0};
 
-  std::uint32_t route_between(device_id from, device_id to);
+  std::uint32_t route_of(const transfer& t);
+  [[nodiscard]] std::string what_needs(const transfer& t) const;
 
+  const plan& plan_;
   const cluster& cluster_;
   transfer_rules rules_;
   task_graph_builder& out_;

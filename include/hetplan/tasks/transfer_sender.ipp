@@ -3,15 +3,18 @@
 
 #include <hetplan/tasks/transfer_sender.hpp>
 
+#include <cmath>
+#include <string>
+
 #include <hetplan/core/error.hpp>
 
 namespace HETPLAN_NAMESPACE::tasks {
 
 HETPLAN_INLINE transfer_sender::transfer_sender(const plan& p, const cluster& c, task_graph_builder& out)
-    : cluster_(c), rules_(p), out_(out), route_of_(c.size() * c.size(), no_route) {}
+    : plan_(p), cluster_(c), rules_(p), out_(out), route_of_(c.size() * c.size(), no_route) {}
 
 HETPLAN_INLINE std::pair<transfer_sender::handle, transfer_sender::handle> transfer_sender::send(transfer t) {
-  t.route = route_between(t.from, t.to);
+  t.route = route_of(t);
   t.latency_s = out_.route_at(t.route).latency.value();
   const auto chunks = rules_.find(t);
   if (chunks.empty()) {
@@ -37,7 +40,7 @@ HETPLAN_INLINE std::pair<transfer_sender::handle, transfer_sender::handle> trans
 }
 
 HETPLAN_INLINE void transfer_sender::carry(transfer t, handle producer, handle consumer) {
-  t.route = route_between(t.from, t.to);
+  t.route = route_of(t);
   const double alone_s = out_.route_at(t.route).latency.value() + t.volume_bytes / cluster_.network().peak_bandwidth(t.from, t.to).value();
   t.carrier = producer.index;
   out_.prolong(producer, alone_s);
@@ -48,20 +51,26 @@ HETPLAN_INLINE void transfer_sender::carry(transfer t, handle producer, handle c
 }
 
 HETPLAN_INLINE void transfer_sender::carry_along(transfer t, handle work) {
-  t.route = route_between(t.from, t.to);
+  t.route = route_of(t);
   t.carrier = work.index;
   out_.depend(work, out_.add(t));
 }
 
-HETPLAN_INLINE std::uint32_t transfer_sender::route_between(device_id from, device_id to) {
-  std::uint32_t& known = route_of_[from.index() * cluster_.size() + to.index()];
-  if (known != no_route) return known;
-  const route* r = cluster_.network().find(from, to);
-  if (r == nullptr) {
-    throw missing_route("plan: needs a transfer from device \"" + cluster_[from].name + "\" to \"" + cluster_[to].name +
-                        "\", but cluster \"" + cluster_.name() + "\" has no route for that pair");
+HETPLAN_INLINE std::uint32_t transfer_sender::route_of(const transfer& t) {
+  if (!std::isfinite(t.volume_bytes)) {
+    throw invalid_input(what_needs(t) + ", of " + to_text(t.volume_bytes) + " bytes; expected a finite number of them");
   }
+  std::uint32_t& known = route_of_[t.from.index() * cluster_.size() + t.to.index()];
+  if (known != no_route) return known;
+  const route* r = cluster_.network().find(t.from, t.to);
+  if (r == nullptr) throw missing_route(what_needs(t) + ", but cluster \"" + cluster_.name() + "\" has no route for that pair");
   return known = out_.add_route(*r);
+}
+
+HETPLAN_INLINE std::string transfer_sender::what_needs(const transfer& t) const {
+  const std::string from = "\"" + plan_[t.from_stage].name + "\"", to = "\"" + plan_[t.to_stage].name + "\"";
+  return (t.from_stage == t.to_stage ? "plan: stage " + from + " needs" : "plan: stages " + from + " and " + to + " need") +
+         " a transfer from device \"" + cluster_[t.from].name + "\" to \"" + cluster_[t.to].name + "\"";
 }
 
 }  // namespace HETPLAN_NAMESPACE::tasks

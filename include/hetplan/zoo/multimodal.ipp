@@ -54,7 +54,7 @@ HETPLAN_INLINE tensor talker(operator_graph& g, const std::string& prefix, tenso
   const tensor codes = g.embedding("embed", g.input("codes", bytes(4 * rows)), m.vocabulary, rows, width);
   tensor x = g.weightless("join", "add", {thought, codes}, rows * width);
   x = hidden_states(g, prefix, m, g.linear("proj", x, rows, width, d, d), tokens);
-  return g.linear("codec_head", x, rows, d, m.vocabulary);
+  return g.linear("codec_head", x, rows, d, m.vocabulary, 0, {layer_split::columns});
 }
 
 HETPLAN_INLINE planning_graph qwen_omni(const std::string& name, omni_training learns, const model_options& o) {

@@ -3,6 +3,7 @@
 /// Writes a planning graph operator by operator: names, sizes, and which tensors carry a gradient.
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,12 @@ enum class training { trainable, frozen };
 struct tensor {
   layer_id from;
   bytes size;
+};
+
+/// How devices may share an operator's tensors (layer_spec::split and split_units); nothing said: the default.
+struct shared_tensors {
+  std::optional<layer_split> split = {};
+  int units = 0;
 };
 
 /// A model under construction. Operators are added in an order in which inputs come before their readers.
@@ -52,13 +59,14 @@ class operator_graph {
   tensor input(std::string name, bytes size) { return add({.name = std::move(name), .kind = "input", .forward_flops = flops{}}, {}, size); }
 
   /// An operator without weights whose arithmetic does not count (residual add, activation, pooling).
-  tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements);
+  tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements, shared_tensors how = {});
 
   /// A layer with `parameters` and `forward` FLOP whose backward parts cost the same each, the default.
-  tensor weighted(std::string name, std::string kind, tensor x, double parameters, double forward, double elements);
+  tensor weighted(std::string name, std::string kind, tensor x, double parameters, double forward, double elements,
+                  shared_tensors how = {});
 
   /// rows x in times in x out, `extra` parameters besides the matrix (a bias, a norm of the output).
-  tensor linear(std::string name, tensor x, double rows, double in, double out, double extra = 0);
+  tensor linear(std::string name, tensor x, double rows, double in, double out, double extra = 0, shared_tensors how = {});
 
   /// A table of `entries` rows of `width`, of which one call reads `rows`.
   tensor embedding(std::string name, tensor ids, double entries, double rows, double width, std::string group = "");

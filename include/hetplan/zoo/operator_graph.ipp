@@ -18,19 +18,26 @@ HETPLAN_INLINE tensor operator_graph::add(layer_spec spec, std::initializer_list
   return {id, output};
 }
 
-HETPLAN_INLINE tensor operator_graph::weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs,
-                                                 double elements) {
-  return add({.name = std::move(name), .kind = std::move(kind), .forward_flops = flops{}}, inputs, stored(elements));
+HETPLAN_INLINE tensor operator_graph::weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements,
+                                                 shared_tensors how) {
+  return add({.name = std::move(name), .kind = std::move(kind), .forward_flops = flops{}, .split = how.split, .split_units = how.units},
+             inputs, stored(elements));
 }
 
 HETPLAN_INLINE tensor operator_graph::weighted(std::string name, std::string kind, tensor x, double parameters, double forward,
-                                               double elements) {
-  return add({.name = std::move(name), .kind = std::move(kind), .forward_flops = flops(forward), .weight = stored(parameters)}, {x},
-             stored(elements));
+                                               double elements, shared_tensors how) {
+  return add({.name = std::move(name),
+              .kind = std::move(kind),
+              .forward_flops = flops(forward),
+              .weight = stored(parameters),
+              .split = how.split,
+              .split_units = how.units},
+             {x}, stored(elements));
 }
 
-HETPLAN_INLINE tensor operator_graph::linear(std::string name, tensor x, double rows, double in, double out, double extra) {
-  return weighted(std::move(name), "linear", x, in * out + extra, 2 * rows * in * out, rows * out);
+HETPLAN_INLINE tensor operator_graph::linear(std::string name, tensor x, double rows, double in, double out, double extra,
+                                             shared_tensors how) {
+  return weighted(std::move(name), "linear", x, in * out + extra, 2 * rows * in * out, rows * out, how);
 }
 
 HETPLAN_INLINE tensor operator_graph::embedding(std::string name, tensor ids, double entries, double rows, double width,

@@ -43,7 +43,8 @@ tensor attention_branch(operator_graph& g, const transformer& t, tensor x, doubl
 
 tensor mlp_branch(operator_graph& g, const transformer& t, tensor x, double rows);
 
-/// One block: two residual branches. The caller sets the scope of its names.
+/// One block: two residual branches. The caller sets the scope of its names. Devices that share its tensors sum up behind `o` and behind
+/// the last linear layer of the MLP; a column has whole key/value heads, with their queries.
 tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, double span);
 
 /// All blocks, named prefix + "l0." and so on; `span_of(block)` keys are seen by each query.

@@ -8,7 +8,7 @@
 namespace HETPLAN_NAMESPACE::zoo {
 
 HETPLAN_INLINE tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows) {
-  return g.weighted(std::move(name), "norm", x, t.norm_parameters(), 0, rows * t.hidden);
+  return g.weighted(std::move(name), "norm", x, t.norm_parameters(), 0, rows * t.hidden, {layer_split::none});
 }
 
 HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows, double span) {
@@ -19,29 +19,33 @@ HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor 
                 .kind = "attention",
                 .forward_flops = flops(forward),
                 .backward_input_flops = flops(2 * forward),
-                .kv_bytes_per_token = cached ? g.stored(2.0 * t.kv_heads * t.head_dim) : bytes{}},
+                .kv_bytes_per_token = cached ? g.stored(2.0 * t.kv_heads * t.head_dim) : bytes{},
+                .split = layer_split::along,
+                .split_units = t.kv_heads},
                {q, k, v}, g.stored(rows * width));
 }
 
 HETPLAN_INLINE tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, double span) {
   const double d = t.hidden, q_width = 1.0 * t.heads * t.head_dim, kv_width = 1.0 * t.kv_heads * t.head_dim;
   const double bias = t.qkv_bias ? 1 : 0, head_norm = t.qk_norm ? t.head_dim : 0;
-  const tensor q = g.linear("q", x, rows, d, q_width, bias * q_width + head_norm);
-  const tensor k = g.linear("k", x, rows, d, kv_width, bias * kv_width + head_norm);
-  const tensor v = g.linear("v", x, rows, d, kv_width, bias * kv_width);
-  return g.linear("o", attention(g, t, q, k, v, rows, span), rows, q_width, d, t.output_bias ? d : 0);
+  const shared_tensors heads{layer_split::columns, t.kv_heads};
+  const tensor q = g.linear("q", x, rows, d, q_width, bias * q_width + head_norm, heads);
+  const tensor k = g.linear("k", x, rows, d, kv_width, bias * kv_width + head_norm, heads);
+  const tensor v = g.linear("v", x, rows, d, kv_width, bias * kv_width, heads);
+  return g.linear("o", attention(g, t, q, k, v, rows, span), rows, q_width, d, t.output_bias ? d : 0, {layer_split::rows, t.kv_heads});
 }
 
 HETPLAN_INLINE tensor mlp_branch(operator_graph& g, const transformer& t, tensor x, double rows) {
   const double d = t.hidden, wide = t.intermediate;
   const double wide_bias = t.mlp_bias ? wide : 0, bias = t.mlp_bias ? d : 0;
+  const shared_tensors columns{layer_split::columns}, along{layer_split::along}, summed{layer_split::rows};
   if (t.mlp == mlp_kind::gelu) {
-    const tensor a = g.weightless("act", "gelu", {g.linear("fc1", x, rows, d, wide, wide_bias)}, rows * wide);
-    return g.linear("fc2", a, rows, wide, d, bias);
+    const tensor a = g.weightless("act", "gelu", {g.linear("fc1", x, rows, d, wide, wide_bias, columns)}, rows * wide, along);
+    return g.linear("fc2", a, rows, wide, d, bias, summed);
   }
-  const tensor gate = g.linear("gate", x, rows, d, wide, wide_bias);
-  const tensor up = g.linear("up", x, rows, d, wide, wide_bias);
-  return g.linear("down", g.weightless("act", "swiglu", {gate, up}, rows * wide), rows, wide, d, bias);
+  const tensor gate = g.linear("gate", x, rows, d, wide, wide_bias, columns);
+  const tensor up = g.linear("up", x, rows, d, wide, wide_bias, columns);
+  return g.linear("down", g.weightless("act", "swiglu", {gate, up}, rows * wide, along), rows, wide, d, bias, summed);
 }
 
 HETPLAN_INLINE tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, double span) {
@@ -78,7 +82,8 @@ HETPLAN_INLINE tensor language_head(operator_graph& g, const std::string& prefix
                 .kind = "linear",
                 .forward_flops = flops(2 * rows * in * out),
                 .weight = g.stored(in * out),
-                .weight_group = m.tied ? prefix + "embed" : ""},
+                .weight_group = m.tied ? prefix + "embed" : "",
+                .split = layer_split::columns},
                {x}, g.stored(rows * out));
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// The running plan in smaller or larger passes as links get slower or faster. Nothing moves.
+
+#include <compare>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/adapt/known_plans.hpp>
+#include <hetplan/adapt/link_load.hpp>
+#include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/split_passes.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace HETPLAN_NAMESPACE::adapt {
+
+/// The paper has a "predefined threshold" and 20 messages; the other numbers are ours.
+struct microbatch_options {
+  double halve_above = 1;       ///< communication over the receiver's computation: a link above it gets passes of half the size,
+  double double_below = 0.5;    ///< one below it of twice the size, up to the planned one
+  long long window = 20;        ///< messages of a link between two decisions about it
+  int most_halvings = 3;        ///< of a planned pass, beside those of filling and draining
+  bool fill = true;             ///< the pass that fills the pipeline has half the size while any link is above
+  bool drain = true;            ///< so have backward passes behind the last forward
+  bool judged = true;           ///< an answer must serve the job better than what runs does; others compete with it
+  seconds thinking = {};        ///< the old sizes go on until this has passed; nothing moves, and looking at 20 numbers takes no time
+  std::size_t most_plans = 40;  ///< that are remembered
+};
+
+/// Runs one plan, its passes (stage::cuts) halved and merged again: every stage at the size of the poorest link at its ends.
+///
+/// What it measures: a message's time alone on the network at the capacities that were noticed, less what foreign traffic takes of them
+/// (link_load), over the time that the cost model gives its receiver for these samples. So many messages are seen as the iterations had
+/// that ended since it was asked last, under the conditions that it knew then; a window goes on over iterations.
+///
+/// Sizes belong to links, forward and backward apart, and change by one halving a window. Explicit orders and 1F1B in training are made
+/// anew by `dispatch` (compact or eager, what serves better) for the conditions, rounded, within the usable memory; GPipe stays GPipe.
+/// Where dispatch finds no orders the plan stays. Transfer rules of the plan hold only while its passes are as planned: they name
+/// microbatches.
+///
+/// `judged`: the simulator says under the conditions of the moment whether the answer serves better than what runs, and with it compete the
+/// answer without its drain, the plan as given, and the size of best_pass_size for stages and links alike. Not judged, as in the paper, the
+/// rule is followed whatever comes of it.
+///
+/// A device that leaves is waited for. Passes of a split backward may begin inside a forward pass: frameworks whose autograd takes a
+/// forward pass whole cannot run that (`drain` off, and no slow link backwards, is theirs).
+///
+/// Throws      invalid_input: an option out of range; a plan for generation; one with gradients or weights shared out whose orders would
+///             have to be made anew; what `staged` throws of the plan.
+/// Complexity  a question: an expansion of the plan; a decision: at most eight dispatches and simulations, those that are remembered less.
+/// Determinism yes.
+/// Source      DeepCEE, section 3.4 and Fig 8. Ours: the judge, the closed form, and what the paper leaves open: thresholds,
+///             that a receiver takes the size of its message (it could not begin sooner else), that the fill is the first planned pass.
+class microbatch_adapter {
+ public:
+  microbatch_adapter(const planning_problem& problem, plan first, microbatch_options options = {});
+  microbatch_adapter(const planning_problem&& the_problem_must_outlive_it, plan, microbatch_options = {}) = delete;
+
+  [[nodiscard]] reaction react(const situation& s);
+
+ private:
+  /// What the passes of a plan are made from.
+  struct sizes {
+    std::vector<int> halved;  ///< by link
+    bool fill = false, drain = false;
+    friend auto operator<=>(const sizes&, const sizes&) = default;
+  };
+  struct candidate {
+    sizes of;
+    hetplan::plan plan;
+  };
+  struct watched_link {
+    link_load name;  ///< under the cluster's own conditions
+    int most_halvings = 0;
+    message_window window;
+    long long under_this = 0;  ///< messages under the conditions and the plan of the moment
+    bool poor = false, settled = false;
+  };
+
+  [[nodiscard]] iteration_load load_under(const conditions& now, const situation& s, const plan& p) const;
+  void watch(const situation& s);
+  [[nodiscard]] std::optional<seconds> next_question(const situation& s) const;
+  [[nodiscard]] std::optional<sizes> decide();
+
+  [[nodiscard]] std::vector<pass_halvings> halvings(const sizes& z) const;
+  [[nodiscard]] const std::vector<plan>& plans_of(const sizes& z, const present_problem& there, const std::vector<double>& moment);
+  [[nodiscard]] std::vector<plan> made(const sizes& z, const present_problem& there) const;
+  [[nodiscard]] std::optional<sizes> closed_form(const situation& s, const present_problem& there, const std::vector<double>& moment);
+  [[nodiscard]] std::string text_of(const sizes& z) const;
+
+  const planning_problem* problem_;
+  plan first_;
+  microbatch_options options_;
+  bool dispatches_ = false, splits_backward_ = false;
+  known_plans known_;
+  std::map<std::pair<sizes, std::vector<double>>, std::vector<plan>> made_;
+  std::vector<watched_link> links_;
+  sizes running_;
+  std::optional<candidate> coming_;
+  std::optional<conditions> seen_;  ///< at the last question
+  iteration_load load_;             ///< of the running plan, then
+  long long done_ = 0;
+  seconds since_ = {};  ///< the event that is being answered
+};
+
+}  // namespace HETPLAN_NAMESPACE::adapt
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/adapt/microbatch_adapter.ipp>
+#endif
