@@ -106,12 +106,13 @@ inline void add_schedules(const sections& page) {
     csv.push_back({name, std::to_string(g.pipelines), part(g.above[0]), part(g.above[1]), part(g.above[2]), part(g.alone[0]),
                    part(g.alone[1]), part(g.alone[2]), part(g.alone[3]), part(g.proven), part(g.gap), number("%.2f %%", 100 * g.worst)});
   };
-  curve_panel panel{.title = "makespan above the best of the four", .x_axis = "transfer of a boundary / forward of a stage", .curves = {}};
+  curve_panel panel{
+      .title = "makespan above the best of the four", .x_axis = "log10 of transfer of a boundary / forward of a stage", .curves = {}};
   for (std::size_t k = 0; k < 3; ++k) {
     panel.curves.emplace_back();
     for (int g = 0; g < groups; ++g) {
       const double n = std::max(1, by_ratio[static_cast<std::size_t>(g)].pipelines);
-      panel.curves.back().emplace_back(0.02 * std::pow(10.0, (g + 0.5) * 0.3), 100 * by_ratio[static_cast<std::size_t>(g)].above[k] / n);
+      panel.curves.back().emplace_back(std::log10(0.02) + (g + 0.5) * 0.3, 100 * by_ratio[static_cast<std::size_t>(g)].above[k] / n);
     }
   }
   for (int g = 0; g < groups; ++g) line(number("%.3g", 0.02 * std::pow(10.0, (g + 1) * 0.3)), by_ratio[static_cast<std::size_t>(g)]);

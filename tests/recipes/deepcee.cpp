@@ -157,7 +157,8 @@ TEST_CASE("ddp, zero2 and fsdp share evenly, whatever devices can do") {
   j.batch = 2;
   j.microbatch_sizes = {2};
   const planning_problem small(m, c, roofline{}, j);
-  CHECK_THAT(recipes::ddp(small, minimize_latency{}).status.reason, Catch::Contains("has no microbatch of the job's sizes with one for each of 4 devices"));
+  CHECK_THAT(recipes::ddp(small, minimize_latency{}).status.reason,
+             Catch::Contains("has no microbatch of the job's sizes with one for each of 4 devices"));
   j.workload.mode = mode::inference;
   j.batch = 8;
   j.microbatch_sizes = {8};
