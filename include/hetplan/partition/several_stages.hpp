@@ -28,6 +28,11 @@ namespace HETPLAN_NAMESPACE::partition {
 /// Source         Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, 2021, section 2.2; the cut is ours.
 [[nodiscard]] std::vector<plan> in_turns(const plan& p, const planning_problem& problem, std::size_t chunks = 2);
 
+namespace detail {
+/// The devices of a plan that is a pipeline of single devices, a stage each; none for another plan.
+[[nodiscard]] std::vector<device_id> devices_in_line(const plan& p);
+}  // namespace detail
+
 }  // namespace HETPLAN_NAMESPACE::partition
 
 #ifndef HETPLAN_COMPILED

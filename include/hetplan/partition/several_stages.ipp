@@ -98,7 +98,6 @@ HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem&
   return all;
 }
 
-/// The devices of a plan that is a pipeline of single devices, a stage each; none for another plan.
 HETPLAN_INLINE std::vector<device_id> devices_in_line(const plan& p) {
   std::vector<device_id> devices;
   for (const stage& s : p.stages) {

@@ -100,7 +100,7 @@ struct named_schedule {
 };
 
 /// Plans with the orders of each rule that the job allows and of one's own schedules, judged, beside the plans themselves unless the job
-/// wants those orders only. For V shapes and interleaved orders the first eight pipelines of single devices are cut anew; what a schedule
+/// wants those orders only. For V shapes and interleaved orders pipelines of single devices are cut anew, short ones first; what a schedule
 /// cannot order is passed over. Of one of one's own that ordered no plan the answer's status.reason says why.
 ///
 /// @param found  a planner's plans, with predictions unless the job wants orders alone. They are the answer where there are no

@@ -165,6 +165,31 @@ HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_ru
   return by([](const pipeline_times& t) { return v_orders(t, v_schedule::least, order_goal::makespan); });
 }
 
+namespace detail {
+
+/// Which of these plans are cut anew: of each line of devices and size of a microbatch the first, those first whose orders cost least,
+/// about stages^2 x microbatches, until `most` is spent. Of many lines the short ones are also those that gain: they send least.
+HETPLAN_INLINE std::set<std::size_t> lines_to_cut(const std::vector<plan>& plans, long long most) {
+  std::set<std::vector<int>> seen;
+  std::vector<std::pair<long long, std::size_t>> by_work;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    std::vector<int> line{plans[i].microbatch_size};
+    for (const device_id d : partition::detail::devices_in_line(plans[i])) line.push_back(d.value);
+    const auto stages = static_cast<long long>(line.size() - 1);
+    if (stages > 1 && seen.insert(std::move(line)).second) by_work.emplace_back(stages * stages * plans[i].microbatches, i);
+  }
+  std::ranges::sort(by_work);
+  std::set<std::size_t> chosen;
+  for (const auto& [work, i] : by_work) {
+    if (!chosen.empty() && work > most) break;
+    most -= work;
+    chosen.insert(i);
+  }
+  return chosen;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE named_schedule::named_schedule(order_rule rule)
     : name(to_string(rule)), order([rule](plan p, const planning_problem& problem) { return order_plan(std::move(p), problem, rule); }),
       shape(rule == order_rule::zb_v || rule == order_rule::v_half || rule == order_rule::v_min ? stage_shape::v
@@ -191,6 +216,7 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   }
   const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
   constexpr std::size_t most_searched = 6;
+  constexpr long long most_cut = 5'000;  // of stages^2 x microbatches: about 0.2 s
   constexpr double inf = std::numeric_limits<double>::infinity();
   const auto total = static_cast<long long>(found.plans.size() * schedules.size() + (searches ? most_searched : 0));
   std::string why;
@@ -231,30 +257,26 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
       return inf;
     }
   };
-  std::set<std::vector<int>> cut_already;  // devices in line, and the size of a microbatch
-  constexpr std::size_t most_cut = 8;      // plans, the first
+  const std::set<std::size_t> to_cut = detail::lines_to_cut(found.plans, most_cut);
   for (std::size_t place = 0; place < found.plans.size(); ++place) {
     const plan& p = found.plans[place];
-    std::vector<int> line{p.microbatch_size};
-    for (const stage& s : p.stages) line.push_back(s.devices.front().device.value);
-    std::map<std::pair<stage_shape, std::size_t>, std::vector<plan>> shapes{{{stage_shape::as_they_are, 0}, {p}}};
-    const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
-    for (const named_schedule& s : schedules) {
-      if (shapes.contains(shape_of(s)) || cut_already.contains(line) || place >= most_cut) continue;
-      auto cut = s.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, s.chunks);
-      shapes.emplace(shape_of(s), cut.empty() ? std::vector{p} : std::move(cut));  // what cannot be cut may be placed for it already
-    }
-    if (std::ranges::any_of(shapes, [&](const auto& of) { return of.second.front().stages.size() > p.stages.size(); }))
-      cut_already.insert(std::move(line));
-    // Orders that want no shape of their own are good for all.
-    for (const auto& [shape, cuts] : shapes) {
-      for (const plan& placed : cuts) {
-        double least = inf;
-        for (const named_schedule& s : schedules) {
-          if (shape_of(s) == shape || s.shape == stage_shape::as_they_are) least = std::min(least, judge_with(placed, s));
-        }
-        promising.push_back({least, placed});
+    const bool placed_already = partition::detail::devices_in_line(p).empty();  // for a V, or for turns: maybe
+    const auto judge_all = [&](const plan& placed, const auto& wanted) {
+      double least = inf;
+      for (const named_schedule& s : schedules) {
+        if (wanted(s)) least = std::min(least, judge_with(placed, s));
       }
+      promising.push_back({least, placed});
+    };
+    judge_all(p, [&](const named_schedule& s) { return s.shape == stage_shape::as_they_are || placed_already; });
+    if (!to_cut.contains(place)) continue;
+    std::set<std::pair<stage_shape, std::size_t>> done;
+    const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
+    for (const named_schedule& wants : schedules) {
+      if (wants.shape == stage_shape::as_they_are || !done.insert(shape_of(wants)).second) continue;
+      // Orders that want no shape of their own are good for all.
+      for (const plan& cut : wants.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, wants.chunks))
+        judge_all(cut, [&](const named_schedule& s) { return s.shape == stage_shape::as_they_are || shape_of(s) == shape_of(wants); });
     }
   }
   // The search for orders takes longest: it is for the plans that are best with the others.
