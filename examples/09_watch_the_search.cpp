@@ -9,7 +9,7 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/estimators.hpp>
+#include <hetplan/plan/estimate.hpp>
 
 using namespace hetplan;
 using namespace hetplan::partition;

@@ -5,7 +5,7 @@
 
 #include <hetplan/core/status.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/plan_reader.hpp>
+#include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"

@@ -22,7 +22,7 @@
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
-#include <hetplan/io/units.hpp>
+#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/unused_cluster_fields.hpp>
 #include <hetplan/io/unused_job_fields.hpp>
 #include <hetplan/io/unused_plan_fields.hpp>

@@ -29,7 +29,7 @@
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/schedule/order_search.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/schedule/refine.hpp>
 #include <hetplan/serve/any_request_handler.hpp>
 #include <hetplan/serve/greedy_placement.hpp>

@@ -13,10 +13,8 @@
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/coarsen/average_linkage.hpp>
-#include <hetplan/coarsen/compute_scores.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
-#include <hetplan/coarsen/network_distances.hpp>
+#include <hetplan/coarsen/compute_scores.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/zoo/models.hpp>

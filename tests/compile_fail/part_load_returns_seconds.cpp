@@ -2,7 +2,7 @@
 // expect: part_load needs: add(std::size_t node), remove(std::size_t node), double load(std::size_t kind) const
 // expect: double work(std::size_t node, std::size_t kind) const
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/place/part_load.hpp>
+#include <hetplan/place/contiguous_partition.hpp>
 
 struct my_load {
   void add(std::size_t) {}

@@ -10,9 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/replay_trace.hpp>
 #include <hetplan/exchange/requests_file.hpp>
-#include <hetplan/exchange/token_trace.hpp>
 
 #include "io/reading.hpp"
 #include "support/shared_data.hpp"

@@ -11,7 +11,6 @@
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
-#include <hetplan/io/plan_reader.hpp>
 
 #include "io/reading.hpp"
 #include "support/compared_histories.hpp"

@@ -9,7 +9,7 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/plan_reader.hpp>
+#include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 #include <hetplan/io/text.hpp>
 

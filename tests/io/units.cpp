@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/units.hpp>
+#include <hetplan/io/json_node.hpp>
 
 using namespace hetplan;
 using io::dimension_of;

@@ -3,7 +3,7 @@
 
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_program.hpp>
-#include <hetplan/schedule/order_search.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // transfers: block, by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
-#include <hetplan/plan/estimators.hpp>
+#include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/refine.hpp>
 #include <hetplan/simulate/critical_chain.hpp>

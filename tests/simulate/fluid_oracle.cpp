@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // fluid_network, which updates locally, against filling everything from scratch and against the definition of max-min.
 
-#include <hetplan/simulate/fluid.hpp>
+#include <hetplan/simulate/fluid_sharing.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Rates that are settled where a change reaches them, against filling from scratch; ends in a tournament, against looking at all.
 
-#include <hetplan/simulate/end_times.hpp>
-#include <hetplan/simulate/fluid.hpp>
-#include <hetplan/simulate/max_min_levels.hpp>
+#include <hetplan/simulate/fluid_sharing.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -13,7 +13,7 @@
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Somebody else's traffic that is under way.
 struct foreign_traffic {
@@ -77,4 +77,4 @@ consteval bool check_adaptation_policy() {
   return adaptation_policy<P>;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

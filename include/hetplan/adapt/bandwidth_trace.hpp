@@ -7,7 +7,7 @@
 
 #include <hetplan/adapt/timeline.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// From each step's time on its rate holds until the next.
 ///
@@ -61,7 +61,7 @@ void check_trace(const bandwidth_trace& t);
 [[nodiscard]] std::vector<event> events_of(const bandwidth_trace& t, resource_id resource, seconds duration,
                                            past_the_end then = past_the_end::holds);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/bandwidth_trace.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE void check_trace(const bandwidth_trace& t) {
   if (t.steps.empty()) throw invalid_input("bandwidth trace: expected at least one step");
@@ -78,4 +78,4 @@ HETPLAN_INLINE std::vector<event> events_of(const bandwidth_trace& t, resource_i
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -7,7 +7,7 @@
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 namespace detail {
 /// Throws invalid_input where a plan is not one of the job; `who` comes before what is wrong.
@@ -23,7 +23,7 @@ void check_plan_of_policy(const plan& p, const planning_problem& problem, const 
 /// Source      ours; semantics, section 10 (asking).
 void check_reaction(const reaction& r, const planning_problem& problem, seconds now);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/check_reaction.ipp>

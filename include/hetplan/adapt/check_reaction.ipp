@@ -12,7 +12,7 @@
 #include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/validate.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 namespace detail {
 
@@ -72,4 +72,4 @@ HETPLAN_INLINE void check_reaction(const reaction& r, const planning_problem& pr
   if (r.next) detail::check_plan_of_policy(*r.next, problem, who);
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -8,7 +8,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/simulate/simulator_options.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// The state of a cluster between two events. By device and by resource, as the cluster numbers them.
 struct conditions {
@@ -49,7 +49,7 @@ inline constexpr double rounding_step = 1.21;
 /// Source  semantics, section 10.
 [[nodiscard]] simulator_options from_the_start(const conditions& now, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/conditions.ipp>

@@ -11,7 +11,7 @@
 #include <range/v3/view/transform.hpp>
 #include <range/v3/view/zip.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE conditions nominal(const cluster& c) {
   return {std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1),
@@ -64,4 +64,4 @@ HETPLAN_INLINE simulator_options from_the_start(const conditions& now, const clu
   return o;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -6,7 +6,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// The device that coordinates: most compute (of all its accelerators), then most usable memory, then the smaller id, among
 /// those that are there. The rule reads the cluster's numbers, not present speeds, so that everybody knows the same list.
@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 /// Complexity  that of run_migration on N^2 messages.
 [[nodiscard]] seconds election_time(const cluster& c, const conditions& now, bytes message = bytes(64));
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/coordinator.ipp>

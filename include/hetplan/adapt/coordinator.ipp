@@ -7,7 +7,7 @@
 
 #include <hetplan/adapt/run_migration.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE device_id elect_coordinator(const cluster& c, const conditions& now) {
   const auto rank = [&](device_id d) { return std::tuple(-c[d].total_compute().value(), -c[d].usable_memory().value(), d); };
@@ -32,4 +32,4 @@ HETPLAN_INLINE seconds election_time(const cluster& c, const conditions& now, by
   return run_migration(talk, c, now).time;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -16,7 +16,7 @@
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/migration.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Why bytes are under way that no plan sends.
 enum class purpose { foreign, weights, backup };
@@ -135,7 +135,7 @@ class environment {
   std::vector<side_transfer> transfers_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/environment.ipp>

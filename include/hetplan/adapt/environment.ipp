@@ -10,7 +10,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE void environment::advance(double now) {
   while (next_ < end_ && at_most(timeline_->events[next_].at.value(), now)) {
@@ -202,4 +202,4 @@ HETPLAN_INLINE const timeline& environment::checked(const timeline& t, const clu
   return t;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

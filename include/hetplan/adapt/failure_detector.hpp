@@ -12,7 +12,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 template <class D>
 concept notices_silence = requires(const D& d, seconds at) {
@@ -99,7 +99,7 @@ template <failure_detector Detector>
   return known;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/failure_detector.ipp>

@@ -3,7 +3,7 @@
 
 #include <hetplan/adapt/failure_detector.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE seconds heartbeat::noticed(seconds at) const {
   double last = std::floor(at.value() / period.value()) * period.value();
@@ -22,4 +22,4 @@ HETPLAN_INLINE void check_heartbeat(const heartbeat& h) {
   require(is_finite(h.beat) && h.beat.value() >= 0, "beat", h.beat.value(), "finite bytes >= 0");
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

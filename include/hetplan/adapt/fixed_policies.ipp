@@ -3,10 +3,152 @@
 
 #include <hetplan/adapt/fixed_policies.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <range/v3/view/zip.hpp>
+
+#include <hetplan/adapt/present_problem.hpp>
 #include <hetplan/adapt/reorder_transfers.hpp>
+#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/at_most.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
+
+HETPLAN_INLINE double distance(const conditions& a, const conditions& b) {
+  double most = 1;
+  const auto compare = [&](double x, double y) {
+    if (x != y) most = std::max({most, x / y, y / x});
+  };
+  for (std::size_t d = 0; d < a.speed.size(); ++d) {
+    if (a.works(device_id(d)) && b.works(device_id(d))) compare(a.speed[d], b.speed[d]);
+  }
+  for (const auto& [x, y] : ranges::views::zip(a.capacity, b.capacity)) compare(x.value(), y.value());
+  return (most - 1) / 0.1;
+}
+
+HETPLAN_INLINE plan_search::plan_search(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory)
+    : problem_(&problem), plan_(problem, std::move(planner), std::move(memory)) {}
+
+HETPLAN_INLINE bool plan_search::may_pay(const situation& s, const qoe_target& wanted) {
+  const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
+  const search_record& record = record_of(now, wanted);
+  const moment* near = nearest(record, now);
+  if (near == nullptr || outgrown(*near, left_of(wanted, s))) return true;
+  const double d = distance(near->conditions, now);
+  return d >= 1 && at_most(record.wait, record.steps + step(record, now, d) + lasted(record, s));
+}
+
+HETPLAN_INLINE const plan_result& plan_search::operator()(known_plans& known, const situation& s, const qoe_target& wanted) {
+  const conditions now = rounded(offered(s.noticed, s.traffic, problem_->cluster.network()), problem_->cluster);
+  search_record& record = record_of(now, wanted);
+  const qoe_target left = left_of(wanted, s);
+  const moment* near = nearest(record, now);
+  ask_again_.reset();
+  if (near != nullptr && !outgrown(*near, left)) {
+    const double d = distance(near->conditions, now);
+    if (d < 1) return near->answer;
+    record.steps += step(record, now, d);
+    record.last = now;
+    if (const double waited = record.steps + lasted(record, s); !at_most(record.wait, waited)) {
+      ask_again_ = s.now + std::min((record.wait - waited) * a_step, longest_timeline);
+      return near->answer;
+    }
+  }
+  const goal wants(problem_->job, s);
+  const auto serves = [&](std::optional<std::size_t> i) {
+    return i ? known.serves(wants, *i, s.noticed, s.traffic) : wants.of(iteration{});
+  };
+  const serving before = serves(known.best(wants, s.noticed, s.traffic));
+  plan_result found = plan_(s.noticed, s.traffic, left);
+  const serving after = serves(known.best(wants, s.noticed, s.traffic, found.plans));
+  const bool futile = !record.moments.empty() && !is_better(after, before);
+  record.wait = futile ? std::clamp(2 * record.wait, first_wait, std::isinf(before.score) ? farthest : longest_wait) : 0;
+  record.steps = 0;
+  record.last = now;
+  record.since = s.now;
+  if (record.moments.size() == most_moments) record.moments.pop_back();
+  record.moments.push_front({now, std::move(found), pace(left)});
+  return record.moments.front().answer;
+}
+
+HETPLAN_INLINE bool plan_search::is_better(const serving& a, const serving& b) {
+  constexpr double gain = 0.01;
+  if (!at_most(a.late_s, b.late_s) || !at_most(b.late_s, a.late_s)) return a.late_s < (1 - gain) * b.late_s;
+  return std::isinf(b.score) ? a.score < b.score : a.score < b.score - gain * std::abs(b.score);
+}
+
+HETPLAN_INLINE double plan_search::pace(const qoe_target& left) {
+  if (!left.deadline || !left.iterations) return std::numeric_limits<double>::infinity();
+  return left.deadline->value() / static_cast<double>(*left.iterations);
+}
+
+HETPLAN_INLINE bool plan_search::outgrown(const moment& m, const qoe_target& left) {
+  if (m.answer.plans.empty() || !m.answer.plans.front().predicted) return false;
+  const double fastest = m.answer.plans.front().predicted->latency.value();
+  return fastest > m.pace_s && fastest < 0.9 * pace(left);
+}
+
+HETPLAN_INLINE qoe_target plan_search::left_of(qoe_target wanted, const situation& s) {
+  if (!wanted.deadline || !wanted.iterations) return wanted;
+  const qoe_target rest{.deadline = *wanted.deadline - s.now, .iterations = std::max(1LL, *wanted.iterations - s.done)};
+  const double k = *rest.deadline > seconds{} ? std::ceil(rounding_steps(pace(rest) / pace(wanted)) - relative_tolerance) : -most_paces;
+  wanted.deadline = seconds(rounded_value(wanted.deadline->value(), std::lround(std::clamp(k, -most_paces, most_paces))));
+  return wanted;
+}
+
+HETPLAN_INLINE plan_search::search_record& plan_search::record_of(const conditions& now, const qoe_target& wanted) {
+  std::vector<char> works;
+  for (const device& d : problem_->cluster.devices()) works.push_back(now.works(d.id) ? 1 : 0);
+  const auto it = std::find_if(records_.begin(), records_.end(),
+                               [&](const search_record& record) { return record.works == works && record.wanted == wanted; });
+  if (it != records_.end()) {
+    records_.splice(records_.begin(), records_, it);
+  } else {
+    if (records_.size() == most_records) records_.pop_back();
+    records_.push_front({std::move(works), wanted});
+  }
+  return records_.front();
+}
+
+HETPLAN_INLINE const plan_search::moment* plan_search::nearest(const search_record& record, const conditions& now) {
+  const moment* best = nullptr;
+  double least = 0;
+  for (const moment& m : record.moments) {
+    const double d = distance(m.conditions, now);
+    if (best != nullptr && d >= least) continue;
+    best = &m;
+    least = d;
+  }
+  return best;
+}
+
+HETPLAN_INLINE change_classifier::change_classifier(const policy_options& o) : large_(std::max(o.small, o.ignore)), ignore_(o.ignore) {
+  static_cast<void>(checked_options(o, "change_classifier"));
+}
+
+HETPLAN_INLINE change_size change_classifier::classify(const situation& s) {
+  const bool large = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
+                     !s.can_run || !s.dropped.empty();
+  if (!large) {
+    const double since = change(*last_, s.noticed);
+    if (since == 0 || since < ignore_) return change_size::none;
+    last_ = s.noticed;
+    return change_size::small;
+  }
+  answered_ = last_ = s.noticed;
+  traffic_ = list(s.traffic);
+  wanted_ = s.wanted;
+  return change_size::large;
+}
+
+HETPLAN_INLINE change_classifier::traffic_list change_classifier::list(std::span<const foreign_traffic> traffic) {
+  traffic_list all;
+  for (const foreign_traffic& f : traffic) all.emplace_back(f.from, f.to, f.priority);
+  return all;
+}
 
 HETPLAN_INLINE reaction static_plan::react(const situation& s) const {
   if (s.running == nullptr) return {.next = first_};
@@ -69,4 +211,4 @@ HETPLAN_INLINE reaction oracle::react(const situation& s) {
           .reason = "the best plan of the moment"};
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

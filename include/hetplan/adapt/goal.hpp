@@ -8,7 +8,7 @@
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/plan/objective.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// How well a plan serves; smaller is better, lateness first.
 struct serving {
@@ -44,7 +44,7 @@ class goal {
   objective_of_job objective_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/goal.ipp>

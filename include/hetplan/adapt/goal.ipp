@@ -9,7 +9,7 @@
 
 #include <hetplan/core/at_most.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE bool serving::beats(const serving& other) const {
   if (!at_most(other.late_s, late_s)) return true;
@@ -45,4 +45,4 @@ HETPLAN_INLINE job goal::with(job j, const qoe_target& wanted) {
   return j;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -11,7 +11,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 enum class activity {
   running,    ///< whole iterations, all alike
@@ -96,4 +96,4 @@ struct history {
   return sum;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -8,7 +8,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// A part of a tensor's optimizer state, as fractions of it: [from, to).
 struct state_part {
@@ -95,7 +95,7 @@ void give_caches(holdings& held, const plan& p);
 /// Does a change from one plan to the other leave everything where it is, caches included?
 [[nodiscard]] bool moves_nothing(const plan& from, const plan& to);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/holdings.ipp>

@@ -13,7 +13,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE holdings::holdings(const planning_graph& model, std::size_t devices) : devices_(devices), held_(devices * model.size(), 0) {
   std::vector<layer_id> first_of_group(model.weight_groups().size());
@@ -120,4 +120,4 @@ HETPLAN_INLINE bool moves_nothing(const plan& from, const plan& to) {
   return from.stages == to.stages || (to.workload.mode != mode::generation && same_placement(from, to));
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

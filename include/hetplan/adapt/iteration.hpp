@@ -14,7 +14,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Does a plan compute on a device?  O(stages x devices per stage).
 [[nodiscard]] bool uses(const plan& p, device_id d);
@@ -74,7 +74,7 @@ class plan_runner {
   judgement judged_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/iteration.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/at_most.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE bool uses(const plan& p, device_id d) {
   return std::any_of(p.stages.begin(), p.stages.end(), [&](const stage& s) {
@@ -92,4 +92,4 @@ HETPLAN_INLINE iteration plan_runner::rehearse(const conditions& now, std::span<
   return i;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -7,12 +7,26 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/goal.hpp>
 #include <hetplan/adapt/iteration.hpp>
-#include <hetplan/adapt/reschedule.hpp>
 #include <hetplan/problem/planning_problem.hpp>
+#include <hetplan/schedule/refine.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
+
+// The second rung: the same plan, its transfers scheduled for the network of the moment. Nothing moves.
+
+/// The running plan with transfer rules for present conditions; nothing where it cannot run, now or for want of a way, or
+/// breaks a limit.
+///
+/// @param p        of the whole cluster; rules that it has compete.
+/// Complexity      that of schedule::refine for one plan.   Throws, Determinism  as it.
+/// Source          Dora, section 4.3: "first attempts to accommodate these changes by adjusting the network scheduling".
+[[nodiscard]] std::optional<plan> reschedule(const planning_problem& problem, const plan& p, const conditions& noticed,
+                                             std::span<const foreign_traffic> traffic, const qoe_target& wanted,
+                                             const schedule::refine_options& options = {});
 
 /// Plans that can be tried under any conditions. The same question is simulated once, while it is remembered: conditions of a
 /// long timeline need not come again.
@@ -68,7 +82,7 @@ class known_plans {
   long long uses_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/known_plans.ipp>

@@ -9,7 +9,7 @@
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 struct ladder_options {
   policy_options common = {};
@@ -104,7 +104,7 @@ class ladder {
   long long changes_answered_ = 0;    ///< large ones, since the start
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/ladder.ipp>

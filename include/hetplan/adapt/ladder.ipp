@@ -14,7 +14,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE void check_ladder_options(const ladder_options& o) {
   const auto require = [](bool ok, const char* option, double given, const char* expected) {
@@ -222,4 +222,4 @@ HETPLAN_INLINE reaction ladder::adopt(const situation& s, const choice& c, switc
   return {.next = known_[c.plan], .how = how, .reached = c.reached, .thinking = c.thinking, .answers = answers, .reason = why};
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

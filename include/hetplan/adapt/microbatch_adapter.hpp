@@ -3,20 +3,101 @@
 /// The running plan in smaller or larger passes as links get slower or faster. Nothing moves.
 
 #include <compare>
+#include <deque>
+#include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/known_plans.hpp>
-#include <hetplan/adapt/link_load.hpp>
 #include <hetplan/adapt/present_problem.hpp>
-#include <hetplan/adapt/split_passes.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/staged.hpp>
 #include <hetplan/problem/planning_problem.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
+
+// The same plan in smaller passes: each of a stage's passes halved once or more.
+
+/// How often the passes of a stage are halved.
+struct pass_halvings {
+  int forward = 0;
+  int backward = 0;
+  bool fill = false;                                             ///< the first forward once more
+  long long drain_from = std::numeric_limits<long long>::max();  ///< backwards from this sample of the pipeline on once more
+
+  friend bool operator==(const pass_halvings&, const pass_halvings&) = default;
+};
+
+/// How often a pass of so many samples can be halved: its samples, and each device's share of them, stay whole.
+///
+/// @param size  the stage's microbatch size, of which its devices have shares.
+[[nodiscard]] int most_halvings(const stage& s, int size, long long samples);
+
+/// Cuts for the stages that are halved; a pass that cannot be halved so often is halved as often as it can be. Explicit orders speak of
+/// other passes then: they have to be made anew.
+///
+/// In training devices that share samples go back over those that they went over: both phases of their stage are halved as the one that
+/// is halved more often, and its drain is no smaller. Where they are cut apart already the stage stays as it is.
+///
+/// @param by_stage  by stage id.
+/// Complexity       O(stages + layers + passes).
+/// Source           DeepCEE, section 3.4; semantics, section 5 (cuts).
+[[nodiscard]] plan split_passes(plan p, const planning_graph& model, std::span<const pass_halvings> by_stage);
+
+// What a plan's messages take of the links between its stages, beside what their receivers compute on them; and the last of them.
+
+/// One direction between two stages, in an iteration.
+struct link_load {
+  transfer_kind kind = transfer_kind::forward;
+  stage_id from = {};
+  stage_id to = {};
+  long long messages = 0;  ///< passes of the sender
+  double comm_s = 0;       ///< of all messages, each alone on the network
+  double comp_s = 0;       ///< of the receiver, its slowest device, in the phase of the messages
+};
+
+struct iteration_load {
+  std::vector<link_load> links;               ///< forward before backward, then by stages
+  std::vector<double> forward_s, backward_s;  ///< by stage: its slowest device, all passes
+  std::vector<int> forwards, backwards;       ///< by stage: passes
+};
+
+/// A message takes the largest latency of its transfers and then what the resource takes that they need longest, all of them together:
+/// for a single transfer its peak bandwidth. Stages on one device send none.
+///
+/// @param s    under the conditions that count: of a present_problem, say.
+/// Complexity  that of tasks::expand.   Throws  as it.
+/// Source      DeepCEE, section 3.4, whose monitors measure the latency of each message; here it follows from capacities and cost model.
+[[nodiscard]] iteration_load load_of(const staged& s);
+
+/// The last messages of a link, over as many iterations as it takes to send so many.
+class message_window {
+ public:
+  explicit message_window(long long length) : length_(length) {}
+
+  void add(double comm_s, double comp_s, long long messages);
+  /// Have so many come since the last restart?
+  [[nodiscard]] bool is_full() const { return fresh_ >= length_; }
+  [[nodiscard]] long long missing() const { return is_full() ? 0 : length_ - fresh_; }
+  void restart() { fresh_ = 0; }
+  /// Communication over computation of the last `length` messages; 0 where there is neither.
+  [[nodiscard]] double ratio() const;
+
+ private:
+  struct alike {
+    double comm_s, comp_s;  ///< of each
+    long long messages;
+  };
+  long long length_, fresh_ = 0, held_ = 0;
+  std::deque<alike> last_;
+};
 
 /// The paper has a "predefined threshold" and 20 messages; the other numbers are ours.
 struct microbatch_options {
@@ -107,7 +188,7 @@ class microbatch_adapter {
   seconds since_ = {};  ///< the event that is being answered
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/microbatch_adapter.ipp>

@@ -7,13 +7,128 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <hetplan/adapt/pass_size.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/simulate/dispatch.hpp>
+#include <hetplan/tasks/expand.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
+
+HETPLAN_INLINE int most_halvings(const stage& s, int size, long long samples) {
+  const auto whole = [&](long long n) {
+    return std::all_of(s.devices.begin(), s.devices.end(), [&](const assignment& a) { return a.samples * n % size == 0; });
+  };
+  int times = 0;
+  for (; samples % 2 == 0 && whole(samples / 2); samples /= 2) ++times;
+  return times;
+}
+
+HETPLAN_INLINE plan split_passes(plan p, const planning_graph& model, std::span<const pass_halvings> by_stage) {
+  const stage_graph g = make_stage_graph(p, model);
+  for (std::size_t i = 0; i < p.stages.size(); ++i) {
+    stage& s = p.stages[i];
+    const pass_halvings& how = by_stage[i];
+    if (how == pass_halvings{}) continue;
+    const int size = p.size_of(s);
+    const auto boundaries = [&](phase what, const auto& times) {
+      std::vector<long long> cuts{0};
+      for (int k = 0; k < g.nodes[i].passes(what); ++k) {
+        const auto [first, last] = g.nodes[i].samples(what, k);
+        const long long parts = 1LL << std::min(times(first), most_halvings(s, size, last - first));
+        for (long long n = 1; n <= parts; ++n) cuts.push_back(first + (last - first) / parts * n);
+      }
+      return cuts;
+    };
+    const bool training = p.workload.mode == mode::training;
+    pass_cuts cuts;
+    if (training && s.rows() > 1) {
+      if (s.cuts.forward != s.cuts.backward) continue;
+      const int both = std::max(how.forward, how.backward);
+      cuts.forward = cuts.backward = boundaries(phase::forward, [&](long long first) { return both + (how.fill && first == 0 ? 1 : 0); });
+    } else {
+      cuts.forward = boundaries(phase::forward, [&](long long first) { return how.forward + (how.fill && first == 0 ? 1 : 0); });
+      if (training) {
+        cuts.backward =
+            boundaries(phase::backward_input, [&](long long first) { return how.backward + (first >= how.drain_from ? 1 : 0); });
+      }
+    }
+    s.cuts = std::move(cuts);
+  }
+  return p;
+}
+
+HETPLAN_INLINE iteration_load load_of(const staged& s) {
+  const tasks::task_graph g = tasks::expand(s);
+  const std::size_t stages = s.plan.stages.size();
+  iteration_load all;
+  for (const phase what : {phase::forward, phase::backward_input}) {
+    std::map<std::pair<std::size_t, device_id>, double> time_s;  // by stage and device
+    for (const tasks::compute_task& t : g.computes) {
+      const bool forward = t.what == phase::forward;
+      if (t.what != phase::optimizer_step && forward == (what == phase::forward)) time_s[{t.stage.index(), t.device}] += t.duration_s;
+    }
+    std::vector<double> slowest_s(stages, 0);
+    for (const auto& [at, each_s] : time_s) slowest_s[at.first] = std::max(slowest_s[at.first], each_s);
+    (what == phase::forward ? all.forward_s : all.backward_s) = slowest_s;
+    std::vector<int>& passes = what == phase::forward ? all.forwards : all.backwards;
+    for (const stage_graph::node& n : s.graph.nodes) passes.push_back(n.passes(what));
+  }
+
+  struct message {
+    double latency_s = 0;
+    std::map<resource_id, double> work_bytes;
+  };
+  std::map<std::tuple<transfer_kind, stage_id, stage_id>, std::map<int, message>> links;
+  for (const tasks::transfer& t : g.transfers) {
+    if (t.kind != transfer_kind::forward && t.kind != transfer_kind::backward) continue;
+    message& m = links[{t.kind, t.from_stage, t.to_stage}][t.microbatch];
+    m.latency_s = std::max(m.latency_s, t.latency_s);
+    for (const resource_use& u : g.routes[t.route].via) m.work_bytes[u.resource] += u.weight * t.volume_bytes;
+  }
+  for (const auto& [name, messages] : links) {
+    const auto& [kind, from, to] = name;
+    link_load l{kind, from, to, std::ssize(messages), 0, (kind == transfer_kind::forward ? all.forward_s : all.backward_s)[to.index()]};
+    for (const auto& [pass, m] : messages) {
+      double longest_s = 0;
+      for (const auto& [r, work] : m.work_bytes) longest_s = std::max(longest_s, work / s.cluster.network()[r].capacity.value());
+      l.comm_s += m.latency_s + longest_s;
+    }
+    all.links.push_back(l);
+  }
+  return all;
+}
+
+HETPLAN_INLINE void message_window::add(double comm_s, double comp_s, long long messages) {
+  if (messages <= 0) return;
+  last_.push_back({comm_s, comp_s, messages});
+  held_ += messages;
+  fresh_ = std::min(length_, fresh_ + std::min(messages, length_));
+  while (held_ - last_.front().messages >= length_) {
+    held_ -= last_.front().messages;
+    last_.pop_front();
+  }
+}
+
+HETPLAN_INLINE double message_window::ratio() const {
+  double comm_s = 0, comp_s = 0;
+  long long left = length_;
+  for (auto it = last_.rbegin(); it != last_.rend() && left > 0; ++it) {
+    const auto n = static_cast<double>(std::min(left, it->messages));
+    comm_s += n * it->comm_s;
+    comp_s += n * it->comp_s;
+    left -= it->messages;
+  }
+  if (comm_s <= 0) return 0;
+  return comp_s > 0 ? comm_s / comp_s : std::numeric_limits<double>::infinity();
+}
 
 namespace detail {
 
@@ -306,4 +421,4 @@ HETPLAN_INLINE std::string microbatch_adapter::text_of(const sizes& z) const {
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

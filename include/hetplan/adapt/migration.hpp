@@ -9,7 +9,7 @@
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/core/status.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Bytes that one device sends another.
 struct fetch {
@@ -83,7 +83,7 @@ migration finished(migration m, const hetplan::status& found, std::vector<fetch>
 [[nodiscard]] migration through_coordinator(const holdings& held, const plan& next, device_id coordinator, const planning_graph& model,
                                             const cluster& c, const conditions& now);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/migration.ipp>

@@ -15,7 +15,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE bytes migration::volume() const {
   bytes total;
@@ -287,4 +287,4 @@ HETPLAN_INLINE migration through_coordinator(const holdings& held, const plan& n
   return detail::finished(std::move(m), handing_out.status(), std::move(second));
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -9,7 +9,7 @@
 #include <hetplan/mix/progress.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 struct mixing_options {
   policy_options common = {};
@@ -64,7 +64,7 @@ class mixing_policy {
   std::optional<question> begun_;  ///< the last one; nothing: a horizon begins
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/mixing_policy.ipp>

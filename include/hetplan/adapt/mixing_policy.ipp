@@ -13,7 +13,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/same_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE mixing_policy::mixing_policy(const planning_problem& problem, any_planner planner, mixing_options options)
     : problem_(&problem), options_(options), known_(problem), plan_(problem, std::move(planner), options.common.memory),
@@ -151,4 +151,4 @@ HETPLAN_INLINE void mixing_policy::look_up(const situation& s, std::optional<std
   rates.idle_W = std::accumulate(idle_W.begin(), idle_W.end(), 0.0);
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -6,7 +6,7 @@
 
 #include <hetplan/adapt/holdings.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Does nothing change these weights? Outside training nothing does, in training the frozen ones stay.
 [[nodiscard]] inline bool is_immutable(const layer& l, const workload& w) { return w.mode != mode::training || !l.trainable; }
@@ -29,4 +29,4 @@ namespace HETPLAN_NAMESPACE::adapt {
   return total;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -6,7 +6,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// What a stage, or a link, takes for a pass: so long for each, and so long for each of its samples.
 struct pass_time {
@@ -26,7 +26,7 @@ struct pass_time {
 /// Source      ours.
 [[nodiscard]] double best_pass_size(std::span<const pass_time> parts, long long samples);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/pass_size.ipp>

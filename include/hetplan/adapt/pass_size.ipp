@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE double pipeline_time_s(std::span<const pass_time> parts, long long samples, double pass_samples) {
   double sum = 0, most = 0;
@@ -33,4 +33,4 @@ HETPLAN_INLINE double best_pass_size(std::span<const pass_time> parts, long long
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -6,7 +6,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Asks a planner for least latency, for least energy, and for least energy within latencies between these two, in equal
 /// ratios; the answer is the Pareto set of all plans in (response, energy), fastest first. Where not even the fastest plan does
@@ -24,7 +24,7 @@ struct plan_menu {
 
   [[nodiscard]] plan_result operator()(const planning_problem& problem) const;
 };
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/plan_menu.ipp>

@@ -14,7 +14,7 @@
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE double plan_menu::rounded(double x) {
   int exponent = 0;
@@ -62,4 +62,4 @@ HETPLAN_INLINE plan_result plan_menu::operator()(const planning_problem& problem
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -8,7 +8,7 @@
 #include <hetplan/adapt/replanning.hpp>
 #include <hetplan/schedule/refine.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// How long decisions take on the timeline: round numbers near what was measured (docs/performance.md, where a menu and the
 /// largest pipelines take longer), so that a history does not depend on the machine that works it out.
@@ -40,7 +40,7 @@ struct policy_options {
 /// Throws  invalid_input naming the policy, the option, its value and what was expected.
 [[nodiscard]] policy_options checked_options(policy_options o, const char* who);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/policy_options.ipp>

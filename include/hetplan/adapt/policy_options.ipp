@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE policy_options checked_options(policy_options o, const char* who) {
   const auto require = [who](bool ok, const char* option, double given, const char* expected) {
@@ -20,4 +20,4 @@ HETPLAN_INLINE policy_options checked_options(policy_options o, const char* who)
   return o;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -13,7 +13,7 @@
 #include <hetplan/plan/rename_devices.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// What one more transfer would find of each resource while others use it: its max-min share beside them.
 ///
@@ -51,7 +51,7 @@ class present_problem {
   planning_problem problem_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/present_problem.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/cost/slowed.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE conditions offered(conditions now, std::span<const foreign_traffic> traffic, const network& net) {
   std::vector<double> others(now.capacity.size(), 0);
@@ -47,4 +47,4 @@ HETPLAN_INLINE job present_problem::wanting(job j, const qoe_target& wanted) {
   return j;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

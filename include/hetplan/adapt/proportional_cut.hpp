@@ -10,7 +10,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Where consecutive stages begin: stage k is [first[k], first[k+1]) of the items, the last ends with them.
 struct proportional_cut {
@@ -69,4 +69,4 @@ template <std::invocable<std::size_t, std::size_t, std::size_t> Share, std::invo
   return cut;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

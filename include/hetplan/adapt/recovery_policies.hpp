@@ -8,7 +8,7 @@
 #include <hetplan/adapt/fixed_policies.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// The devices of a cluster that do not work.
 [[nodiscard]] std::vector<device_id> lost_devices(const cluster& c, const conditions& now);
@@ -60,7 +60,7 @@ class rescheduling_policy {
   plan_search plan_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/recovery_policies.ipp>

@@ -8,7 +8,7 @@
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/replay.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE std::vector<device_id> lost_devices(const cluster& c, const conditions& now) {
   std::vector<device_id> lost;
@@ -60,4 +60,4 @@ HETPLAN_INLINE reaction rescheduling_policy::react(const situation& s) {
           .reason = "planned anew by the coordinator"};
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -9,7 +9,7 @@
 #include <hetplan/adapt/policy_options.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// A reaction on the rung `network`: the running plan, its transfers scheduled for the moment. Nothing where that finds no other
 /// order, or none that serves the job's goal better.
@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 [[nodiscard]] std::optional<reaction> reorder_transfers(const planning_problem& problem, known_plans& known, const situation& s,
                                                         const policy_options& options);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/reorder_transfers.ipp>

@@ -6,7 +6,7 @@
 #include <hetplan/adapt/goal.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE std::optional<reaction> reorder_transfers(const planning_problem& problem, known_plans& known, const situation& s,
                                                          const policy_options& options) {
@@ -21,4 +21,4 @@ HETPLAN_INLINE std::optional<reaction> reorder_transfers(const planning_problem&
       .next = known[*scheduled], .reached = rung::network, .thinking = options.thinking.reschedule, .reason = "transfers in another order"};
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -16,7 +16,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 template <class P>
 concept plans_problem = requires(const P& p, const planning_problem& problem) {
@@ -103,7 +103,7 @@ class replanning {
   std::shared_ptr<planning_memory> memory_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/replanning.ipp>

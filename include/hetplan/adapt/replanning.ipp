@@ -9,7 +9,7 @@
 #include <hetplan/adapt/check_reaction.hpp>
 #include <hetplan/adapt/present_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE const plan_result* planning_memory::find(const std::vector<double>& moment) {
   const auto it = std::find_if(answers_.begin(), answers_.end(), [&](const answer& a) { return a.moment == moment; });
@@ -64,4 +64,4 @@ HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe
   return outside(known.empty() ? planner_(asked) : planner_(asked, known));
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

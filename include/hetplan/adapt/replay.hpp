@@ -9,7 +9,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// What counts as a layer's work when it is shared out.
 enum class work_measure {
@@ -57,7 +57,7 @@ struct replay_options {
 [[nodiscard]] plan_result lightweight_replay(const planning_problem& problem, const plan& running, std::span<const device_id> lost,
                                              const replay_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/replay.ipp>

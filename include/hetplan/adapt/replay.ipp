@@ -32,7 +32,7 @@
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 namespace detail {
 
@@ -232,9 +232,9 @@ bool splits_backwards(const plan& p);
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
-namespace HETPLAN_NAMESPACE::adapt::detail {
+namespace hetplan::adapt::detail {
 
 HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   if (p.pipelines.size() > 1) return "replay moves the cuts of one pipeline; the running plan has " + std::to_string(p.pipelines.size());
@@ -258,9 +258,9 @@ HETPLAN_INLINE bool splits_backwards(const plan& p) {
   });
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt::detail
+}  // namespace hetplan::adapt::detail
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, const plan& running, std::span<const device_id> lost,
                                               const replay_options& options) {
@@ -332,4 +332,4 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
   return answer({outcome::none_found, maker.why_none()});
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

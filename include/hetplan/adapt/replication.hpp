@@ -7,7 +7,7 @@
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/cost/any_memory_model.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// What a backup holds.
 enum class backup_content {
@@ -72,7 +72,7 @@ struct replication {
 [[nodiscard]] holdings with_backups(const holdings& held, const replication& r, const planning_graph& model, const workload& w,
                                     const conditions& now);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/replication.ipp>

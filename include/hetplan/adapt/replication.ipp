@@ -14,7 +14,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE migration backup_fetches(const replication& r, const planning_graph& model, const workload& w) {
   migration m;
@@ -111,4 +111,4 @@ HETPLAN_INLINE replication replicate_by_topology(const plan& p, const planning_g
   return r;
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

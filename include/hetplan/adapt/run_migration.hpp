@@ -8,7 +8,7 @@
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/cost/any_energy_model.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// A migration on the network.
 struct migration_run {
@@ -49,7 +49,7 @@ struct migration_run {
 /// Alone on the network as it is now.
 [[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const any_energy_model& energy = {});
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/run_migration.ipp>

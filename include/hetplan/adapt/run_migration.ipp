@@ -8,7 +8,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE std::optional<tasks::task_graph_builder::handle> add_migration(tasks::task_graph_builder& b, const migration& m,
                                                                               const cluster& c,
@@ -58,4 +58,4 @@ HETPLAN_INLINE migration_run run_migration(const migration& m, const cluster& c,
   return run_migration(m, c, from_the_start(now, c), energy);
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

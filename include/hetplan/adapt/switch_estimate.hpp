@@ -13,7 +13,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// Seconds during which nothing runs and joules beyond idling, if everything moves with the plan stopped and the network to
 /// itself; nothing where weights are missing.
@@ -30,7 +30,7 @@ namespace HETPLAN_NAMESPACE::adapt {
 [[nodiscard]] std::pair<migration, migration> split_beside(const migration& all, const plan& running, const planning_graph& model,
                                                            const cluster& c, const any_memory_model& memory);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/switch_estimate.ipp>

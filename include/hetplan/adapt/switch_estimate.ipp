@@ -9,7 +9,7 @@
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/run_migration.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 HETPLAN_INLINE std::optional<mix::switch_cost> estimate_switch(const planning_problem& problem, const holdings& held, const plan& next,
                                                                const conditions& now) {
@@ -42,4 +42,4 @@ HETPLAN_INLINE std::pair<migration, migration> split_beside(const migration& all
   return {std::move(beside), std::move(stopped)};
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

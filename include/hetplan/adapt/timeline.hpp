@@ -9,7 +9,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 /// From now on a resource has another capacity; 0 is an outage.
 struct capacity_becomes {
@@ -83,7 +83,7 @@ struct timeline_violation {
 /// Throws invalid_input with what find_violation finds, and names the event.
 void check_timeline(const timeline& t, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/adapt/timeline.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::adapt {
+namespace hetplan::adapt {
 
 namespace detail {
 
@@ -98,4 +98,4 @@ HETPLAN_INLINE void check_timeline(const timeline& t, const cluster& c) {
   throw invalid_input("timeline: event " + std::to_string(*v->event) + " at " + to_text(t.events[*v->event].at.value()) + " s: " + v->what);
 }
 
-}  // namespace HETPLAN_NAMESPACE::adapt
+}  // namespace hetplan::adapt

@@ -10,7 +10,7 @@
 
 #include <hetplan/cluster/network.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// An immutable set of devices with unique names and the network that joins them.
 ///
@@ -53,7 +53,7 @@ class cluster {
   hetplan::network network_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/cluster.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE cluster cluster::with_devices(std::vector<device> devices) const {
   if (devices.size() != size()) {
@@ -39,4 +39,4 @@ HETPLAN_INLINE void cluster::number_devices() {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

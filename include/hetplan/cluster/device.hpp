@@ -9,7 +9,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Power draw: idle and active [W], and what a byte sent or received adds [J/B].
 struct power_profile {
@@ -50,7 +50,7 @@ struct device {
 /// Throws invalid_input that names the device, the field, its value and what was expected.
 void check_device(const device& d);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/device.ipp>

@@ -5,7 +5,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE void check_device(const device& d) {
   const auto require = [&](bool ok, const char* field, double given, const char* expected) {
@@ -34,4 +34,4 @@ HETPLAN_INLINE void check_device(const device& d) {
   require(d.max_busy > 0 && d.max_busy <= 1, "max_busy", d.max_busy, "a share in (0, 1]");
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

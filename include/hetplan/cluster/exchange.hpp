@@ -7,7 +7,7 @@
 
 #include <hetplan/cluster/network.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Seconds of a transfer of a volume: latency_s + volume s_per_byte. Infinite where a route is missing.
 struct transfer_cost {
@@ -59,7 +59,7 @@ struct exchange_cost {
 /// Complexity O(n * resources on a route).
 [[nodiscard]] transfer_cost ring_reduction(const network& net, std::span<const device_id> devices);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/exchange.ipp>

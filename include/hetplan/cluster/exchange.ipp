@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE double exchange_cost::together_s(double forward_s, double backward_s) const {
   return half_duplex ? forward_s + backward_s : std::max(forward_s, backward_s);
@@ -73,4 +73,4 @@ HETPLAN_INLINE transfer_cost ring_reduction(const network& net, std::span<const 
   return ring;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -4,7 +4,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The device in the middle of a cluster by compute rate, the slower of two middles; ties: the smaller id.
 ///
@@ -25,7 +25,7 @@ namespace HETPLAN_NAMESPACE {
 /// Each device like the median one.
 [[nodiscard]] inline cluster homogeneous(const cluster& c) { return homogeneous(c, median_device(c)); }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/homogeneous.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE device_id median_device(const cluster& c) {
   std::vector<device_id> by_rate;
@@ -43,4 +43,4 @@ HETPLAN_INLINE cluster homogeneous(const cluster& c, device_id like) {
   return {c.name(), std::move(alike), mesh{bytes_per_second(rate / pairs), seconds(latency / pairs)}};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -13,7 +13,7 @@
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/core/names_member.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Something that transfers share: a wire, one direction of a wire, a radio channel, an uplink.
 struct resource {
@@ -142,7 +142,7 @@ class network {
   std::vector<std::optional<route>> routes_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/network.ipp>

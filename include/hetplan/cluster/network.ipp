@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE const route* network::find(device_id from, device_id to) const {
   if (from == to) return nullptr;
@@ -61,4 +61,4 @@ HETPLAN_INLINE void network::set(const device& a, const device& b, route given, 
   routes_[a.id.index() * devices_ + b.id.index()] = std::move(given);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

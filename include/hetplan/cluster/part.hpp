@@ -7,7 +7,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A part of a cluster and how its devices are numbered here and there. Resources keep their ids.
 struct cluster_part {
@@ -22,7 +22,7 @@ struct cluster_part {
 /// Throws  invalid_input (no device is kept, a size does not match).   Complexity  O(devices^2 + resources).
 [[nodiscard]] cluster_part part_of(const cluster& whole, std::span<const char> keep, std::span<const bytes_per_second> capacities);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/part.ipp>

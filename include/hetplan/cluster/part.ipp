@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -57,4 +57,4 @@ HETPLAN_INLINE cluster_part part_of(const cluster& whole, std::span<const char> 
   return {std::move(devices), std::move(original), std::move(renamed)};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -12,7 +12,7 @@
 
 #include <hetplan/cluster/network.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 enum class duplex { full, half };
 
@@ -116,7 +116,7 @@ struct route_table {
 static_assert(check_network_model<shared_medium>() && check_network_model<mesh>() && check_network_model<ring>() &&
               check_network_model<star>() && check_network_model<hierarchical>() && check_network_model<route_table>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/topology.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::optional<route> shared_medium::find_route(std::span<const device>, device_id, device_id) const {
   return route{latency, {{resource_id(0), 1}}};
@@ -160,4 +160,4 @@ HETPLAN_INLINE std::optional<route> route_table::find_route(std::span<const devi
   return best->path;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

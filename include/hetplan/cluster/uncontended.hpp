@@ -5,7 +5,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// What a planner sees that knows bandwidths between pairs and nothing of contention.
 ///
@@ -17,7 +17,7 @@ namespace HETPLAN_NAMESPACE {
 /// Complexity    O(N^2) for N devices.  Source: the "D2D" setting of Dora, section 2.2 and Fig 2.
 [[nodiscard]] cluster uncontended(const cluster& c, duplex wires = duplex::full);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/uncontended.ipp>

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -59,4 +59,4 @@ HETPLAN_INLINE cluster uncontended(const cluster& c, duplex wires) {
   return {c.name(), {c.devices().begin(), c.devices().end()}, detail::private_wires(c, wires)};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -11,7 +11,7 @@
 
 #include <hetplan/cluster/network.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -69,7 +69,7 @@ struct widest_routes {
 template <class Inner>
 widest_routes(Inner) -> widest_routes<Inner>;
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/widest_routes.ipp>

@@ -14,7 +14,7 @@
 #include <boost/property_map/function_property_map.hpp>
 #include <boost/property_map/property_map.hpp>
 
-namespace HETPLAN_NAMESPACE::detail {
+namespace hetplan::detail {
 
 /// A direct route.
 struct hop {
@@ -124,4 +124,4 @@ HETPLAN_INLINE indirect_routes::paths indirect_routes::paths_from(device_id from
   return found;
 }
 
-}  // namespace HETPLAN_NAMESPACE::detail
+}  // namespace hetplan::detail

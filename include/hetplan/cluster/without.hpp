@@ -4,7 +4,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// What a planner sees that does not ask whether a plan fits: every device has more memory than any plan takes (1 EB).
 ///
@@ -18,7 +18,7 @@ namespace HETPLAN_NAMESPACE {
 /// Source  GPipe's partition as Asteroid, section 5.5, describes it.
 [[nodiscard]] cluster without_network_costs(const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cluster/without.ipp>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -33,4 +33,4 @@ HETPLAN_INLINE cluster without_network_costs(const cluster& c) {
   return {c.name(), {c.devices().begin(), c.devices().end()}, detail::free_routes{}};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 /// Work that every device is timed with.
 struct benchmark {
@@ -41,7 +41,7 @@ struct benchmark {
 /// Throws  invalid_input (a device whose rate is not known).   Source  ours.
 [[nodiscard]] std::vector<double> compute_scores(std::span<const device> devices);
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/coarsen/compute_scores.ipp>

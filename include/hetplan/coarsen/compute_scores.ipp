@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 namespace detail {
 
@@ -73,4 +73,4 @@ HETPLAN_INLINE std::vector<double> compute_scores(std::span<const device> device
   return scores;
 }
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen

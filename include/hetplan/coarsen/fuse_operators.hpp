@@ -15,7 +15,7 @@
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 namespace detail {
 
@@ -113,7 +113,7 @@ class operator_fusion {
 ///               and another weight, frozen and trainable weights, measured and computed times.
 [[nodiscard]] blocks fuse_operators(const planning_graph& model, const fusion_rules& rules);
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/coarsen/fuse_operators.ipp>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 namespace detail {
 
@@ -154,4 +154,4 @@ HETPLAN_INLINE blocks fuse_operators(const planning_graph& model, const fusion_r
   return fusion.result();
 }
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen

@@ -9,7 +9,7 @@
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 /// One layer per block, with the block's number as its id. A block of one layer stays that layer; in any other
 ///
@@ -38,7 +38,7 @@ namespace HETPLAN_NAMESPACE::coarsen {
 [[nodiscard]] planning_graph fused_graph(const planning_graph& model, const blocks& b, const fusion_rules& rules,
                                          std::span<const device> devices = {});
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/coarsen/fused_graph.ipp>

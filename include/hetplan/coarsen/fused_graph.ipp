@@ -19,7 +19,7 @@
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 namespace detail {
 
@@ -226,4 +226,4 @@ HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blo
   return std::move(builder).build();
 }
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen

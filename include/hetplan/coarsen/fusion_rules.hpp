@@ -9,7 +9,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 /// What a kind of layer is called here: one operator type, or several where one layer already holds several operators.
 struct type_alias {
@@ -76,7 +76,7 @@ namespace detail {
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/coarsen/fusion_rules.ipp>

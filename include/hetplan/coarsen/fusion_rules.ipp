@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 namespace detail {
 
@@ -195,4 +195,4 @@ HETPLAN_INLINE fusion_rules onednn_like() {
 
 HETPLAN_INLINE fusion_rules no_fusion() { return {.name = "none"}; }
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen

@@ -12,7 +12,7 @@
 
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 /// A partition of the layers, as a map in both directions.
 ///
@@ -144,7 +144,7 @@ class contraction {
 ///                  either nothing is known to be small, and nothing merges.
 [[nodiscard]] blocks merge_small(const planning_graph& model, const merge_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/coarsen/merge_small.ipp>

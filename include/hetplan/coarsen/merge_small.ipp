@@ -8,7 +8,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE::coarsen {
+namespace hetplan::coarsen {
 
 HETPLAN_INLINE blocks each_layer(const planning_graph& model) {
   blocks single;
@@ -227,4 +227,4 @@ HETPLAN_INLINE blocks merge_small(const planning_graph& model, const merge_optio
   return graph.result();
 }
 
-}  // namespace HETPLAN_NAMESPACE::coarsen
+}  // namespace hetplan::coarsen

@@ -8,7 +8,7 @@
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Sums of the same numbers in another order, or with other brackets, differ by less than this part of them.
 inline constexpr double relative_tolerance = 1e-9;
@@ -31,4 +31,4 @@ template <int T, int D, int E, int W>
   return at_most(a.value(), b.value());
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -15,7 +15,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A barrier that spins before it blocks: being woken takes longer than most waits for a crew, and std::barrier blocks at once. Where the
 /// machine runs fewer threads at once than meet, it does not spin, which would keep the others from coming.
@@ -113,4 +113,4 @@ class crew {
   bool over_ = false;  ///< written before a meeting, read after it
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -10,7 +10,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The caller's data breaks a rule. The message says who, where, what was given, what was expected.
 class invalid_input : public std::invalid_argument {
@@ -51,7 +51,7 @@ namespace detail {
 }
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 /// A promise of the library to itself; on in every build, so never put it inside a hot loop.
 #define HETPLAN_ASSERT(condition) ((condition) ? void() : ::hetplan::detail::assertion_failed(#condition, __FILE__, __LINE__))

@@ -7,13 +7,13 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The text with control characters written as \n, \t or \u00XX, so that it stays on one line and
 /// a hostile file cannot speak to the terminal. What was escaped stays as it is.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/core/escaped.ipp>

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::string escaped(std::string_view text) {
   std::string out;
@@ -31,4 +31,4 @@ HETPLAN_INLINE std::string escaped(std::string_view text) {
   return out;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

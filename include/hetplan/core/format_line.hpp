@@ -8,7 +8,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// What std::printf would write. Arguments are numbers and C strings.
 template <class... Args>
@@ -19,4 +19,4 @@ template <class... Args>
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

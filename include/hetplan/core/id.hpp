@@ -9,7 +9,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// An index into one kind of table; different kinds do not mix.
 template <class Tag>
@@ -32,4 +32,4 @@ using resource_id = id<struct resource_tag>;
 using stage_id = id<struct stage_tag>;
 using task_id = id<struct task_tag>;
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

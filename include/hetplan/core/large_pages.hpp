@@ -14,7 +14,7 @@
 extern "C" int madvise(void* at, std::size_t bytes, int advice) noexcept;
 #endif
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// An allocator that asks the system for large pages where there is much to store: with those of 4 kB, most reads of a table of 100 MB
 /// miss the cache of addresses as well. What has no value is not written: its pages are not there until they are.
@@ -56,4 +56,4 @@ struct large_pages {
   static constexpr std::size_t page_bytes = std::size_t{1} << 21;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

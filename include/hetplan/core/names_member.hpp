@@ -6,7 +6,7 @@
 
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -45,7 +45,7 @@ concept names_member =
     detail::calls_member<Call, M, double> || detail::calls_member<Call, M, bytes> ||
     (detail::calls_member_with<Call, M, Typical, Typical...> || ...);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 /// Has M a member function of that very name, static or not? Of an optional member's clear misspellings, which nobody would call anything
 /// else: a slip would be taken for "absent", in silence. A set of overloads or a template has no address and is not seen.

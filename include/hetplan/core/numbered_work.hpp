@@ -18,7 +18,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Runs numbered pieces of work on threads, in order; take(i), once for each i, waits for piece i and rethrows what it threw.
 ///
@@ -84,4 +84,4 @@ class numbered_work {
   std::vector<std::thread> crew_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

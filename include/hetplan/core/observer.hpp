@@ -8,7 +8,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// An observer's answer: go on, or stop and return what there is (status `stopped`).
 enum class control { go, stop };
@@ -72,4 +72,4 @@ template <class... Observers>
   return [&observers...](const auto& event) { return notify(event, observers...); };
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -4,7 +4,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Begins to fetch what stands there into the cache, for reading soon; any address will do.
 ///
@@ -14,4 +14,4 @@ inline void prefetch(const void* at) {
   asm volatile("" : : "r"(at));
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

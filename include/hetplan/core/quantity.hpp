@@ -7,7 +7,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A double that knows its dimension: time [s], data [B], energy [J] and work [FLOP] to the given powers.
 ///
@@ -111,4 +111,4 @@ HETPLAN_LITERAL(GB_per_s, bytes_per_second, 1e9)
 #undef HETPLAN_LITERAL
 }  // namespace literals
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

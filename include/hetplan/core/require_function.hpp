@@ -7,7 +7,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Throws invalid_input where it holds none; `who` was given it and needs `expected`.
 template <class Signature>
@@ -15,4 +15,4 @@ void require_function(const std::function<Signature>& f, const std::string& who,
   if (!f) throw invalid_input(who + ": was given an empty function or a null pointer; expected " + expected);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

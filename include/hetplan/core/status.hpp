@@ -9,7 +9,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// `infeasible` is proven: nothing that the problem allows is a solution. `none_found` says less: what was tried holds no solution.
 enum class outcome { feasible, infeasible, none_found, stopped };
@@ -52,4 +52,4 @@ struct status {
   friend bool operator==(const status&, const status&) = default;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

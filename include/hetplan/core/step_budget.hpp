@@ -7,7 +7,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Steps that planning takes at most unless told otherwise: some seconds.
 inline constexpr long long standard_steps = 10'000'000;
@@ -42,4 +42,4 @@ class step_budget {
          (found ? "; the best so far" : "; none of them keeps the limits");
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

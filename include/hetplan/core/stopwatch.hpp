@@ -4,7 +4,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Runs from its construction on.
 class stopwatch {
@@ -16,7 +16,7 @@ class stopwatch {
   long long begin_ns_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/core/stopwatch.ipp>

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -19,4 +19,4 @@ HETPLAN_INLINE stopwatch::stopwatch() : begin_ns_(detail::now_ns()) {}
 
 HETPLAN_INLINE double stopwatch::elapsed_s() const { return static_cast<double>(detail::now_ns() - begin_ns_) * 1e-9; }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -6,12 +6,12 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The length of the UTF-8 character that starts at `i`, 0 where there is none (also for surrogates and codes beyond Unicode).
 [[nodiscard]] std::size_t utf8_length(std::string_view text, std::size_t i);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/core/utf8.ipp>

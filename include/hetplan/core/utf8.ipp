@@ -3,7 +3,7 @@
 
 #include <hetplan/core/utf8.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::size_t utf8_length(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) {
@@ -20,4 +20,4 @@ HETPLAN_INLINE std::size_t utf8_length(std::string_view text, std::size_t i) {
   return too_long || beyond ? 0 : length;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

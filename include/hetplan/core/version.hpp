@@ -11,15 +11,13 @@
 #define HETPLAN_DETAIL_TEXT_OF(x) #x
 #define HETPLAN_DETAIL_TEXT(x) HETPLAN_DETAIL_TEXT_OF(x)
 
-#include <hetplan/core/linkage.hpp>
-
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The version as text, "major.minor.patch".
 inline constexpr std::string_view version = HETPLAN_DETAIL_TEXT(HETPLAN_VERSION_MAJOR) "." HETPLAN_DETAIL_TEXT(
     HETPLAN_VERSION_MINOR) "." HETPLAN_DETAIL_TEXT(HETPLAN_VERSION_PATCH);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #undef HETPLAN_DETAIL_TEXT
 #undef HETPLAN_DETAIL_TEXT_OF

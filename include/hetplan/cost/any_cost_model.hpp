@@ -9,7 +9,7 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -176,4 +176,4 @@ assume_si(M) -> assume_si<M>;
 
 static_assert(check_cost_model<any_cost_model>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 
 #include <hetplan/cost/energy_model.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Holds any energy model by value; copies share it (models are pure). One virtual call per question. By default linear_power, what files
 /// mean.
@@ -45,4 +45,4 @@ class any_energy_model {
 
 static_assert(check_energy_model<any_energy_model>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -11,7 +11,7 @@
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/graph/distinct_tensors.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Holds any memory model by value; copies share it (models are pure). One virtual call per question, one question at a time: a user's
 /// model is never called from two threads at once. By default plain_memory, what files mean.
@@ -110,4 +110,4 @@ class any_memory_model {
 
 static_assert(check_memory_model<any_memory_model>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

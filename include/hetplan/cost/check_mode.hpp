@@ -8,7 +8,7 @@
 #include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -23,7 +23,7 @@ namespace detail {
 /// Throws  invalid_input (generation, and the model has more than one token per sample).
 void check_mode(const planning_graph& model, mode how);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cost/check_mode.ipp>

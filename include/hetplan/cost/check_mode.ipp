@@ -5,7 +5,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::optional<std::string> detail::mode_fault(const planning_graph& model, mode how) {
   if (how != mode::generation || model.tokens_per_sample() == 1) return std::nullopt;
@@ -19,4 +19,4 @@ HETPLAN_INLINE void check_mode(const planning_graph& model, mode how) {
   if (const auto fault = detail::mode_fault(model, how)) throw invalid_input(*fault);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

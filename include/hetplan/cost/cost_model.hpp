@@ -11,7 +11,7 @@
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 template <class M>
 concept times_work = requires(const M& m, const work& w, const device& d) {
@@ -162,4 +162,4 @@ template <times_optimizer_step M>
   return t;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -11,7 +11,7 @@
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// What a device did in one run.
 struct device_usage {
@@ -105,7 +105,7 @@ template <energy_model M>
 
 static_assert(check_energy_model<linear_power>() && check_energy_model<measured_power>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cost/energy_model.ipp>

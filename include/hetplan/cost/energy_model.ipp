@@ -3,7 +3,7 @@
 
 #include <hetplan/cost/energy_model.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE void detail::refuse_energy(joules given, const device_usage& u, const device& d) {
   throw invalid_model("energy model: energy(device " + std::to_string(d.id.value) + " \"" + d.name + "\", total " +
@@ -38,4 +38,4 @@ HETPLAN_INLINE watts measured_power::draw(const std::vector<point>& table, doubl
   return table.back().draw;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 template <class M>
 concept holds_state = requires(const M& m, const layer& l, const workload& w) {
@@ -164,7 +164,7 @@ struct framework_memory {
 
 static_assert(check_memory_model<plain_memory>() && check_memory_model<framework_memory>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cost/memory_model.ipp>

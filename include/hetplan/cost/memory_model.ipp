@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE void throw_no_optimizer_state() {
   throw invalid_input(
@@ -54,4 +54,4 @@ HETPLAN_INLINE workload framework_memory::precise(workload w) const {
   return w;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

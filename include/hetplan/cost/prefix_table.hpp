@@ -9,7 +9,7 @@
 #include <hetplan/cost/any_memory_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Seconds of a stage for one microbatch share, and the tensor-parallel degree that achieves them.
 struct interval_time {
@@ -114,7 +114,7 @@ class prefix_table {
   std::vector<repeat> repeats_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cost/prefix_table.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/cost/check_mode.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t last, device_id d, int share) const {
   interval_time best;
@@ -199,4 +199,4 @@ HETPLAN_INLINE void prefix_table::add_optimizer_steps(const planning_graph& mode
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -6,7 +6,7 @@
 
 #include <hetplan/cost/roofline.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Piecewise linear in batch over the layer's profile for the device's kind: below the first entry its
 /// value, above the last the last slope, one entry = constant. The measured backward is shared by
@@ -33,7 +33,7 @@ struct profiled_or_roofline {
 
 static_assert(check_cost_model<profiled>() && check_cost_model<profiled_or_roofline>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cost/profiled.ipp>

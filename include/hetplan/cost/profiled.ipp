@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE seconds profiled::time(const work& w, const device& d) const {
   const layer_profile* p = w.layer.profile_for(d.kind);
@@ -60,4 +60,4 @@ HETPLAN_INLINE seconds profiled_or_roofline::time(const work& w, const device& d
   return w.layer.profile_for(d.kind) != nullptr ? profiled{}.time(w, d) : roofline{}.time(w, d);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/any_cost_model.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A cost model that asks another one. `total_s` asks about each layer once per device and kind of work, and remembers: a search
 /// judges thousands of plans whose stages differ little. Of the boundaries before a layer it remembers the last one: rows of layers
@@ -45,7 +45,7 @@ class remembered_cost {
   std::shared_ptr<tables> tables_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cost/remembered_cost.ipp>

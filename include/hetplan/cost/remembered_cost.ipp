@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 struct remembered_cost::tables {
   struct question {
@@ -110,4 +110,4 @@ HETPLAN_INLINE double remembered_cost::total_s(const planning_graph& model, std:
   return detail::add_run(before, layers, tables_->boundaries, time_s, boundary_s);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

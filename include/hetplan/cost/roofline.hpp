@@ -4,7 +4,7 @@
 
 #include <hetplan/cost/cost_model.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// max(FLOP b / (peak b/(b+h)), (weight traffic + traffic b) / memory bandwidth) + launch, h = half_batch.
 ///
@@ -23,7 +23,7 @@ struct roofline {
 
 static_assert(check_cost_model<roofline>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/cost/roofline.ipp>

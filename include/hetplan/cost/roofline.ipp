@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
   const flops per_sample = w.flops_per_sample();
@@ -33,4 +33,4 @@ HETPLAN_INLINE seconds roofline::gathering(const work& w, const device& d, flops
   return 2 * (g - 1) / g * w.layer.largest_output * w.batch / *d.interconnect;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

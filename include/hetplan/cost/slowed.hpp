@@ -11,7 +11,7 @@
 #include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/cost_model.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Every answer of the model, divided by the device's factor. Factors by device id, above 0.
 ///
@@ -65,4 +65,4 @@ template <cost_model Cost>
   else return slowed<Cost>{std::move(cost), std::move(factor)};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

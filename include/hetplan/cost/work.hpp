@@ -6,7 +6,7 @@
 
 #include <hetplan/graph/layer.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 enum class mode { training, inference, generation };
 
@@ -79,4 +79,4 @@ struct work_kind {
   friend bool operator==(const work_kind&, const work_kind&) = default;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -12,7 +12,7 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::decompose {
+namespace hetplan::decompose {
 
 /// A callable that puts all layers of a model into blocks in a row, and the row into chains: every layer in one block, every edge
 /// forward or inside a block. A stage is a piece of one chain or a run of whole chains. Pure.
@@ -74,7 +74,7 @@ class any_decomposition {
 static_assert(check_decomposition<serial_chains>() && check_decomposition<joined_chains>() && check_decomposition<light_row>() &&
               check_decomposition<any_decomposition>());
 
-}  // namespace HETPLAN_NAMESPACE::decompose
+}  // namespace hetplan::decompose
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/decompose/decomposition.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/decompose/serial.hpp>
 #include <hetplan/graph/light_boundaries.hpp>
 
-namespace HETPLAN_NAMESPACE::decompose {
+namespace hetplan::decompose {
 
 HETPLAN_INLINE layer_sequence serial_chains::operator()(const planning_graph& model) const {
   return serial(model, coarsen::merge_small(model, {.share = merge_share}));
@@ -57,4 +57,4 @@ HETPLAN_INLINE layer_sequence checked(layer_sequence sequence, const planning_gr
   return sequence;
 }
 
-}  // namespace HETPLAN_NAMESPACE::decompose
+}  // namespace hetplan::decompose

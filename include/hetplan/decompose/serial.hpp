@@ -6,7 +6,7 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::decompose {
+namespace hetplan::decompose {
 
 /// Splits the graph of blocks into maximal serial chains and lists them so that every edge points forward.
 ///
@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::decompose {
 /// Every layer a block.
 [[nodiscard]] inline layer_sequence serial(const planning_graph& model) { return serial(model, coarsen::each_layer(model)); }
 
-}  // namespace HETPLAN_NAMESPACE::decompose
+}  // namespace hetplan::decompose
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/decompose/serial.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE::decompose {
+namespace hetplan::decompose {
 
 namespace detail {
 
@@ -105,4 +105,4 @@ HETPLAN_INLINE layer_sequence serial(const planning_graph& model, const coarsen:
   return out;
 }
 
-}  // namespace HETPLAN_NAMESPACE::decompose
+}  // namespace hetplan::decompose

@@ -14,7 +14,7 @@
 #include <hetplan/draw/report_time_chart.hpp>
 #include <hetplan/draw/signs.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Colours of the chart. What is hatched has paper-coloured stripes over its colour.
 struct adaptation_colors {
@@ -174,7 +174,7 @@ void paint_changing(adaptation_canvas& k, const changing& c, color fill, std::st
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/adaptation_canvas.ipp>

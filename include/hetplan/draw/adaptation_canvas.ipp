@@ -3,7 +3,7 @@
 
 #include <hetplan/draw/adaptation_canvas.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE std::string hatch_patterns() {
   const auto pattern = [](std::string_view id, color c) {
@@ -101,4 +101,4 @@ HETPLAN_INLINE void sign_row::thin(const adaptation_canvas& k) {
   all_ = std::move(few);
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -10,7 +10,7 @@
 #include <hetplan/io/policy_history.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// One self-contained HTML page: a table of the policies with the best of each column marked, one chart over time that zooms and
 /// explains itself under the pointer, every policy's adoptions with their reasons, and the plans that ran.
@@ -21,7 +21,7 @@ namespace HETPLAN_NAMESPACE::draw {
 [[nodiscard]] std::string adaptation_report_html(std::span<const io::policy_history> policies, const adapt::timeline& t,
                                                  const planning_graph& model, const cluster& c, const job& j);
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/adaptation_report.ipp>

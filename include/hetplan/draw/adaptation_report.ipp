@@ -3,20 +3,213 @@
 
 #include <hetplan/draw/adaptation_report.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <hetplan/draw/adaptation_canvas.hpp>
 #include <hetplan/draw/adaptation_rows.hpp>
 #include <hetplan/draw/adaptation_svg.hpp>
-#include <hetplan/draw/adaptation_tables.hpp>
+#include <hetplan/draw/adaptation_view.hpp>
+#include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/clock_script.hpp>
 #include <hetplan/draw/page.hpp>
+#include <hetplan/draw/report_tables.hpp>
 #include <hetplan/draw/report_time_chart.hpp>
 #include <hetplan/draw/ticks.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw::detail {
+
+// The tables of the adaptation's page: policies side by side, their adoptions with reasons, the plans that ran.
+
+/// One row per policy; the best of each column where one is better than another is bold and says so.
+[[nodiscard]] std::string policy_table(const adaptation_view& view, const job& j);
+
+/// What a policy adopted, in order: the first few at once, more behind a fold, the rest counted.
+[[nodiscard]] std::string adoption_list(const adaptation_view& view, std::size_t p);
+
+/// "2 stages: block0 … block2 on laptop0; ...".
+[[nodiscard]] std::string stages_of(const plan& p, const planning_graph& model, const cluster& c);
+
+/// The plans that ran, by letter, with how long each policy ran them.
+[[nodiscard]] std::string plans_table(const adaptation_view& view, const planning_graph& model, const cluster& c);
+
+/// A column of the comparison: what it shows, and whether less or more is better.
+struct policy_column {
+  enum class better { less, more, neither };
+  std::string_view title, about;
+  better best;
+  std::function<double(const adapt::history&)> value;  ///< not finite: nothing to compare
+  std::function<std::string(double)> text;
+};
+
+[[nodiscard]] HETPLAN_INLINE std::vector<policy_column> policy_columns(const adaptation_view& view, const job& j) {
+  using better = policy_column::better;
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  const auto count = [](double v) { return grouped(static_cast<long long>(v)); };
+  const auto joules = [](double v) { return engineering(v, "J"); };
+  const auto& all = view.policies;
+  const bool same_work =
+      std::all_of(all.begin(), all.end(), [&](const auto& p) { return p.history.iterations == all.front().history.iterations; });
+  const double duration = view.duration_s, batch = j.batch;
+  const bool ends = std::any_of(all.begin(), all.end(), [](const auto& p) { return p.history.finished_s || p.history.missed_deadline; });
+  std::vector<policy_column> columns{
+      {"Iterations", "done and kept", better::more, [](const auto& h) { return static_cast<double>(h.iterations); }, count},
+      {"Throughput", "samples per second until the job is done, or the timeline", better::more,
+       [=](const auto& h) { return static_cast<double>(h.iterations) * batch / h.finished_s.value_or(duration); },
+       [](double v) {
+         return fixed(v, v < 10 ? 2 : v < 100 ? 1 : 0) + "/s";
+       }},
+      {"Late", "share of iterations whose response was above what was wanted", better::less,
+       [=](const auto& h) { return h.iterations > 0 ? static_cast<double>(h.violations) / static_cast<double>(h.iterations) : none; },
+       [](double v) { return fixed(100 * v, v < 0.1 ? 1 : 0) + " %"; }},
+      {"Halted", "weights moved, or no plan could run", better::less, [](const auto& h) { return h.stall_s; }, clock_text},
+      {"Energy", "of all devices", same_work ? better::less : better::neither, [](const auto& h) { return h.energy_J; }, joules},
+      {"per iteration", "energy for each iteration that was kept", better::less,
+       [=](const auto& h) { return h.iterations > 0 ? h.energy_J / static_cast<double>(h.iterations) : none; }, joules},
+      {"Switches", "adoptions that moved something or changed who computes what", better::neither,
+       [](const auto& h) { return static_cast<double>(h.switches); }, count},
+      {"Moved", "weights, state and caches", better::neither, [](const auto& h) { return h.moved_bytes; },
+       [](double v) { return engineering(v, "B"); }},
+      {"Slowest reaction", "from an event to the plan that answers it", better::less,
+       [=](const auto& h) { return h.adoptions.empty() ? none : h.reaction_s; }, clock_text}};
+  if (ends) {
+    columns.push_back({"Job done", "when all iterations of the job were done", better::less,
+                       [=](const auto& h) { return h.finished_s.value_or(none); }, clock_text});
+  }
+  return columns;
+}
+
+HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& j) {
+  const std::vector<policy_column> columns = policy_columns(view, j);
+  std::string text = "<table id=\"policies-table\">\n<thead><tr><th>Policy</th>";
+  for (const policy_column& c : columns) text += "<th class=\"n\" title=\"" + xml_text(c.about) + "\">" + std::string(c.title) + "</th>";
+  text += "</tr></thead>\n<tbody>\n";
+  std::vector<std::pair<double, double>> range(columns.size(), {INFINITY, -INFINITY});
+  for (auto&& [column, r] : ranges::views::zip(columns, range)) {
+    for (const io::policy_history& p : view.policies) {
+      const double v = column.value(p.history);
+      if (std::isfinite(v)) r = {std::min(r.first, v), std::max(r.second, v)};
+    }
+  }
+  for (const io::policy_history& p : view.policies) {
+    std::string note;
+    if (!p.history.status.ok()) note = std::string(to_string(p.history.status.result)) + ": " + p.history.status.reason;
+    if (p.history.missed_deadline) note += (note.empty() ? "" : "; ") + std::string("missed the deadline");
+    text += "<tr><td>" + xml_text(p.policy) + (note.empty() ? "" : "<br><span class=\"alarm\">" + xml_text(note) + "</span>") + "</td>";
+    for (const auto& [column, r] : ranges::views::zip(columns, range)) {
+      const double v = column.value(p.history), best = column.best == policy_column::better::less ? r.first : r.second;
+      const bool marked = column.best != policy_column::better::neither && v == best && r.first < r.second;
+      const std::string shown = xml_text(std::isfinite(v) ? column.text(v) : std::string("–"));
+      text += "<td class=\"n\">" + (marked ? "<b title=\"best\">★ " + shown + "</b>" : shown) + "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table>\n";
+}
+
+[[nodiscard]] HETPLAN_INLINE std::string adoption_row(const adaptation_view& view, std::size_t p, const adapt::adoption& a) {
+  constexpr std::string_view whole = " style=\"white-space:nowrap\"";
+  const auto or_none = [](double v, const std::string& shown) { return v > 0 ? shown : std::string(); };
+  return "<tr>" + cell(clock_text(a.caused_s), " class=\"n\"") + cell(clock_text(a.decided_s - a.caused_s), " class=\"n\"") +
+         cell(clock_text(a.done_s - a.caused_s), " class=\"n\"") + cell(to_string(a.reached), whole) +
+         cell(view.name(p, a.from) + " → " + view.name(p, a.to), whole) + cell(a.reason) +
+         cell(or_none(a.stall_s, clock_text(a.stall_s)), " class=\"n\"") +
+         cell(or_none(a.moved_bytes, engineering(a.moved_bytes, "B")), " class=\"n\"") +
+         cell(or_none(a.moved_J, engineering(a.moved_J, "J")), " class=\"n\"") + "</tr>\n";
+}
+
+HETPLAN_INLINE std::string adoption_list(const adaptation_view& view, std::size_t p) {
+  constexpr std::size_t open = 10, most = 500;
+  const auto& all = view.policies[p].history.adoptions;
+  std::string text = "<h3>" + xml_text(view.policies[p].policy) + "</h3>\n";
+  if (all.empty()) return text + "<p class=\"note\">Keeps its first plan.</p>\n";
+  const auto table = [&](std::size_t from, std::size_t to) {
+    std::string rows =
+        "<div class=\"scroll\"><table class=\"adoptions\"><thead><tr><th class=\"n\">Event at</th><th class=\"n\">Decided after</th>"
+        "<th class=\"n\">In force after</th><th>Step</th><th>Plan</th><th>Reason</th><th class=\"n\">Halted</th>"
+        "<th class=\"n\">Moved</th><th class=\"n\">Energy</th></tr></thead>\n<tbody>\n";
+    for (std::size_t i = from; i < to; ++i) rows += adoption_row(view, p, all[i]);
+    return rows + "</tbody></table></div>\n";
+  };
+  text += table(0, std::min(open, all.size()));
+  if (all.size() > open) {
+    const std::size_t end = std::min(most, all.size());
+    text += "<details><summary>" + grouped(static_cast<long long>(end - open)) + " more</summary>\n" + table(open, end) + "</details>\n";
+  }
+  if (all.size() > most)
+    text += "<p class=\"note\">" + grouped(static_cast<long long>(all.size() - most)) + " later ones are left out of the page.</p>\n";
+  return text;
+}
+
+HETPLAN_INLINE std::string stages_of(const plan& p, const planning_graph& model, const cluster& c) {
+  std::string text;
+  for (const stage& s : p.stages) {
+    if (!text.empty()) text += "; ";
+    if (!s.layers.empty()) text += fitted(model[s.layers.front()].name, 24);
+    if (s.layers.size() > 1) text += " … " + fitted(model[s.layers.back()].name, 24);
+    text += " on ";
+    for (const assignment& a : s.devices) {
+      text += (&a == &s.devices.front() ? "" : " + ") + c[a.device].name;
+      if (s.devices.size() > 1) text += " (" + std::to_string(a.samples) + ")";
+    }
+  }
+  return text;
+}
+
+HETPLAN_INLINE std::string plans_table(const adaptation_view& view, const planning_graph& model, const cluster& c) {
+  std::map<std::pair<std::size_t, std::size_t>, std::map<std::size_t, double>> ran_s;  // by name, by policy
+  for (std::size_t p = 0; p < view.policies.size(); ++p) {
+    for (const adapt::stretch& s : view.policies[p].history.stretches) {
+      if (s.what != adapt::activity::running || s.plan >= view.names[p].size()) continue;
+      const plan_name& n = view.names[p][s.plan];
+      ran_s[{n.layout, n.variant}][p] += s.end_s - s.start_s;
+    }
+  }
+  constexpr std::size_t most = 60;
+  std::size_t rows = 0, hidden = 0;
+  std::string text =
+      "<div class=\"scroll\"><table id=\"plans-table\"><thead><tr><th>Plan</th><th>Stages</th><th "
+      "class=\"n\">Microbatches</th><th>Schedule, "
+      "network</th><th class=\"n\">Predicted</th><th>Ran under</th></tr></thead>\n<tbody>\n";
+  for (const auto& [l, variants] : ranges::views::enumerate(view.layouts)) {
+    for (const auto& [v, made] : ranges::views::enumerate(variants)) {
+      if (++rows > most) {
+        ++hidden;
+        continue;
+      }
+      const plan& p = *made;
+      std::string who;
+      for (const auto& [policy, s] : ran_s[{l, v}]) who += (who.empty() ? "" : ", ") + view.policies[policy].policy + " " + clock_text(s);
+      std::string network = std::string(to_string(p.schedule.kind)) + ", " + std::string(to_string(p.sharing_policy));
+      if (!p.schedule.transfers.empty()) network += ", " + std::to_string(p.schedule.transfers.size()) + " rules";
+      std::string predicted;
+      if (p.predicted) predicted = engineering(p.predicted->latency.value(), "s") + ", " + engineering(p.predicted->energy().value(), "J");
+      text += "<tr><td style=\"white-space:nowrap\"><i class=\"swatch\" style=\"background-color:" + palette::category_color(l).hex() +
+              "\"></i><b>" + plan_name{l, v}.text() + "</b></td>" +
+              cell(v == 0 ? stages_of(p, model, c) : "as " + plan_name{l, 0}.text() + ", transfers in another order") +
+              cell(std::to_string(p.microbatches) + " of " + std::to_string(p.microbatch_size), " class=\"n\"") + cell(network) +
+              cell(predicted, " class=\"n\"") + cell(who.empty() ? "never ran to an end" : who) + "</tr>\n";
+    }
+  }
+  text += "</tbody></table></div>\n";
+  if (hidden > 0) text += "<p class=\"note\">" + grouped(static_cast<long long>(hidden)) + " more plans are left out of the page.</p>\n";
+  return text;
+}
+
+}  // namespace hetplan::draw::detail
+
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -101,4 +294,4 @@ HETPLAN_INLINE std::string adaptation_report_html(std::span<const io::policy_his
   return detail::page(title, body);
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

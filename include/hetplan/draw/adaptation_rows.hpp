@@ -6,7 +6,7 @@
 
 #include <hetplan/draw/adaptation_canvas.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Paints the whole chart from the top down.
 class adaptation_rows {
@@ -37,7 +37,7 @@ class adaptation_rows {
   double deadline_top_ = 6;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/adaptation_rows.ipp>

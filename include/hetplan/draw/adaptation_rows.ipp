@@ -4,15 +4,216 @@
 #include <hetplan/draw/adaptation_rows.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <hetplan/draw/adaptation_hover.hpp>
-#include <hetplan/draw/adaptation_strip.hpp>
+#include <range/v3/view/drop.hpp>
+#include <range/v3/view/zip.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+#include <hetplan/draw/adaptation_canvas.hpp>
+
+namespace hetplan::draw::detail {
+
+// A policy's strip: which plan ran when, and what happened where none did.
+
+/// Running stretches get the colour of their plan's letter. A pixel with many stretches shows the plan that ran longest in it, and on
+/// top of that, never less than a quarter high, what did not run.
+class strip_painter {
+ public:
+  strip_painter(adaptation_canvas& k, std::size_t policy, row_box box);
+
+  void paint();
+
+ private:
+  using fills = std::map<std::string, std::string>;  ///< outlines by fill
+
+  [[nodiscard]] std::string fill_of(const adapt::stretch& s) const;
+  void bar(const adapt::stretch& s, double from, double to, double low, double high);
+  void bar(fills& all, const std::string& fill, double from, double to, double low, double high) const;
+
+  void average();
+
+  adaptation_canvas& k_;
+  std::size_t policy_;
+  row_box box_;
+  std::vector<adapt::stretch> pieces_;
+  fills running_, others_;
+};
+
+/// Stretches that follow one another with the same activity and, where they run, the same plan, as one.
+[[nodiscard]] HETPLAN_INLINE std::vector<adapt::stretch> alike_stretches(const std::vector<adapt::stretch>& all) {
+  std::vector<adapt::stretch> few;
+  for (const adapt::stretch& s : all) {
+    const bool same = !few.empty() && few.back().what == s.what && few.back().end_s == s.start_s &&
+                      (s.what != adapt::activity::running || few.back().plan == s.plan);
+    if (same) few.back().end_s = s.end_s;
+    else few.push_back(s);
+  }
+  return few;
+}
+
+HETPLAN_INLINE strip_painter::strip_painter(adaptation_canvas& k, std::size_t policy, row_box box)
+    : k_(k), policy_(policy), box_(box), pieces_(alike_stretches(k.view.policies[policy].history.stretches)) {}
+
+HETPLAN_INLINE void strip_painter::paint() {
+  if (pieces_.size() <= many) {
+    for (const adapt::stretch& s : pieces_) bar(s, k_.x(s.start_s), std::max(k_.x(s.start_s) + 1, k_.x(s.end_s)), 0, 1);
+  } else {
+    average();
+  }
+  for (const auto& [fill, d] : running_) k_.chart.plot.path(d, fill);
+  for (const auto& [fill, d] : others_) k_.chart.plot.path(d, fill);
+  if (pieces_.size() > many) return;
+  for (const adapt::stretch& s : pieces_) {
+    const auto label = [&](const std::string& text, const text_style& style) {
+      k_.label((s.start_s + s.end_s) / 2, box_.top + 11, text, k_.x(s.end_s) - k_.x(s.start_s), style);
+    };
+    if (s.what == adapt::activity::running) label(k_.view.name(policy_, s.plan), {.size = 10.5, .weight = 600});
+    if (s.what == adapt::activity::stalled) label("nothing can run", {.size = 10.5, .fill = palette::paper});
+    if (s.what == adapt::activity::idle) label("rests", {.size = 10.5});
+  }
+}
+
+HETPLAN_INLINE std::string strip_painter::fill_of(const adapt::stretch& s) const {
+  switch (s.what) {
+    case adapt::activity::running: return adaptation_colors::layout(k_.view.layout(policy_, s.plan)).hex();
+    case adapt::activity::cut_off: return "url(#hetplan-lost)";
+    case adapt::activity::migrating: return "url(#hetplan-migrating)";
+    case adapt::activity::stalled: return adaptation_colors::stalled.hex();
+    case adapt::activity::idle: return adaptation_colors::idle.hex();
+  }
+  return "none";
+}
+
+HETPLAN_INLINE void strip_painter::bar(const adapt::stretch& s, double from, double to, double low, double high) {
+  bar(s.what == adapt::activity::running ? running_ : others_, fill_of(s), from, to, low, high);
+}
+
+HETPLAN_INLINE void strip_painter::bar(fills& all, const std::string& fill, double from, double to, double low, double high) const {
+  const double height = box_.level(low) - box_.level(high);
+  all[fill] += "M" + fixed(from, 1) + " " + fixed(box_.level(high), 1) + "h" + fixed(to - from, 1) + "v" + fixed(height, 1) + "h" +
+               fixed(from - to, 1) + "Z";
+}
+
+HETPLAN_INLINE void strip_painter::average() {
+  const std::size_t bins = k_.bins();
+  const double bin_s = k_.view.duration_s / static_cast<double>(bins), bin_px = k_.chart.axis().width / static_cast<double>(bins);
+  const auto edge = [&](std::size_t b) { return k_.chart.axis().left + bin_px * static_cast<double>(b); };
+  std::string last;  // what runs since `since`
+  std::size_t first = 0, since = 0;
+  for (std::size_t b = 0; b < bins; ++b) {
+    const double from = bin_s * static_cast<double>(b), to = from + bin_s;
+    while (first < pieces_.size() && pieces_[first].end_s <= from) ++first;
+    std::map<std::string, double> runs, rests;  // shares of the bin by fill
+    for (std::size_t j = first; j < pieces_.size() && pieces_[j].start_s < to; ++j) {
+      const double part = std::min(to, pieces_[j].end_s) - std::max(from, pieces_[j].start_s);
+      (pieces_[j].what == adapt::activity::running ? runs : rests)[fill_of(pieces_[j])] += part / bin_s;
+    }
+    std::string longest;
+    for (const auto& [fill, share] : runs) longest = longest.empty() || share > runs[longest] ? fill : longest;
+    if (longest != last) {
+      if (!last.empty()) bar(running_, last, edge(since), edge(b), 0, 1);
+      last = longest, since = b;
+    }
+    double low = 0;
+    for (const auto& [fill, share] : rests) {
+      const double high = std::min(1.0, low + std::max(0.25, share));
+      if (high > low && share > 0) bar(others_, fill, edge(b), edge(b + 1), low, high);
+      low = high;
+    }
+  }
+  if (!last.empty()) bar(running_, last, edge(since), edge(bins), 0, 1);
+}
+
+// What the chart of an adaptation says under the pointer.
+
+/// An adoption in words: why, when, and what it took.
+[[nodiscard]] std::string explain_adoption(const adaptation_view& view, std::size_t p, const adapt::adoption& a);
+
+/// Explains a policy's row: stretch by stretch if they are few, else in equal parts of the time.
+void explain_spans(adaptation_canvas& k, std::size_t p, row_box box);
+
+HETPLAN_INLINE std::string explain_adoption(const adaptation_view& view, std::size_t p, const adapt::adoption& a) {
+  std::string text = view.policies[p].policy + ": plan " + view.name(p, a.from) + " → " + view.name(p, a.to) + " (" +
+                     std::string(to_string(a.reached)) + ")";
+  if (!a.reason.empty()) text += "\n" + a.reason;
+  text += "\ncaused at " + clock_text(a.caused_s) + ", decided " + clock_text(a.decided_s - a.caused_s) + " later, in force " +
+          clock_text(a.done_s - a.caused_s) + " later";
+  if (a.stall_s > 0) text += "\nhalted for " + clock_text(a.stall_s);
+  if (a.moved_bytes > 0) text += "\nmoved " + engineering(a.moved_bytes, "B") + " with " + engineering(a.moved_J, "J");
+  return text;
+}
+
+/// What happened within a part of the time, for the pointer.
+struct span_summary {
+  std::array<double, 5> part_s{};  ///< by activity
+  double iterations = 0, late = 0, energy_J = 0;
+  double least_s = std::numeric_limits<double>::infinity(), most_s = 0;  ///< response
+  std::vector<std::size_t> plans = {};                                   ///< that ran; the first few
+
+  void add(const adapt::stretch& s, double from_s, double to_s) {
+    const double length = s.end_s - s.start_s, share = length > 0 ? (to_s - from_s) / length : 1;
+    part_s[static_cast<std::size_t>(s.what)] += to_s - from_s;
+    energy_J += share * s.energy_J;
+    if (s.what != adapt::activity::running) return;
+    iterations += share * static_cast<double>(s.iterations);
+    if (s.violates) late += share * static_cast<double>(s.iterations);
+    least_s = std::min(least_s, s.response_s);
+    most_s = std::max(most_s, s.response_s);
+    if (plans.size() < 5 && std::find(plans.begin(), plans.end(), s.plan) == plans.end()) plans.push_back(s.plan);
+  }
+};
+
+[[nodiscard]] HETPLAN_INLINE std::string explain_span(const adaptation_view& view, std::size_t p, const span_summary& s, double from,
+                                                      double to) {
+  std::string text = view.policies[p].policy + ", " + clock_text(from) + " to " + clock_text(to);
+  std::string plans;
+  for (const std::size_t i : s.plans) plans += (plans.empty() ? "" : ", ") + view.name(p, i);
+  if (!plans.empty()) text += "\nplan " + plans;
+  for (std::size_t a = 0; a < s.part_s.size(); ++a) {
+    const double share = to > from ? 100 * s.part_s[a] / (to - from) : 0;
+    if (s.part_s[a] <= 0) continue;
+    text += "\n" + std::string(to_string(static_cast<adapt::activity>(a))) + (share < 99.95 ? " " + fixed(share, 1) + " %" : "");
+  }
+  if (s.iterations > 0) {
+    text += "\n" + fixed(s.iterations, s.iterations < 10 ? 1 : 0) + " iterations, response " + engineering(s.least_s, "s");
+    if (s.most_s > s.least_s) text += " to " + engineering(s.most_s, "s");
+    if (const double wanted = view.wanted_at(from); std::isfinite(wanted)) text += ", wanted " + engineering(wanted, "s");
+    if (s.late > 0) text += "\n" + fixed(s.late, s.late < 10 ? 1 : 0) + " of them late";
+  }
+  return text + "\n" + engineering(s.energy_J, "J");
+}
+
+HETPLAN_INLINE void explain_spans(adaptation_canvas& k, std::size_t p, row_box box) {
+  const auto& stretches = k.view.policies[p].history.stretches;
+  if (stretches.empty()) return;
+  std::vector<double> cuts{stretches.front().start_s};
+  for (std::size_t i = 1; i < stretches.size() && cuts.size() <= k.detail.cells; ++i) {
+    const adapt::stretch &a = stretches[i - 1], &b = stretches[i];
+    if (a.what != b.what || a.plan != b.plan || a.response_s != b.response_s || a.violates != b.violates) cuts.push_back(b.start_s);
+  }
+  if (cuts.size() > k.detail.cells) {
+    cuts.clear();
+    const double from = stretches.front().start_s, to = stretches.back().end_s;
+    const auto parts = static_cast<double>(k.detail.cells);
+    for (std::size_t i = 0; i < k.detail.cells; ++i) cuts.push_back(from + (to - from) * static_cast<double>(i) / parts);
+  }
+  cuts.push_back(stretches.back().end_s);
+  std::size_t i = 0;
+  for (const auto& [from, to] : ranges::views::zip(cuts, cuts | ranges::views::drop(1))) {
+    span_summary sum;
+    while (i < stretches.size() && stretches[i].end_s <= from) ++i;
+    for (std::size_t j = i; j < stretches.size() && stretches[j].start_s < to; ++j)
+      sum.add(stretches[j], std::max(from, stretches[j].start_s), std::min(to, stretches[j].end_s));
+    k.cell(from, to, box, explain_span(k.view, p, sum, from, to));
+  }
+}
 
 HETPLAN_INLINE double adaptation_rows::paint() {
   double y = paint_conditions(6);
@@ -174,4 +375,4 @@ HETPLAN_INLINE sign adaptation_rows::sign_of(adapt::rung r) {
                                         : sign::event;
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

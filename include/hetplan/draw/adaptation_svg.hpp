@@ -11,7 +11,7 @@
 #include <hetplan/io/policy_history.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -32,7 +32,7 @@ namespace detail {
 [[nodiscard]] std::string adaptation_svg(std::span<const io::policy_history> policies, const adapt::timeline& t,
                                          const planning_graph& model, const cluster& c, const qoe_target& wanted = {});
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/adaptation_svg.ipp>

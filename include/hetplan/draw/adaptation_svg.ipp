@@ -9,7 +9,7 @@
 #include <hetplan/draw/adaptation_rows.hpp>
 #include <hetplan/draw/ticks.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -78,4 +78,4 @@ HETPLAN_INLINE std::string adaptation_svg(std::span<const io::policy_history> po
   return std::move(all).document(detail::time_chart::width + 2 * margin, top + bottom + 34, title);
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

@@ -12,7 +12,7 @@
 #include <hetplan/io/policy_history.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// A resource's capacity [B/s] or a device's speed [factor] over time, and when the device was away.
 struct changing {
@@ -66,7 +66,7 @@ class adaptation_view {
   [[nodiscard]] plan_name name_of(const plan& p);
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/adaptation_view.ipp>

@@ -11,7 +11,7 @@
 
 #include <hetplan/plan/same_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// The levels of something over time; what is set last at one instant counts.
 class level_curve {
@@ -153,4 +153,4 @@ HETPLAN_INLINE plan_name adaptation_view::name_of(const plan& p) {
   return {l, v};
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// The trace as JSON: process "devices" with a thread per used device and a counter of its memory, process
 /// "network" with lanes per used resource (transfers that overlap lie on different lanes) and counters of its load.
@@ -19,7 +19,7 @@ namespace HETPLAN_NAMESPACE::draw {
 /// Source        "Trace Event Format", Google, 2016.
 [[nodiscard]] std::string chrome_trace(const plan& p, const cluster& c, const judgement& j);
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/chrome_trace.ipp>

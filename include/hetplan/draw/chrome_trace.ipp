@@ -17,7 +17,7 @@
 #include <hetplan/io/text.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -188,4 +188,4 @@ HETPLAN_INLINE std::string chrome_trace(const plan& p, const cluster& c, const j
                                   {"status", json_string(to_string(j.trace.status.result))}});
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

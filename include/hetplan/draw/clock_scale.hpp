@@ -11,7 +11,7 @@
 
 #include <hetplan/draw/gantt_scale.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// A value that holds for a while.
 struct level {
@@ -85,7 +85,7 @@ class value_band {
   std::vector<double> least_, most_, sum_, weight_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/clock_scale.ipp>

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE std::string step_line(const std::vector<level>& levels, const time_axis& axis, row_box box, double full) {
   std::string d;
@@ -128,4 +128,4 @@ HETPLAN_INLINE std::string value_band::outline(const std::vector<double>& top, c
   return std::move(p).text();
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -6,7 +6,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// The report's script zooms and writes seconds; this one handles the event of the view that it sets and writes hours and minutes instead.
 inline constexpr std::string_view clock_script = R"js(
@@ -53,4 +53,4 @@ inline constexpr std::string_view clock_script = R"js(
 })();
 )js";
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 struct gantt_options {
   std::string title = "";          ///< = "MODEL on CLUSTER"
@@ -27,7 +27,7 @@ struct gantt_options {
 /// Determinism   same input, same bytes.
 [[nodiscard]] std::string gantt_svg(const plan& p, const cluster& c, const judgement& j, const gantt_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/gantt.ipp>

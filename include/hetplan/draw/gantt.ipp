@@ -11,7 +11,7 @@
 #include <hetplan/draw/gantt_rows.hpp>
 #include <hetplan/draw/ticks.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -255,4 +255,4 @@ HETPLAN_INLINE std::string gantt_svg(const plan& p, const cluster& c, const judg
   return detail::gantt_painter(p, c, j, options).paint();
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

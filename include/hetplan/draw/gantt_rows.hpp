@@ -11,7 +11,7 @@
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/trace_view.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Reductions are hatched, to stay apart from other transfers in grey print.
 [[nodiscard]] std::string transfer_fill(transfer_kind k, std::size_t stage = 0, std::size_t stages = 1);
@@ -90,7 +90,7 @@ class row_painter {
   std::size_t merged_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/gantt_rows.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE std::string transfer_fill(transfer_kind k, std::size_t stage, std::size_t stages) {
   return k == transfer_kind::sync ? "url(#hetplan-sync)" : palette::transfer_color(k, stage, stages).hex();
@@ -296,4 +296,4 @@ HETPLAN_INLINE void row_painter::contention(const resource_view& r, row_box box)
   out_.close_group();
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

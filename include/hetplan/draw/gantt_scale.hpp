@@ -11,7 +11,7 @@
 
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Time to pixels.
 struct time_axis {
@@ -71,4 +71,4 @@ class pixel_areas {
   std::array<std::vector<double>, Kinds> mean_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -6,7 +6,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// The report's script asks what is under the pointer for its `tipAt`, where it has one.
 inline constexpr std::string_view grid_script = R"js(
@@ -26,4 +26,4 @@ for (const grid of document.querySelectorAll(".grid")) {
 }
 )js";
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -8,7 +8,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// With more devices a row is a region.
 inline constexpr std::size_t most_grouped_rows = 64;
@@ -24,7 +24,7 @@ inline constexpr std::size_t most_grouped_rows = 64;
 /// What its shades mean: the distances at both ends of the scale.
 [[nodiscard]] std::string groups_legend(const coarsen::device_groups& g, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/groups_chart.ipp>

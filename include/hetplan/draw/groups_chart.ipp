@@ -14,7 +14,7 @@
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE std::string class_name(std::size_t region, std::size_t number) {
   const std::string text = std::to_string(region + 1);
@@ -222,4 +222,4 @@ HETPLAN_INLINE std::string groups_legend(const coarsen::device_groups& g, const 
          "<span>solid: a merge inside a region</span><span>dashed: one of regions</span><span>blank: nothing joins them</span></div>\n";
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

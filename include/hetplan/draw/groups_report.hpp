@@ -8,7 +8,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// What groups were made with.
 struct groups_source {
@@ -26,7 +26,7 @@ struct groups_source {
 /// The section as a self-contained HTML page.
 [[nodiscard]] std::string groups_report_html(const coarsen::device_groups& g, const cluster& c, const groups_source& from);
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/groups_report.ipp>

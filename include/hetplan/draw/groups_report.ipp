@@ -13,7 +13,7 @@
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_tables.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -74,4 +74,4 @@ HETPLAN_INLINE std::string groups_report_html(const coarsen::device_groups& g, c
                                  counted(classes, "class", "classes") + "</p>\n</header>\n" + groups_section(g, c, from));
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

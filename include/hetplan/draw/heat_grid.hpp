@@ -9,7 +9,7 @@
 
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Depths of colour; 0 is paper. A depth is as strong on dark paper as on white, since it is an opacity.
 inline constexpr std::size_t heat_depths = 8;
@@ -42,7 +42,7 @@ void paint(svg_writer& out, const heat_grid& g);
 /// "0 ▯▯▯▯▯▯▯▯ 45 requests waiting".
 [[nodiscard]] std::string heat_legend(std::string_view kind, std::string_view least, std::string_view most);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/heat_grid.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/draw/clock_scale.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE std::size_t heat_depth(double value, double most) {
   if (!(value > 0) || !(most > 0)) return 0;
@@ -79,4 +79,4 @@ HETPLAN_INLINE std::string heat_legend(std::string_view kind, std::string_view l
   return text + "<b>" + xml_text(most) + "</b></span>";
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// `decimals` at most, no trailing zeros, never an exponent, never "-0"; "0" if not finite.
 [[nodiscard]] std::string fixed(double v, int decimals = 2);
@@ -33,7 +33,7 @@ namespace HETPLAN_NAMESPACE::draw {
 /// At most `limit` characters, the last of them "…" where something was cut.
 [[nodiscard]] std::string fitted(std::string_view text, std::size_t limit);
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/markup.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/utf8.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 HETPLAN_INLINE std::string fixed(double v, int decimals) {
   if (!std::isfinite(v)) return "0";
@@ -114,4 +114,4 @@ HETPLAN_INLINE std::string fitted(std::string_view text, std::size_t limit) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

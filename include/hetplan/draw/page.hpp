@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/evaluation.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 [[nodiscard]] std::string fact(std::string_view value, std::string_view about, std::string_view id, bool alarm = false);
 
@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 
 [[nodiscard]] inline std::string scrolling(std::string chart) { return "<div class=\"chart\">" + std::move(chart) + "</div>\n"; }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/page.ipp>

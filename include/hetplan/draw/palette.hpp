@@ -12,7 +12,7 @@
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// An sRGB colour.
 struct color {
@@ -67,7 +67,7 @@ inline constexpr color activations{134, 146, 160};
 
 }  // namespace palette
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/palette.ipp>

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 HETPLAN_INLINE std::string color::hex() const {
   constexpr char digits[] = "0123456789abcdef";
@@ -81,4 +81,4 @@ HETPLAN_INLINE color text_on(color fill) {
 
 }  // namespace palette
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

@@ -13,7 +13,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 struct report_options {
   std::size_t max_bars = 4000;  ///< with more, short tasks and transfers are averaged over pixels
@@ -30,7 +30,7 @@ struct report_options {
 [[nodiscard]] std::string report_html(const plan_result& result, const planning_graph& model, const cluster& c, const judgement& best,
                                       const report_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/report.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/draw/report_run.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Energy by used device, split as linear_power splits it where that is the model that charged it.
 [[nodiscard]] std::string energy_chart(const report_run& run, const evaluation& e);
@@ -25,7 +25,7 @@ struct candidate_point {
 /// Latency against energy; the front is joined, the best marked.
 [[nodiscard]] std::string pareto_chart(const std::vector<plan>& plans, const cluster& devices);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/report_candidates.ipp>

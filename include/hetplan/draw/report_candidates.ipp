@@ -17,7 +17,7 @@
 #include <hetplan/io/text.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE std::string energy_chart(const report_run& run, const evaluation& e) {
   constexpr double width = 1180, left = 172, right = 132, row = 30;
@@ -186,4 +186,4 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -10,7 +10,7 @@
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/simulate/critical_chain.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// A judged plan, read once for all parts of the page. Refers to its arguments, which must outlive it.
 ///
@@ -52,7 +52,7 @@ class report_run {
   bool prioritised_ = false;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/report_run.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/draw/markup.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE report_run::report_run(const hetplan::plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars)
     : plan(p), cluster(c), judgement(j), view(p, c, j), resources(view.resources()), chain(critical_chain(j.graph, j.trace, c.network())),
@@ -79,4 +79,4 @@ HETPLAN_INLINE std::string report_run::hover_lines(tasks::node_id n) const {
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

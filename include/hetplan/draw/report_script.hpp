@@ -6,7 +6,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Plain JavaScript without libraries, network or eval. Says data-ready="1" on the page when it has started, and
 /// data-error where something went wrong. Without it the page is whole, but does not zoom.
@@ -230,4 +230,4 @@ window.addEventListener("error", (event) => {
 })();
 )js";
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

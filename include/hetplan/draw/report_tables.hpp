@@ -8,7 +8,7 @@
 #include <hetplan/draw/report_run.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 [[nodiscard]] std::string cell(std::string_view text, std::string_view more = "");
 
@@ -21,7 +21,7 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 /// The critical path: where its seconds went in total, then link by link with what each waited for.
 [[nodiscard]] std::string critical_section(const report_run& run);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/report_tables.ipp>

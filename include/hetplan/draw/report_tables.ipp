@@ -16,7 +16,7 @@
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/plan/limits.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE std::string cell(std::string_view text, std::string_view more) {
   return "<td" + std::string(more) + ">" + xml_text(text) + "</td>";
@@ -166,4 +166,4 @@ HETPLAN_INLINE std::string critical_section(const report_run& run) {
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

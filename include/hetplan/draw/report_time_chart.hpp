@@ -9,7 +9,7 @@
 #include <hetplan/draw/gantt_scale.hpp>
 #include <hetplan/draw/ticks.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Names on the left, numbers on the right, time between them. `plot` is stretched by the page's script, `still` is not.
 class time_chart {
@@ -37,7 +37,7 @@ class time_chart {
   time_axis axis_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/report_time_chart.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE time_chart::time_chart(double latency_s) {
   axis_.left = left;
@@ -55,4 +55,4 @@ HETPLAN_INLINE std::string time_chart::finish(std::string_view id, std::string_v
                                      " data-seconds=\"" + to_text(axis_.latency_s) + "\"");
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

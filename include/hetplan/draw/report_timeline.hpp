@@ -10,7 +10,7 @@
 #include <hetplan/draw/report_run.hpp>
 #include <hetplan/draw/report_time_chart.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Where the seconds of the critical path go.
 enum class critical_part { computing, transfer, latency, lost, held };
@@ -53,7 +53,7 @@ class report_timeline {
   bool contended_ = false;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/report_timeline.ipp>

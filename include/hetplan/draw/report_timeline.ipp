@@ -8,7 +8,7 @@
 
 #include <range/v3/view/zip.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE critical_part_style style_of(critical_part p) {
   switch (p) {
@@ -223,4 +223,4 @@ HETPLAN_INLINE std::string report_timeline::notes() const {
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -10,7 +10,7 @@
 #include <hetplan/partition/search_result.hpp>
 #include <hetplan/partition/search_tables.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// What an observer of cell_filled writes down of a cell.
 struct table_cell {
@@ -33,7 +33,7 @@ struct table_cell {
                                            std::span<const table_cell> cells, const partition::search_result& result,
                                            const partition::search_options& search = {}, std::string_view unit = "s");
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/search_table_svg.ipp>

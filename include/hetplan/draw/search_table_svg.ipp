@@ -13,7 +13,7 @@
 
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -207,4 +207,4 @@ HETPLAN_INLINE std::string search_table_svg(const partition::search_tables& tabl
   return detail::search_table_painter(tables, space, cells, result, search, unit).paint();
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

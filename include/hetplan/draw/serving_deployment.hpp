@@ -7,7 +7,7 @@
 
 #include <hetplan/draw/serving_view.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Servers up to which their GPUs are drawn.
 inline constexpr std::size_t most_drawn_servers = 64;
@@ -16,7 +16,7 @@ inline constexpr std::size_t most_drawn_servers = 64;
 /// Requires a cloud of at most most_drawn_servers.
 [[nodiscard]] std::string deployment_picture(const serving_view& view);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/serving_deployment.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Servers as cards in the order of the list, each ring in rows of its own.
 class deployment_painter {
@@ -178,4 +178,4 @@ class deployment_painter {
 
 HETPLAN_INLINE std::string deployment_picture(const serving_view& view) { return deployment_painter(view).paint(); }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -7,7 +7,7 @@
 
 #include <hetplan/draw/serving_view.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// Flows that are drawn, the largest ones; and rings, those that pass on most.
 inline constexpr std::size_t most_flows = 200;
@@ -17,7 +17,7 @@ inline constexpr std::size_t most_rings = 12;
 /// and below it how often requests were passed on.
 [[nodiscard]] std::string flows_section(const serving_view& view);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/serving_flows.ipp>

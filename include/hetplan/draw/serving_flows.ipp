@@ -16,7 +16,7 @@
 #include <hetplan/draw/report_tables.hpp>
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// One ring as a circle.
 class ring_circle {
@@ -184,4 +184,4 @@ HETPLAN_INLINE std::string flows_section(const serving_view& view) {
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

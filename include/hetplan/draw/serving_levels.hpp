@@ -6,7 +6,7 @@
 
 #include <hetplan/draw/serving_view.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// By service the share of its requests that were answered within x times its SLO, x from a quarter to four; streams, which have a rate
 /// instead, as bars of the share of their frames.
@@ -15,7 +15,7 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 /// Share of a service's requests that were answered within `times` its SLO. At 1 it is the share that was served, exactly.
 [[nodiscard]] double answered_within(const serve::service& s, const serve::service_totals& t, double times);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/serving_levels.ipp>

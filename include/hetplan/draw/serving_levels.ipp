@@ -16,7 +16,7 @@
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE double answered_within(const serve::service& s, const serve::service_totals& t, double times) {
   const auto all = static_cast<double>(t.requests()), served = static_cast<double>(t[serve::request_outcome::served]);
@@ -134,4 +134,4 @@ class levels_painter {
 
 HETPLAN_INLINE std::string levels_chart(const serving_view& view) { return levels_painter(view).paint(); }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -11,7 +11,7 @@
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// One self-contained HTML page: numbers, goodput over time, service levels, who served what where, the deployment, queues, offloads. Its
 /// charts over time zoom together, and parts explain themselves under the pointer.
@@ -25,7 +25,7 @@ namespace HETPLAN_NAMESPACE::draw {
                                               const std::vector<serve::service>& services, const serve::deployment& first,
                                               const serve::serving_options& run = {});
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/serving_report.ipp>

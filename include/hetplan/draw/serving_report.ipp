@@ -4,21 +4,441 @@
 #include <hetplan/draw/serving_report.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/clock_script.hpp>
 #include <hetplan/draw/grid_script.hpp>
 #include <hetplan/draw/heat_grid.hpp>
 #include <hetplan/draw/page.hpp>
+#include <hetplan/draw/report_time_chart.hpp>
 #include <hetplan/draw/serving_deployment.hpp>
 #include <hetplan/draw/serving_flows.hpp>
-#include <hetplan/draw/serving_goodput.hpp>
 #include <hetplan/draw/serving_levels.hpp>
-#include <hetplan/draw/serving_places.hpp>
-#include <hetplan/draw/serving_queues.hpp>
 #include <hetplan/draw/serving_summary.hpp>
 #include <hetplan/draw/serving_view.hpp>
+#include <hetplan/draw/signs.hpp>
+#include <hetplan/draw/ticks.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw::detail {
+
+// Faults and changes of the deployment on the axes of time.
+
+/// A row of signs with words, in as many lanes as these need to stand side by side; a bar says how long a fault lasts. Where lanes run
+/// out, words are left to the pointer.
+///
+/// @return  where the row ends.
+double paint_marks(time_chart& chart, const serving_view& view, double top);
+
+/// Lines from the signs through the rows below; none where they would be a carpet.
+[[nodiscard]] std::string mark_lines(const time_chart& chart, const serving_view& view, double top, double bottom);
+
+HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, double top) {
+  if (view.marks.empty()) return top;
+  constexpr double lane_height = 20, size = 10.5, gap = 10;
+  constexpr std::size_t most_lanes = 5;
+  constexpr std::string_view em_space = "\xE2\x80\x83";  // stays as wide as it is when the chart is stretched
+  std::vector<double> free_from;                         // by lane
+  double crowded_until = 0;                              // among signs without words one stands for those within a pixel
+  const double right = chart.axis().left + chart.axis().width;
+  for (const auto& m : view.marks) {
+    const double x = chart.axis().at(m.from_s), end = std::max(x + 8, chart.axis().at(m.to_s));
+    const double words = svg_writer::prose_width(m.words, size) + 2 * size;
+    const bool on_left = x + words > right;
+    const double from = on_left ? x - words : x - 6, to = on_left ? end : std::max(end, x + words);
+    auto lane = static_cast<std::size_t>(std::ranges::find_if(free_from, [&](double f) { return f <= from; }) - free_from.begin());
+    const bool fits = lane < most_lanes;  // else it stands below the others
+    if (fits && lane == free_from.size()) free_from.push_back(0);
+    if (!fits && x < crowded_until) continue;
+    if (fits) free_from[lane] = to + gap;
+    else crowded_until = x + 1, lane = most_lanes;
+    const double y = top + 8 + lane_height * static_cast<double>(lane);
+    std::string hover = m.words + "\nat " + clock_text(m.from_s);
+    if (m.to_s > m.from_s) hover += ", until " + clock_text(m.to_s);
+    chart.plot.open_group(m.is_fault ? " class=\"mark fault\"" : " class=\"mark change\"");
+    if (m.to_s > m.from_s) chart.plot.rect(x, y + 7, end - x, 2.5, "currentColor", hover);
+    chart.plot.path("M" + fixed(x) + " " + fixed(y, 1) + std::string(shape_of(m.is_fault ? sign::event : sign::replanned)), "currentColor",
+                    hover, unstretched);
+    if (fits) {
+      const std::string text = on_left ? m.words + std::string(em_space) : std::string(em_space) + m.words;
+      chart.plot.text(x, y + 3.5, text, {.size = size, .anchor = on_left ? "end" : "start"},
+                      on_left ? " style=\"transform-origin:100% 50%\"" : " style=\"transform-origin:0 50%\"");
+    }
+    chart.plot.close_group();
+  }
+  const double height = lane_height * static_cast<double>(free_from.size() + (crowded_until > 0 ? 1 : 0));
+  const bool both = view.history.changes > 0 && std::ranges::any_of(view.marks, &serving_mark::is_fault);
+  chart.name(both ? "Events" : view.marks.front().is_fault ? "Faults" : "Changes", {}, top, std::min(height, lane_height));
+  return top + height + 8;
+}
+
+HETPLAN_INLINE std::string mark_lines(const time_chart& chart, const serving_view& view, double top, double bottom) {
+  constexpr std::size_t most = 60;
+  if (view.marks.size() > most) return {};
+  std::string text;
+  for (const bool faults : {false, true}) {
+    std::string d;
+    for (const auto& m : view.marks) {
+      if (m.is_fault == faults) d += "M" + fixed(chart.axis().at(m.from_s), 1) + " " + fixed(top, 1) + "V" + fixed(bottom, 1);
+    }
+    if (!d.empty())
+      text += "<path class=\"mark " + std::string(faults ? "fault" : "change") + "\" d=\"" + d +
+              "\" fill=\"none\" stroke=\"currentColor\" stroke-dasharray=\"3 3\" pointer-events=\"none\"/>\n";
+  }
+  return text;
+}
+
+// Queues on the page of serving: who had how many requests waiting when.
+
+/// A row for each server or, of many, for a few neighbours the fullest of which is shown; faults and changes go through all rows.
+/// @return  "" where the history does not say, or nobody ever waited.
+[[nodiscard]] std::string queue_map(const serving_view& view);
+
+/// Some bins of the history together, the fullest counts.
+[[nodiscard]] HETPLAN_INLINE heat_grid queue_grid(const serving_view& view, const server_slots& slots, const time_axis& axis) {
+  constexpr std::size_t most_columns = 400;
+  const auto& waiting = view.history.waiting;
+  const double bin_s = view.history.bin.value();
+  // Not finer than servers publish: without a publication a bin says nothing.
+  const auto period =
+      static_cast<std::size_t>(std::ceil(std::min(view.cloud.ring.period.value() / bin_s, static_cast<double>(waiting.size()))));
+  const std::size_t each = std::max((waiting.size() + most_columns - 1) / most_columns, period);
+  heat_grid grid{.left = axis.left, .most = {0}, .units = {"requests waiting"}, .kind = "queue", .id = "queue-grid"};
+  std::size_t columns = 0;
+  for (std::size_t b = 0; b < waiting.size(); b += each, ++columns) {
+    const double from_s = static_cast<double>(b) * bin_s, to_s = static_cast<double>(b + each) * bin_s;
+    grid.columns.push_back(clock_text(from_s) + " to " + clock_text(std::min(to_s, view.duration_s)));
+  }
+  // Beyond the end of the axis it is clipped.
+  grid.width = axis.width * static_cast<double>(columns * each) * bin_s / axis.latency_s;
+  for (const auto& s : slots) {
+    std::vector<double> row(columns);
+    for (std::size_t b = 0; b < waiting.size(); ++b) {
+      for (std::size_t k = s.first; k < s.first + s.count; ++k) row[b / each] = std::max(row[b / each], static_cast<double>(waiting[b][k]));
+    }
+    grid.most.front() = std::max(grid.most.front(), *std::ranges::max_element(row));
+    grid.rows.push_back(slots.name(s) + (s.count > 1 ? ", the fullest" : ""));
+    grid.values.push_back(std::move(row));
+  }
+  return grid;
+}
+
+HETPLAN_INLINE std::string queue_map(const serving_view& view) {
+  if (view.history.waiting.empty()) return {};
+  const server_slots slots(view.cloud, 250);
+  time_chart chart(view.duration_s);
+  const double top = paint_marks(chart, view, 4);
+  heat_grid grid = queue_grid(view, slots, chart.axis());
+  if (grid.most.front() == 0) return {};
+  const auto n = static_cast<double>(slots.size());
+  const double high = slots.size() <= 12 ? 22 : slots.size() <= 40 ? 13 : std::max(2.0, 520 / n);
+  grid.top = top + 4;
+  grid.height = high * n;
+  paint(chart.plot, grid);
+  for (const std::size_t i : slots.ring_edges()) {
+    const double y = grid.top + static_cast<double>(i) * high;
+    chart.plot.line(chart.axis().left, y, chart.axis().left + chart.axis().width, y, palette::paper, high > 4 ? 3 : 1.5);
+  }
+  for (const auto& t : slots.labels(high >= 12 ? 1 : 13 / high)) {
+    const double y = grid.top + (static_cast<double>(t.slot) + 0.5) * high;
+    chart.still.text(time_chart::left - 8, y + 3.5, fitted(t.text, 24), {.size = 10.5, .fill = palette::quiet, .anchor = "end"});
+  }
+  if (slots.ring_edges().size() > 0) {
+    std::size_t begin = 0;
+    auto edges = slots.ring_edges();
+    edges.push_back(slots.size());
+    for (std::size_t r = 0; r < edges.size(); begin = edges[r++]) {
+      const double middle = grid.top + static_cast<double>(begin + edges[r]) / 2 * high;
+      if (static_cast<double>(edges[r] - begin) * high >= 11) chart.number("ring " + std::to_string(r), middle + 4, palette::quiet);
+    }
+  }
+  for (const auto& m : view.marks) {  // nobody waits there any more
+    const auto row = std::ranges::find_if(slots, [&](const auto& s) { return m.lost && s.count == 1 && s.first == m.lost->index(); });
+    if (row == slots.end()) continue;
+    const double y = grid.top + (static_cast<double>(row - slots.begin()) + 0.5) * high, x = chart.axis().at(m.from_s);
+    chart.plot.open_group(" class=\"mark fault\"");
+    chart.plot.rect(x, y - 1, chart.axis().at(view.duration_s) - x, std::min(2.0, high), "currentColor", m.words);
+    chart.plot.close_group();
+  }
+  const double bottom = grid.top + grid.height;
+  chart.plot.raw(mark_lines(chart, view, top, bottom));
+  const auto ticks = clock_ticks(chart.axis());
+  std::string note;
+  if (slots.most_servers() > 1)
+    note = "<p class=\"note\">A row is up to " + std::to_string(slots.most_servers()) + " neighbours; the fullest of them is shown.</p>\n";
+  return "<div class=\"legend\">" + heat_legend("queue", "1", short_number(grid.most.front()) + " requests waiting") + "</div>\n" +
+         scrolling(std::move(chart).finish("queue-map", "Requests waiting over time", top, bottom, ticks, {})) + note;
+}
+
+// Who served what where, on the page of serving: services against servers.
+
+/// A row for each service, a column for each server in the order of the rings: the credit of the requests that it was the last to handle.
+[[nodiscard]] std::string credit_matrix(const serving_view& view);
+
+/// The same rows and columns: GPUs that the first deployment gives to the service there.
+[[nodiscard]] std::string gpu_matrix(const serving_view& view);
+
+/// Services against servers, laid out as charts over time are: names on the left, totals on the right.
+class place_matrix {
+ public:
+  /// @param value  of a server and a service.
+  place_matrix(const serving_view& view, const std::function<double(std::size_t, std::size_t)>& value, std::vector<std::string> units)
+      : view_(view), slots_(view.cloud, 250), totals_(view.services.size()) {
+    const std::size_t n = view.services.size();
+    grid_.left = time_chart::left;
+    grid_.top = 6;
+    grid_.width = time_chart::width - time_chart::left - time_chart::numbers;
+    grid_.height = static_cast<double>(n) * (n <= 12 ? 26 : n <= 30 ? 18 : 13);
+    grid_.units = std::move(units);
+    for (const auto& s : slots_) grid_.columns.push_back(slots_.name(s));
+    for (std::size_t l = 0; l < n; ++l) {
+      std::vector<double> row;
+      for (const auto& s : slots_) {
+        double sum = 0;
+        for (std::size_t k = 0; k < s.count; ++k) sum += value(s.first + k, l);
+        totals_[l] += sum;
+        row.push_back(sum / static_cast<double>(s.count));
+      }
+      grid_.rows.push_back(view.services[l].name);
+      grid_.most.push_back(*std::ranges::max_element(row));
+      grid_.values.push_back(std::move(row));
+    }
+    if (slots_.most_servers() > 1) {
+      for (auto& unit : grid_.units) unit += " each";
+    }
+  }
+  void one_scale() {
+    if (!grid_.most.empty()) grid_.most = {*std::ranges::max_element(grid_.most)};
+  }
+
+  [[nodiscard]] std::string paint(std::string_view id, std::string_view label) && {
+    const std::string grid_id = std::string(id) + "-grid";
+    grid_.id = grid_id;
+    detail::paint(out_, grid_);
+    const double bottom = grid_.top + grid_.height;
+    for (const std::size_t i : slots_.ring_edges()) {
+      const double x = grid_.left + static_cast<double>(i) * grid_.column_width();
+      out_.line(x, grid_.top, x, bottom + 6, palette::paper, slots_.size() > 100 ? 1.5 : 3);
+    }
+    for (std::size_t l = 0; l < grid_.rows.size(); ++l) {
+      const double y = grid_.top + (static_cast<double>(l) + 0.5) * grid_.row_height(), size = std::min(12.5, grid_.row_height() * 0.8);
+      out_.text(0, y + 0.36 * size, fitted(grid_.rows[l], static_cast<std::size_t>((time_chart::left - 12) / (0.66 * size))),
+                {.size = size, .weight = 600});
+      out_.text(time_chart::width, y + 4, short_number(totals_[l]), {.size = 11, .fill = palette::quiet, .anchor = "end"});
+      if (l > 0) {
+        const double line = grid_.top + static_cast<double>(l) * grid_.row_height();
+        out_.line(grid_.left, line, grid_.left + grid_.width, line, palette::paper, 1.5);
+      }
+    }
+    return finish(id, label, bottom);
+  }
+
+ private:
+  [[nodiscard]] std::string finish(std::string_view id, std::string_view label, double bottom) {
+    const double wide = grid_.column_width();
+    std::size_t longest = 1;
+    for (const auto& s : view_.cloud.servers) longest = std::max(longest, characters(s.name));
+    const std::size_t shown = std::min<std::size_t>(longest, 14);
+    const double room = (svg_writer::prose_width(std::string(shown, 'x'), 10.5) + 10) / wide;
+    for (const auto& t : slots_.labels(room)) {
+      const double x = grid_.left + (static_cast<double>(t.slot) + 0.5) * wide;
+      out_.line(x, bottom + 1, x, bottom + 5, palette::frame);
+      const double half = svg_writer::prose_width(fitted(t.text, shown), 10.5) / 2;
+      out_.text(std::min(x, time_chart::width - half), bottom + 18, fitted(t.text, shown),
+                {.size = 10.5, .fill = palette::quiet, .anchor = "middle"});
+    }
+    if (view_.rings() == 1) return std::move(out_).embedded(time_chart::width, bottom + 24, label, " id=\"" + std::string(id) + "\"");
+    std::vector<std::size_t> edges = slots_.ring_edges();
+    edges.insert(edges.begin(), 0);
+    edges.push_back(slots_.size());
+    for (std::size_t r = 0; r + 1 < edges.size(); ++r) {
+      const double from = grid_.left + static_cast<double>(edges[r]) * wide + 2,
+                   to = grid_.left + static_cast<double>(edges[r + 1]) * wide - 2;
+      out_.line(from, bottom + 27, to, bottom + 27, palette::frame, 2);
+      const std::string text = "ring " + std::to_string(r), few = std::to_string(r);
+      const std::string& fits = svg_writer::prose_width(text, 10.5) < to - from ? text : few;
+      if (svg_writer::prose_width(fits, 10.5) < to - from + 4)
+        out_.text((from + to) / 2, bottom + 41, fits, {.size = 10.5, .fill = palette::quiet, .anchor = "middle"});
+    }
+    return std::move(out_).embedded(time_chart::width, bottom + 46, label, " id=\"" + std::string(id) + "\"");
+  }
+
+  const serving_view& view_;
+  server_slots slots_;
+  std::vector<double> totals_;
+  heat_grid grid_;
+  svg_writer out_;
+};
+
+HETPLAN_INLINE std::string credit_matrix(const serving_view& view) {
+  if (!view.is_detailed()) return {};
+  std::vector<std::string> units;
+  for (std::size_t l = 0; l < view.services.size(); ++l) units.push_back(view.unit(l) + " served");
+  return place_matrix(
+             view, [&](std::size_t s, std::size_t l) { return view.history.credit_by_server[s][l]; }, std::move(units))
+      .paint("credit-matrix", "Who served what where");
+}
+
+HETPLAN_INLINE std::string gpu_matrix(const serving_view& view) {
+  std::vector<std::vector<double>> given(view.cloud.size(), std::vector<double>(view.services.size()));
+  for (const auto& i : view.first.instances) {
+    const double share = view.services[i.what.index()].variants[static_cast<std::size_t>(i.variant)].compute_share;
+    if (i.device) given[i.device->server.index()][i.what.index()] += share;
+    for (const auto& g : i.gpus) given[g.server.index()][i.what.index()] += share;
+  }
+  place_matrix matrix(view, [&](std::size_t s, std::size_t l) { return given[s][l]; }, {"GPUs"});
+  matrix.one_scale();
+  return std::move(matrix).paint("gpu-matrix", "GPUs that services have where");
+}
+
+// Goodput over time on the page of serving: what was served, stacked by service, below what was asked for.
+
+/// Requests and the frames of streams apart, since one cannot be added to the other; faults and changes above them.
+[[nodiscard]] std::string goodput_chart(const serving_view& view);
+
+/// Some bins of the history together, as amounts a second.
+struct goodput_bin {
+  double from_s = 0, to_s = 0;
+  std::vector<double> served, asked;  ///< by service
+};
+
+[[nodiscard]] HETPLAN_INLINE std::vector<goodput_bin> goodput_bins(const serving_view& view) {
+  constexpr std::size_t most = 400;
+  const auto& h = view.history;
+  const std::size_t bins = std::max(h.goodput.size(), h.offered.size()), each = (bins + most - 1) / most;
+  std::vector<goodput_bin> all;
+  for (std::size_t first = 0; first < bins; first += each) {
+    const std::size_t end = std::min(bins, first + each);
+    goodput_bin b{static_cast<double>(first) * h.bin.value(), static_cast<double>(end) * h.bin.value(),
+                  std::vector<double>(view.services.size()), std::vector<double>(view.services.size())};
+    // The last one holds all that is later; the first one something even where nothing lasts.
+    if (end == bins || b.to_s > view.duration_s) b.to_s = std::max(view.duration_s, b.from_s + 1e-9 * view.duration_s);
+    const double width_s = std::max(static_cast<double>(each) * h.bin.value(), b.to_s - b.from_s);  // also of one that the end cuts short
+    for (std::size_t k = first; k < end; ++k) {
+      for (std::size_t l = 0; l < view.services.size(); ++l) {
+        if (k < h.goodput.size()) b.served[l] += h.goodput[k][l] / width_s;
+        if (k < h.offered.size()) b.asked[l] += h.offered[k][l] / width_s;
+      }
+    }
+    all.push_back(std::move(b));
+  }
+  return all;
+}
+
+/// Services of one unit over time.
+class goodput_panel {
+ public:
+  goodput_panel(const serving_view& view, const std::vector<goodput_bin>& bins, bool streams) : view_(view), bins_(bins) {
+    for (std::size_t l = 0; l < view.services.size(); ++l) {
+      if (view.services[l].is_stream() == streams) shown_.push_back(l);
+    }
+    for (const auto& b : bins) most_ = std::max({most_, sum(b.served), sum(b.asked)});
+  }
+  [[nodiscard]] bool empty() const { return shown_.empty(); }
+  [[nodiscard]] std::string unit() const { return view_.unit(shown_.front()); }
+
+  void paint(time_chart& chart, row_box box) const {
+    const time_axis& axis = chart.axis();
+    const double step = round_step(most_ > 0 ? most_ : 1, 4), full = std::max(1.0, std::ceil(most_ / step - 1e-9)) * step;
+    chart.name((unit() == "frames" ? "Frames" : "Requests") + std::string(" a second"), "served, by service", box.top, box.height);
+    chart.plot.rect(axis.left, box.top, axis.width, box.height, palette::track.hex());
+    const double unit = full >= 1e5 ? 1000 : 1;
+    for (double v = 0; v <= full * (1 + 1e-9); v += step) {
+      const double y = box.level(v / full);
+      chart.level(short_number(v / unit) + (unit > 1 && v > 0 ? " k" : ""), y + 3.5);
+      if (v > 0) chart.plot.line(axis.left, y, axis.left + axis.width, y, palette::grid);
+    }
+    std::vector<double> below(bins_.size(), 0);
+    for (const std::size_t l : shown_) area(chart, box, full, l, below);
+    std::vector<level> asked;
+    for (const auto& b : bins_) asked.push_back({b.from_s, b.to_s, sum(b.asked)});
+    const std::string line = step_line(asked, axis, box, full);
+    chart.plot.path(line, "none", {}, " class=\"offered halo\" stroke-width=\"3.6\"");  // or it would be lost on its way over the areas
+    chart.plot.path(line, "none", {}, " class=\"offered\" stroke-width=\"1.4\"");
+    names(chart, box);
+    for (const auto& b : bins_)
+      chart.plot.rect(axis.at(b.from_s), box.top, axis.at(b.to_s) - axis.at(b.from_s), box.height, "transparent", hover(b));
+  }
+
+ private:
+  [[nodiscard]] double sum(const std::vector<double>& by_service) const {
+    double all = 0;
+    for (const std::size_t l : shown_) all += by_service[l];
+    return all;
+  }
+  void area(time_chart& chart, row_box box, double full, std::size_t l, std::vector<double>& below) const {
+    std::string up, back;
+    bool any = false;
+    for (std::size_t k = 0; k < bins_.size(); ++k) {
+      const double v = bins_[k].served[l], base = below[k];
+      any = any || v > 0;
+      below[k] += v;
+      up += "V" + fixed(box.level(below[k] / full), 1) + "H" + fixed(chart.axis().at(bins_[k].to_s), 1);
+      back = "V" + fixed(box.level(base / full), 1) + "H" + fixed(chart.axis().at(bins_[k].from_s), 1) + back;
+    }
+    if (any) chart.plot.path("M" + fixed(chart.axis().left) + " " + fixed(box.top + box.height, 1) + up + back + "Z", view_.fill(l).hex());
+  }
+  /// On the right, from the top of the stack down.
+  void names(time_chart& chart, row_box box) const {
+    const double x = time_chart::width - time_chart::numbers + 12, line = 15;
+    const auto room = static_cast<std::size_t>(box.height / line) - 1;
+    const std::size_t shown = shown_.size() <= room ? shown_.size() : room - 1;
+    double y = box.top + 10;
+    for (std::size_t k = 0; k < shown; ++k, y += line) {
+      const std::size_t l = shown_[shown_.size() - 1 - k];
+      chart.still.rect(x, y - 9, 11, 11, view_.fill(l).hex());
+      chart.still.text(x + 17, y, fitted(view_.services[l].name, 16), {.size = 11, .fill = palette::quiet});
+    }
+    if (shown < shown_.size()) {
+      chart.still.text(x + 17, y, "and " + std::to_string(shown_.size() - shown) + " more", {.size = 11, .fill = palette::quiet});
+      y += line;
+    }
+    chart.still.path("M" + fixed(x) + " " + fixed(y - 3.5, 1) + "h12", "none", {}, " class=\"offered\" stroke-width=\"1.4\"");
+    chart.still.text(x + 17, y, "asked for", {.size = 11, .fill = palette::quiet});
+  }
+  [[nodiscard]] std::string hover(const goodput_bin& b) const {
+    constexpr std::size_t most = 14;
+    std::string text = clock_text(b.from_s) + " to " + clock_text(b.to_s) + ": " + short_number(sum(b.served)) + " of " +
+                       short_number(sum(b.asked)) + " " + unit() + " a second";
+    for (std::size_t k = 0; k < shown_.size() && k < most; ++k) {
+      const std::size_t l = shown_[shown_.size() - 1 - k];
+      text += "\n" + view_.services[l].name + ": " + short_number(b.served[l]) + " of " + short_number(b.asked[l]);
+    }
+    return shown_.size() <= most ? text : text + "\n…";
+  }
+
+  const serving_view& view_;
+  const std::vector<goodput_bin>& bins_;
+  std::vector<std::size_t> shown_;
+  double most_ = 0;
+};
+
+HETPLAN_INLINE std::string goodput_chart(const serving_view& view) {
+  const auto bins = goodput_bins(view);
+  time_chart chart(view.duration_s);
+  const double top = paint_marks(chart, view, 4);
+  double y = top;
+  for (const bool streams : {false, true}) {
+    const goodput_panel panel(view, bins, streams);
+    if (panel.empty()) continue;
+    y += y > top ? 18 : 4;
+    panel.paint(chart, {y, 150});
+    y += 150;
+  }
+  chart.plot.raw(mark_lines(chart, view, top, y));
+  const auto ticks = clock_ticks(chart.axis());
+  return std::move(chart).finish("goodput-chart", "Goodput over time", top, y, ticks, {});
+}
+
+}  // namespace hetplan::draw::detail
+
+namespace hetplan::draw {
 
 namespace detail {
 
@@ -86,4 +506,4 @@ HETPLAN_INLINE std::string serving_report_html(const serve::service_history& h, 
   return detail::page(detail::serving_title(view), body);
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

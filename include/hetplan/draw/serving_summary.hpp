@@ -6,7 +6,7 @@
 
 #include <hetplan/draw/serving_view.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 [[nodiscard]] color outcome_color(serve::request_outcome o);
 
@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::draw::detail {
 /// What each service asked for, what it got, and how long it took.
 [[nodiscard]] std::string services_table(const serving_view& view);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/serving_summary.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_tables.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE color outcome_color(serve::request_outcome o) {
   constexpr std::array<color, serve::request_outcomes> colors{
@@ -138,4 +138,4 @@ HETPLAN_INLINE std::string services_table(const serving_view& view) {
          "resources. Times are those of answers that came, late ones too; the exact ones, or at most 1.6 % above.</p>\n";
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

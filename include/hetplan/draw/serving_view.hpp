@@ -14,7 +14,7 @@
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// A fault or a change of the deployment on an axis of time.
 struct serving_mark {
@@ -83,7 +83,7 @@ class serving_view {
 /// The square of a colour before a word of a table or legend.
 [[nodiscard]] std::string swatch(color c);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/serving_view.ipp>

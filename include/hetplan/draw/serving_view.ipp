@@ -9,7 +9,7 @@
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/draw/ticks.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE server_slots::server_slots(const serve::edge_cloud& cloud, std::size_t most) : cloud_(&cloud) {
   const auto ring_size = static_cast<std::size_t>(cloud.ring.group);
@@ -99,4 +99,4 @@ HETPLAN_INLINE serving_view::serving_view(const serve::service_history& h, const
 
 HETPLAN_INLINE std::string swatch(color c) { return "<i class=\"swatch\" style=\"background-color:" + c.hex() + "\"></i>"; }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

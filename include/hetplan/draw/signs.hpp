@@ -6,7 +6,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// What happened, and what answered it: one sign for each rung of a ladder.
 enum class sign { event, network, known_plan, replanned, done };
@@ -24,4 +24,4 @@ enum class sign { event, network, known_plan, replanned, done };
 inline constexpr std::string_view unstretched =
     " style=\"transform:scaleX(calc(1/var(--zoom,1)));transform-box:fill-box;transform-origin:center\"";
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

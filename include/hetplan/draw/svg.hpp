@@ -9,7 +9,7 @@
 #include <hetplan/draw/markup.hpp>
 #include <hetplan/draw/palette.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 struct text_style {
   double size = 11;
@@ -53,7 +53,7 @@ class svg_writer {
   std::string out_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/svg.ipp>

@@ -3,7 +3,7 @@
 
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 HETPLAN_INLINE double svg_writer::prose_width(std::string_view text, double size) {
   return 0.56 * size * static_cast<double>(characters(text));
@@ -70,4 +70,4 @@ HETPLAN_INLINE void svg_writer::close(std::string_view element, std::string_view
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

@@ -8,7 +8,7 @@
 #include <hetplan/draw/gantt_scale.hpp>
 #include <hetplan/draw/svg.hpp>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 /// A step of 1, 2 or 5 times a power of ten, so that at most `most` fit into a span.
 [[nodiscard]] double round_step(double span, double most);
@@ -37,7 +37,7 @@ void paint_ticks(svg_writer& out, const time_axis& axis, const std::vector<tick>
 /// Ticks as the script of a page finds them, and the line that they stand on.
 void paint_time_axis(svg_writer& out, const time_axis& axis, const std::vector<tick>& ticks, double top, double bottom);
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/ticks.ipp>

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace HETPLAN_NAMESPACE::draw::detail {
+namespace hetplan::draw::detail {
 
 HETPLAN_INLINE double round_step(double span, double most) {
   if (!(span > 0) || !std::isfinite(span)) return 1;
@@ -91,4 +91,4 @@ HETPLAN_INLINE void paint_time_axis(svg_writer& out, const time_axis& axis, cons
   out.line(axis.left, bottom + 4, axis.left + axis.width, bottom + 4, palette::frame);
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw::detail
+}  // namespace hetplan::draw::detail

@@ -14,7 +14,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/waits.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 /// A transfer's part of a resource during [start_s, end_s): from `low` to `high` of its capacity.
 struct share_band {
@@ -162,7 +162,7 @@ class trace_view {
   waits waits_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/draw/trace_view.ipp>

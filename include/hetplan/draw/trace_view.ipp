@@ -10,7 +10,7 @@
 
 #include <hetplan/tasks/sharded_stage.hpp>
 
-namespace HETPLAN_NAMESPACE::draw {
+namespace hetplan::draw {
 
 HETPLAN_INLINE double resource_view::contended_s() const {
   double total = 0;
@@ -231,4 +231,4 @@ HETPLAN_INLINE void trace_view::sweep::flush(state& s, double now) {
   s.since_s = now;
 }
 
-}  // namespace HETPLAN_NAMESPACE::draw
+}  // namespace hetplan::draw

@@ -8,7 +8,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/place/placement_workload.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// A workload and the ids that its file gives the operators.
 struct dnn_partitioning_workload {
@@ -33,7 +33,7 @@ struct dnn_partitioning_workload {
 /// Source   the README of github.com/msr-fiddle/dnn-partitioning, "Human-expert baseline".
 [[nodiscard]] std::vector<std::size_t> read_dnn_partitioning_split(const io::json_document& d, const dnn_partitioning_workload& of);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/dnn_partitioning_json.ipp>

@@ -13,7 +13,7 @@
 #include <hetplan/graph/topological_order.hpp>
 #include <hetplan/io/json_node.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -133,4 +133,4 @@ HETPLAN_INLINE std::vector<std::size_t> read_dnn_partitioning_split(const io::js
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -10,7 +10,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// The nodes of a plan for distributed-llama, the root, which has the model's file and the embedding, first.
 ///
@@ -28,7 +28,7 @@ namespace HETPLAN_NAMESPACE::exchange {
 /// Source  b4rtaz/distributed-llama, README.md (q40 models go with q80 buffers; --workers host:port, behind one another).
 [[nodiscard]] std::string distributed_llama_commands(const plan& p, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/export_distributed_llama.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/exchange/shell_word.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE std::vector<device_id> nodes_for_distributed_llama(const plan& p, const planning_graph& model) {
   const auto fail = [](const std::string& why) { detail::refuse_export("distributed-llama", why); };
@@ -50,4 +50,4 @@ HETPLAN_INLINE std::string distributed_llama_commands(const plan& p, const plann
          "--buffer-float-type q80 --nthreads CORES" + (workers.empty() ? "" : " --workers" + workers) + "\n";
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

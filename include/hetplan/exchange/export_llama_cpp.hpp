@@ -11,7 +11,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// What llama.cpp is told about who has what.
 struct llama_cpp_split {
@@ -44,7 +44,7 @@ struct llama_cpp_split {
 /// Source  ggml-org/llama.cpp, tools/rpc/README.md (the example is fragile and insecure; never on an open network).
 [[nodiscard]] std::string llama_cpp_command(const plan& p, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/export_llama_cpp.ipp>

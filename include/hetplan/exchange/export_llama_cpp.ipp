@@ -7,7 +7,7 @@
 #include <hetplan/exchange/runtime_stages.hpp>
 #include <hetplan/exchange/shell_word.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE llama_cpp_split split_for_llama_cpp(const plan& p, const planning_graph& model) {
   constexpr std::size_t most_devices = 15;
@@ -45,4 +45,4 @@ HETPLAN_INLINE std::string llama_cpp_command(const plan& p, const planning_graph
          devices + " -ngl " + std::to_string(split.gpu_layers) + " -ts " + shares + "\n";
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

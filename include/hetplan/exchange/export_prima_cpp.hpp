@@ -11,7 +11,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// What prima.cpp is told about who has what, by rank.
 struct prima_cpp_split {
@@ -37,7 +37,7 @@ struct prima_cpp_split {
 /// Throws  as split_for_prima_cpp; invalid_input for a device whose name is no address.
 [[nodiscard]] std::string prima_cpp_commands(const plan& p, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/export_prima_cpp.ipp>

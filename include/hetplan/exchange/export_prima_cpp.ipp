@@ -11,7 +11,7 @@
 #include <hetplan/exchange/shell_word.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE prima_cpp_split split_for_prima_cpp(const plan& p, const planning_graph& model) {
   constexpr std::size_t most_devices = 32;
@@ -45,4 +45,4 @@ HETPLAN_INLINE std::string prima_cpp_commands(const plan& p, const planning_grap
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

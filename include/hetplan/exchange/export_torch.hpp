@@ -12,7 +12,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// A stage begins before a block, or behind one.
 struct torch_split_point {
@@ -46,7 +46,7 @@ struct torch_split {
 [[nodiscard]] std::string torch_split_spec(const plan& p, const planning_graph& model, const cluster& c,
                                            std::string_view blocks = "layers");
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/export_torch.ipp>

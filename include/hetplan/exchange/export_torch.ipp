@@ -10,7 +10,7 @@
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE torch_split split_for_torch(const plan& p, const planning_graph& model) {
   const std::vector<runtime_stage> stages = runtime_stages(p, model, "torch");
@@ -42,4 +42,4 @@ HETPLAN_INLINE std::string torch_split_spec(const plan& p, const planning_graph&
   return "from torch.distributed.pipelining import SplitPoint\n\n# stages: " + stages + "\nsplit_spec = {\n" + points + "}\n";
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

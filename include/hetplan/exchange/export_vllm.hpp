@@ -11,7 +11,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// What vLLM is told about who has what, by pipeline rank.
 struct vllm_split {
@@ -34,7 +34,7 @@ struct vllm_split {
 /// Source  vllm-project/vllm, vllm/executor/ray_distributed_executor.py (sort_by_driver_then_worker_ip).
 [[nodiscard]] std::string vllm_command(const plan& p, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/export_vllm.ipp>

@@ -9,7 +9,7 @@
 #include <hetplan/exchange/runtime_stages.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE vllm_split split_for_vllm(const plan& p, const planning_graph& model) {
   detail::require_inference(p, "vLLM");
@@ -32,4 +32,4 @@ HETPLAN_INLINE std::string vllm_command(const plan& p, const planning_graph& mod
          " vllm serve MODEL --pipeline-parallel-size " + std::to_string(split.devices.size()) + "\n";
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -12,7 +12,7 @@
 #include <hetplan/graph/layer.hpp>
 #include <hetplan/io/json_node.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// An object of a format that is not ours: what is needed is looked up, other keys (debug information) are let be.
 class foreign_object {
@@ -51,7 +51,7 @@ namespace detail {
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/foreign_model.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/core/utf8.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE foreign_object::foreign_object(io::json_node node, std::string_view expected) : node_(node) {
   static_cast<void>(node.members(expected));
@@ -70,4 +70,4 @@ HETPLAN_INLINE std::optional<double> number_in(std::string_view word) {
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -9,7 +9,7 @@
 
 #include <hetplan/io/csv_lines.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// Throws invalid_input where a text is what a well-known program has compressed.
 void require_text(std::string_view text, const std::string& file);
@@ -20,7 +20,7 @@ void require_text(std::string_view text, const std::string& file);
 [[nodiscard]] io::csv_lines foreign_table(std::string_view text, const std::string& file, std::span<const std::string_view> columns,
                                           std::size_t needed);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/foreign_table.ipp>

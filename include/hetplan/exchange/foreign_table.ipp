@@ -8,7 +8,7 @@
 
 #include <hetplan/io/file.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE void require_text(std::string_view text, const std::string& file) {
   // What files begin with that these programs have made.
@@ -26,4 +26,4 @@ HETPLAN_INLINE io::csv_lines foreign_table(std::string_view text, const std::str
   return {text, file, columns, needed, io::other_columns::let_be};
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

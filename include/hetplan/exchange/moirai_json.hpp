@@ -9,7 +9,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// Reads a sample graph of Moirai's: `n`, `devices`, `edges` [[from, to]], `op_time_ms` [operator][device], `edge_time_ms`
 /// [edge][from][to], `memory` [operator], `capacity` [device] (the same unit; as a rule bytes). Other keys are ignored.
@@ -46,7 +46,7 @@ struct table_model {
 ///             the model is then not so of the table, which place::find_schedule takes as it is.
 [[nodiscard]] table_model model_of(const place::placement_table& t, const std::string& name);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/moirai_json.ipp>

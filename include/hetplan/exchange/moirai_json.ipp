@@ -18,7 +18,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/place/placement_units.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -217,4 +217,4 @@ HETPLAN_INLINE table_model model_of(const place::placement_table& t, const std::
   return {std::move(model).build(), std::move(c), worst};
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

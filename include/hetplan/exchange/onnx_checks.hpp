@@ -10,7 +10,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 using onnx_failure = std::function<void(const std::string&)>;  ///< does not return
 
@@ -35,7 +35,7 @@ void check_readable(const onnx::GraphProto& g, const onnx_failure& fail);
 
 [[nodiscard]] inline bool is_if(const onnx::NodeProto& n) { return n.domain().empty() && n.op_type() == "If"; }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_checks.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/exchange/onnx_inference.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 HETPLAN_INLINE std::string label(const onnx::NodeProto& n) {
   return "operator " + n.op_type() + " \"" + (n.name().empty() ? first_output(n) : n.name()) + "\"";
@@ -147,4 +147,4 @@ HETPLAN_INLINE void check_readable(const onnx::GraphProto& g, const onnx_failure
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

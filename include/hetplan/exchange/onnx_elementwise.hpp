@@ -8,7 +8,7 @@
 
 #include <hetplan/exchange/onnx_values.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// The shape that several have when they are spread over each other; nothing where they do not fit.
 [[nodiscard]] std::optional<std::vector<long long>> spread_shape(const std::vector<std::vector<long long>>& shapes);
@@ -26,7 +26,7 @@ namespace HETPLAN_NAMESPACE::exchange::detail {
 /// Reductions over axes that are known.
 [[nodiscard]] std::optional<onnx_tensor> fold_reduction(const onnx::NodeProto& n, const onnx_lookup& tensor);
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_elementwise.ipp>

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// What 64 bits hold, with room for the rounding of the test.
 constexpr double most_whole = 9.2e18;
@@ -269,4 +269,4 @@ HETPLAN_INLINE std::optional<onnx_tensor> fold_reduction(const onnx::NodeProto& 
   return std::move(list).in(shape);
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

@@ -16,7 +16,7 @@
 #include <hetplan/exchange/onnx_options.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// A file, checked as far as a planner needs, its functions and branches in place, its shapes inferred.
 class onnx_file {
@@ -85,7 +85,7 @@ class onnx_file {
   std::vector<char> folded_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_file.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/exchange/onnx_values.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// What a node computes from numbers that are known: shapes, and arithmetic with them, whole or in floating point. By output, with type and
 /// shape; where `known` is false their number does not say the shape. Empty where the node computes something else.
@@ -16,7 +16,7 @@ namespace HETPLAN_NAMESPACE::exchange::detail {
 ///         precision after each step, as a runtime rounds it.
 [[nodiscard]] std::vector<onnx_tensor> fold(const onnx::NodeProto& n, const onnx_lookup& tensor);
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_folding.ipp>

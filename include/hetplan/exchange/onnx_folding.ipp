@@ -13,7 +13,7 @@
 
 #include <hetplan/exchange/onnx_elementwise.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// Is a shape small whatever its order of axes, so that none of its parts is large where another is 0?
 [[nodiscard]] HETPLAN_INLINE bool is_small(const std::vector<long long>& shape) {
@@ -331,4 +331,4 @@ HETPLAN_INLINE std::vector<onnx_tensor> fold(const onnx::NodeProto& n, const onn
   return one(fold_elementwise(n, tensor));
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

@@ -11,7 +11,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// Files grow by that much at most: functions that call functions twice grow without bound.
 inline constexpr std::size_t most_expanded_nodes = 500'000;
@@ -30,7 +30,7 @@ inline constexpr std::size_t most_nested_calls = 256;
 std::map<std::string, std::string> expand_functions(onnx::ModelProto& model, const std::function<void(const std::string&)>& note,
                                                     const std::function<void(const std::string&)>& fail);
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_functions.ipp>

@@ -20,7 +20,7 @@
 #include <hetplan/exchange/onnx_scopes.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// The texts of a field of a message, whether or not the library's own version of the message has that field.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::string> texts_of_field(const google::protobuf::MessageLite& message, int field) {
@@ -257,4 +257,4 @@ HETPLAN_INLINE std::map<std::string, std::string> expand_functions(onnx::ModelPr
   return onnx_function_expander(model, note, fail).run();
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

@@ -10,7 +10,7 @@
 #include <hetplan/exchange/onnx_options.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// The largest file that protobuf reads.
 inline constexpr std::size_t max_onnx_bytes = 2'147'000'000;
@@ -49,7 +49,7 @@ struct onnx_model {
 /// Source       ONNX's operator specifications; FLOP by the usual count of multiply-adds; the rest is ours.
 [[nodiscard]] onnx_model read_onnx(std::string_view text, const std::string& file, const onnx_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_graph.ipp>

@@ -15,7 +15,7 @@
 #include <hetplan/exchange/onnx_scopes.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -185,4 +185,4 @@ HETPLAN_INLINE onnx_model read_onnx(std::string_view text, const std::string& fi
       .read();
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

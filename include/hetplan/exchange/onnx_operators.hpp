@@ -7,7 +7,7 @@
 
 #include <hetplan/exchange/onnx_values.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// FLOP of a node; nothing where its type is not known. Of ONNX's own operators and those that ONNX Runtime adds (com.microsoft).
 ///
@@ -34,7 +34,7 @@ namespace HETPLAN_NAMESPACE::exchange::detail {
 /// @param version  of ONNX's operators: before 7, arithmetic is in the shape of its first input.
 [[nodiscard]] std::vector<onnx_tensor> shapes_beyond_onnx(const onnx::NodeProto& n, long long version, const onnx_lookup& tensor);
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_operators.ipp>

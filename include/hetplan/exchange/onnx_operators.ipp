@@ -14,7 +14,7 @@
 #include <hetplan/exchange/onnx_elementwise.hpp>
 #include <hetplan/exchange/onnx_products.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 using rates = std::map<std::string_view, double>;
 
@@ -193,4 +193,4 @@ HETPLAN_INLINE std::vector<onnx_tensor> shapes_beyond_onnx(const onnx::NodeProto
   return {};
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

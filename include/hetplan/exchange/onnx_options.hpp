@@ -8,7 +8,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 struct onnx_options {
   std::map<std::string, long long> dimensions = {};  ///< sizes of dynamic axes, by the names that the file gives them; or "INPUT[AXIS]"
@@ -20,4 +20,4 @@ struct onnx_options {
   std::optional<int> tokens_per_sample = {};
 };
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

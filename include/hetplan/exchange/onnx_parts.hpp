@@ -10,7 +10,7 @@
 #include <hetplan/exchange/onnx_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// What one device runs in one go.
 struct onnx_part {
@@ -35,7 +35,7 @@ struct onnx_part {
 [[nodiscard]] std::vector<onnx_part> cut_onnx(std::string_view text, const std::string& file, const onnx_options& options,
                                               const onnx_model& model, const plan& p);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_parts.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/exchange/onnx_file.hpp>
 #include <hetplan/plan/plain_stages.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -170,4 +170,4 @@ HETPLAN_INLINE std::vector<onnx_part> cut_onnx(std::string_view text, const std:
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

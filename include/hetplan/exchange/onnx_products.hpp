@@ -9,7 +9,7 @@
 
 #include <hetplan/exchange/onnx_values.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// A node and the tensors that it reads.
 struct operator_view {
@@ -55,7 +55,7 @@ struct attention_sizes {
 /// Of ONNX Runtime's Attention, MultiHeadAttention and GroupQueryAttention.
 [[nodiscard]] attention_sizes microsoft_attention(const operator_view& o);
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_products.ipp>

@@ -11,7 +11,7 @@
 #include <map>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 [[nodiscard]] HETPLAN_INLINE double product_of(const std::vector<long long>& v) {
   double p = 1;
@@ -294,4 +294,4 @@ HETPLAN_INLINE attention_sizes microsoft_attention(const operator_view& o) {
   return std::nullopt;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

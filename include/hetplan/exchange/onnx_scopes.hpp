@@ -11,7 +11,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// The name that a tensor has elsewhere.
 using onnx_renaming = std::function<std::string(const std::string&)>;
@@ -37,7 +37,7 @@ void rename_graph(onnx::GraphProto& g, const onnx_renaming& to, const onnx_renam
 /// A name that nobody has: as it is wished, or with a number behind it.
 [[nodiscard]] std::string free_name(std::set<std::string>& taken, const std::string& wish);
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_scopes.ipp>

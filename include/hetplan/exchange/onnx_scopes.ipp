@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 HETPLAN_INLINE std::set<std::string> names_made(const onnx::GraphProto& g) {
   std::set<std::string> all;
@@ -82,4 +82,4 @@ HETPLAN_INLINE std::string free_name(std::set<std::string>& taken, const std::st
   return name;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

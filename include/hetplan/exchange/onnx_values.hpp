@@ -14,7 +14,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 /// More values than that are no shape.
 inline constexpr std::size_t most_folded_values = 4096;
@@ -68,7 +68,7 @@ void put_values(onnx::TensorProto& to, const std::string& name, const onnx_tenso
 /// Gives a tensor the numbers of a small constant; leaves it without where they are many, in another file or of other types.
 void read_numbers(const onnx::TensorProto& from, onnx_tensor& t);
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/onnx_values.ipp>

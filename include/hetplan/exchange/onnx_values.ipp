@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace HETPLAN_NAMESPACE::exchange::detail {
+namespace hetplan::exchange::detail {
 
 HETPLAN_INLINE std::optional<double> bytes_of_type(int type) {
   switch (type) {  // the numbers are of types that are newer than the headers
@@ -144,4 +144,4 @@ HETPLAN_INLINE std::vector<long long> attribute_list(const onnx::NodeProto& n, s
   return a == nullptr ? std::vector<long long>{} : std::vector<long long>(a->ints().begin(), a->ints().end());
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange::detail
+}  // namespace hetplan::exchange::detail

@@ -7,7 +7,7 @@
 
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// What becomes of the time of a source whose description begins with "Input": the wait for the data loader, which no planner
 /// can place. PipeDream's optimizer sets it to 0.
@@ -37,7 +37,7 @@ struct pipedream_options {
 /// Reads a graph's file. Throws what io::read_text and parse_pipedream_graph throw.
 [[nodiscard]] planning_graph read_pipedream_graph(const std::string& path, const pipedream_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/pipedream_graph.ipp>

@@ -14,7 +14,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/io/file.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -178,4 +178,4 @@ HETPLAN_INLINE planning_graph read_pipedream_graph(const std::string& path, cons
   return parse_pipedream_graph(io::read_text(path), path, options);
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

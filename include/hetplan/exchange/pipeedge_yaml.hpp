@@ -13,7 +13,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/cluster_json.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// One entry of models.yml. An element is one number of a tensor; its bytes depend on the profile's dtype.
 struct pipeedge_model {
@@ -106,7 +106,7 @@ static_assert(check_network_model<own_links>());
 [[nodiscard]] cluster pipeedge_cluster(const std::string& name, std::span<const pipeedge_device_type> types,
                                        std::span<const pipeedge_count> counts);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/pipeedge_yaml.ipp>

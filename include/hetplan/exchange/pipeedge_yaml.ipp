@@ -13,7 +13,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -192,4 +192,4 @@ HETPLAN_INLINE cluster pipeedge_cluster(const std::string& name, std::span<const
   return cluster(name, std::move(devices), links);
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -16,7 +16,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/cluster_json.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// One way to run a layer at one degree of tensor parallelism: Piper's TMPC. With m microbatches under way a layer takes
 /// memory_per_microbatch * m + memory_fixed. The maps go by the neighbour's index in piper_workload::nodes.
@@ -122,7 +122,7 @@ class piper_reader {
 /// Throws  invalid_input: more than io::max_devices.
 [[nodiscard]] cluster piper_cluster(const piper_workload& w, const std::string& device_kind = "piper");
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/piper_json.ipp>

@@ -15,7 +15,7 @@
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -157,4 +157,4 @@ HETPLAN_INLINE cluster piper_cluster(const piper_workload& w, const std::string&
   return cluster(w.name, std::move(all), star{w.bandwidth});
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -8,7 +8,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// `{"format": "hetplan/placement/1", "model": M, "cluster": C, "placement": {LAYER: DEVICE, ...}, "order": {DEVICE: [LAYER, ...], ...}}`:
 /// layers in the model's order; each device's in the order in which it runs them.
@@ -19,7 +19,7 @@ namespace HETPLAN_NAMESPACE::exchange {
 /// Source      ours: what Moirai's x_ik say, and the order that its start times say.
 [[nodiscard]] std::string write_placement(const plan& p, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/placement_json.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE std::string write_placement(const plan& p, const planning_graph& model, const cluster& c) {
   if (p.pipeline_count() > 1)
@@ -46,4 +46,4 @@ HETPLAN_INLINE std::string write_placement(const plan& p, const planning_graph& 
   return io::json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -6,7 +6,7 @@
 
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// Every layer of a model stands in one of the three parts, each sorted by id; embedding and head may be empty.
 struct runtime_layers {
@@ -28,7 +28,7 @@ struct runtime_layers {
 ///              Hugging Face's models, "blk.0.attn_q" of GGUF, "l0.q" of the built-in ones.
 [[nodiscard]] runtime_layers find_runtime_layers(const planning_graph& model);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/runtime_layers.ipp>

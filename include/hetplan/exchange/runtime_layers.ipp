@@ -13,7 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -110,4 +110,4 @@ HETPLAN_INLINE runtime_layers find_runtime_layers(const planning_graph& model) {
   return found;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -12,7 +12,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// One device's part: blocks [first_block, end_block).
 struct runtime_stage {
@@ -66,7 +66,7 @@ void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/runtime_stages.ipp>

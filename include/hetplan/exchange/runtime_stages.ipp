@@ -15,7 +15,7 @@
 #include <hetplan/plan/plain_stages.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -119,4 +119,4 @@ HETPLAN_INLINE void require_blocks(const std::vector<runtime_stage>& stages, con
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -13,7 +13,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// One data-parallel replica of a stage: machines that run it together by tensor parallelism.
 struct sailor_replica {
@@ -113,7 +113,7 @@ class sailor_plan_reader {
 /// Source      Sailor (SOSP 2025); its training framework is DeepSpeed's pipeline engine.
 [[nodiscard]] plan plan_of(const sailor_plan& p, const planning_graph& model);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/sailor_plan.ipp>

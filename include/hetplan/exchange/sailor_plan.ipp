@@ -9,7 +9,7 @@
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/plan/orders.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE std::size_t sailor_plan::layers() const {
   std::size_t n = 0;
@@ -152,4 +152,4 @@ HETPLAN_INLINE plan plan_of(const sailor_plan& p, const planning_graph& model) {
   return made;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

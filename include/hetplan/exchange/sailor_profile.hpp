@@ -14,7 +14,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// Seconds of one layer for a whole microbatch.
 struct sailor_times {
@@ -97,7 +97,7 @@ class sailor_reader {
 /// Source      Metis (ATC 2024) for the sizes, Sailor (SOSP 2025) for the times.
 [[nodiscard]] planning_graph sailor_chain(const layer_sizes& sizes, int microbatch, std::span<const sailor_measurement> measurements);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/sailor_profile.ipp>

@@ -19,7 +19,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -158,4 +158,4 @@ HETPLAN_INLINE planning_graph sailor_chain(const layer_sizes& sizes, int microba
   return std::move(b).build();
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -7,14 +7,14 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// The text as one word of a POSIX shell: as it is where no character means anything to the shell, else between single quotes.
 ///
 /// Source  POSIX.1-2017, Shell Command Language, section 2.2, Quoting.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/shell_word.ipp>

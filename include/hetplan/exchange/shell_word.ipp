@@ -5,7 +5,7 @@
 
 #include <cctype>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE std::string shell_word(std::string_view text) {
   bool plain = !text.empty();
@@ -24,4 +24,4 @@ HETPLAN_INLINE std::string shell_word(std::string_view text) {
   return quoted + "'";
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

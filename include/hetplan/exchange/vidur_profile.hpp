@@ -10,7 +10,7 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/service_time_table.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// What an mlp.csv says of one model on one kind of GPU: everything in a layer that takes the same time for n tokens whatever requests they
 /// belong to. **Attention itself is not in it**: that depends on the contexts, and vidur keeps it in another file.
@@ -70,7 +70,7 @@ struct vidur_setting {
 [[nodiscard]] serve::variant_times vidur_times(const vidur_compute& compute, const vidur_setting& setting,
                                                const vidur_network* all_reduce = nullptr);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/vidur_profile.ipp>

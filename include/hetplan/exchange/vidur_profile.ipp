@@ -17,7 +17,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -204,4 +204,4 @@ HETPLAN_INLINE serve::variant_times vidur_times(const vidur_compute& compute, co
   return t;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

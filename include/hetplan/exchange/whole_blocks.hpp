@@ -7,7 +7,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// The plan with every cut inside a block moved to an end of the block.
 ///
@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::exchange {
 ///                 the least work changes devices.
 [[nodiscard]] plan with_whole_blocks(const plan& p, const planning_graph& model, std::string_view runtime);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/whole_blocks.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/exchange/runtime_layers.hpp>
 #include <hetplan/exchange/runtime_stages.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE plan with_whole_blocks(const plan& p, const planning_graph& model, std::string_view runtime) {
   const auto [order, place] = detail::stages_in_a_row(p, model, runtime);
@@ -42,4 +42,4 @@ HETPLAN_INLINE plan with_whole_blocks(const plan& p, const planning_graph& model
   return whole;
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

@@ -14,7 +14,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// The largest YAML file that is read: 4 MB. yaml-cpp keeps a node of some hundred bytes for every value.
 inline constexpr std::size_t max_yaml_bytes = 4'000'000;
@@ -60,7 +60,7 @@ class yaml_node {
   YAML::Node node_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/yaml_document.ipp>

@@ -13,7 +13,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 namespace detail {
 
@@ -119,4 +119,4 @@ HETPLAN_INLINE double yaml_node::whole(double least, std::string_view expected) 
 HETPLAN_INLINE yaml_node::yaml_node(std::shared_ptr<const std::string> file, std::string path, YAML::Node node)
     : file_(std::move(file)), path_(std::move(path)), node_(std::move(node)) {}
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

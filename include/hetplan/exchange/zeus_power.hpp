@@ -10,7 +10,7 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/service_time_table.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 /// A row of summary_power_GPU.csv: one epoch of **training** on one GPU.
 struct zeus_measurement {
@@ -49,7 +49,7 @@ struct zeus_selection {
 /// Source  Zeus (NSDI 2023) for the times; the share is ours, as for Piper's (piper_json.hpp).
 [[nodiscard]] serve::variant_times zeus_times(std::span<const zeus_measurement> rows, const zeus_selection& meant);
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/exchange/zeus_power.ipp>

@@ -17,7 +17,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::exchange {
+namespace hetplan::exchange {
 
 HETPLAN_INLINE std::vector<zeus_measurement> parse_zeus_power(std::string_view text, const std::string& file) {
   static constexpr std::array<std::string_view, 7> columns{"dataset",     "network",        "optimizer",    "batch_size",
@@ -83,4 +83,4 @@ HETPLAN_INLINE serve::variant_times zeus_times(std::span<const zeus_measurement>
   return {.pass = std::move(pass)};
 }
 
-}  // namespace HETPLAN_NAMESPACE::exchange
+}  // namespace hetplan::exchange

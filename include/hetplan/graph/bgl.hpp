@@ -15,7 +15,7 @@
 
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::detail {
+namespace hetplan::detail {
 
 struct id_of_layer {
   const layer_id& operator()(const layer& l) const { return l.id; }
@@ -49,7 +49,7 @@ template <class T, class F>
   return std::pair(iterator(all.data(), f), iterator(all.data() + all.size(), f));
 }
 
-}  // namespace HETPLAN_NAMESPACE::detail
+}  // namespace hetplan::detail
 
 /// Vertices are layer ids and edges are `layer_edge`s, so what an algorithm finds needs no translation, and a weight is
 /// [](const layer_edge& e) { return e.forward.value(); }. `vertex_index` is layer_id::index(), `edge_index` the subscript of edges().
@@ -86,7 +86,7 @@ struct boost::property_map<hetplan::planning_graph, boost::edge_index_t> {
   using const_type = type;
 };
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 [[nodiscard]] inline std::size_t num_vertices(const planning_graph& g) { return g.size(); }
 [[nodiscard]] inline auto vertices(const planning_graph& g) { return detail::bgl_range(g.layers(), detail::id_of_layer{}); }
@@ -117,4 +117,4 @@ namespace HETPLAN_NAMESPACE {
 }
 [[nodiscard]] inline std::size_t get(boost::edge_index_t tag, const planning_graph& g, const layer_edge& e) { return get(tag, g)[e]; }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The same layers in the same numbering in series: tensors are handed on from layer to layer.
 ///
@@ -31,4 +31,4 @@ namespace HETPLAN_NAMESPACE {
   return std::move(chain).build();
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

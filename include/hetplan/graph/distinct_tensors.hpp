@@ -7,7 +7,7 @@
 
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Calls f(layer) for the first layer of each distinct tensor, in the order given.
 template <class F>
@@ -19,4 +19,4 @@ void for_each_tensor(const planning_graph& model, std::span<const layer_id> laye
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

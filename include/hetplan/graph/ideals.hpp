@@ -15,7 +15,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A set of nodes 0 ... n-1, as bits; a view.
 class node_set {
@@ -162,7 +162,7 @@ template <class Graph>
 /// The prefixes of a sequence of all nodes: the ideals of a graph that was linearised to it.
 [[nodiscard]] ideal_family prefixes_of(std::span<const std::size_t> order);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/ideals.ipp>

@@ -5,7 +5,7 @@
 
 #include <boost/graph/graph_traits.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::span<const ideal_family::step> ideal_family::steps(std::size_t ideal) const {
   return std::span(steps_).subspan(first_step_[ideal], first_step_[ideal + 1] - first_step_[ideal]);
@@ -36,4 +36,4 @@ HETPLAN_INLINE ideal_family prefixes_of(std::span<const std::size_t> order) {
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -10,7 +10,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Measured seconds of one layer on one kind of device, by batch size (ascending, >= 1).
 /// `backward` holds both parts (input and weight gradient) together; empty where only inference was measured.
@@ -97,4 +97,4 @@ struct layer {
   return s == layer_split::none ? "none" : s == layer_split::rows ? "rows" : s == layer_split::columns ? "columns" : "along";
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -12,7 +12,7 @@
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/graph/planning_graph_builder.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// What an edge carries, per sample. A function that returns `bytes` says: gradients are as large.
 struct tensor_spec {
@@ -101,4 +101,4 @@ template <class Graph, class LayerOf, class TensorOf>
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Blocks of layers in an order in which every edge of the model points forward (or stays inside a block),
 /// cut into serial chains: chain j is blocks [chain_first[j], chain_end(j)).
@@ -46,7 +46,7 @@ struct layer_sequence {
 /// Complexity  O(layers).
 [[nodiscard]] layer_sequence sequence_of(const planning_graph& model);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/layer_sequence.ipp>

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::size_t layer_sequence::chain_of(std::size_t block) const {
   return static_cast<std::size_t>(std::upper_bound(chain_first.begin(), chain_first.end(), block) - chain_first.begin()) - 1;
@@ -30,4 +30,4 @@ HETPLAN_INLINE layer_sequence sequence_of(const planning_graph& model) {
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The sequence layer by layer, in an order in which every edge points forward. Source: own.
 [[nodiscard]] layer_sequence each_layer_of(const layer_sequence& s);
@@ -31,7 +31,7 @@ namespace HETPLAN_NAMESPACE {
 /// Complexity  that of sequence_cuts.   Source  own.
 [[nodiscard]] layer_sequence light_blocks(const planning_graph& model, std::size_t most);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/light_boundaries.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/graph/sequence_cuts.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE layer_sequence each_layer_of(const layer_sequence& s) {
   layer_sequence fine;
@@ -58,4 +58,4 @@ HETPLAN_INLINE layer_sequence light_blocks(const planning_graph& model, std::siz
   return row;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

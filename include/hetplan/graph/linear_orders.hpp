@@ -9,7 +9,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The stable order, and depth-first orders from the sources and from the sinks, each with the smallest and with the largest node
 /// first; no order twice.
@@ -20,7 +20,7 @@ namespace HETPLAN_NAMESPACE {
 [[nodiscard]] std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
                                                                   std::span<const std::pair<std::size_t, std::size_t>> edges);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/linear_orders.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -64,4 +64,4 @@ HETPLAN_INLINE std::vector<std::vector<std::size_t>> linear_orders(std::size_t n
   return orders;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

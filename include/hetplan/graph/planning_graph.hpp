@@ -11,7 +11,7 @@
 
 #include <hetplan/graph/layer.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A tensor on its way from one layer to another, per sample.
 struct layer_edge {
@@ -77,7 +77,7 @@ class planning_graph {
   std::unordered_map<std::string, layer_id> by_name_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/planning_graph.ipp>

@@ -5,7 +5,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::span<const layer_edge> planning_graph::out_edges(layer_id l) const {
   return std::span(edges_).subspan(first_out_[l.index()], first_out_[l.index() + 1] - first_out_[l.index()]);
@@ -40,4 +40,4 @@ HETPLAN_INLINE flops planning_graph::forward_flops() const {
   return total;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -13,7 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Collects layers and edges by name or id, then builds the graph.
 ///
@@ -72,7 +72,7 @@ class planning_graph_builder {
 /// The specification of a layer that is built, every default spelled out: what a builder needs to make it again.
 [[nodiscard]] layer_spec spec_of(const planning_graph& g, const layer& l);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/planning_graph_builder.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE planning_graph_builder::planning_graph_builder(std::string name, double bytes_per_parameter, int tokens_per_sample) {
   graph_.name_ = std::move(name);
@@ -201,4 +201,4 @@ HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
           .profiles = l.profiles};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

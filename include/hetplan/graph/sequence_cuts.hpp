@@ -10,7 +10,7 @@
 
 #include <hetplan/graph/layer_sequence.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A tensor on its way over a boundary, per sample: made in block `from`, read behind by `port`.
 struct crossing {
@@ -85,7 +85,7 @@ class crossing_table {
   std::vector<std::vector<crossing>> crossings_;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/sequence_cuts.ipp>

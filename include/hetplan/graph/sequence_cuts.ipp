@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE sequence_cuts::sequence_cuts(const planning_graph& model, const layer_sequence& sequence)
     : crossed_by_(sequence.size() + 1), nearest_(sequence.size() + 1, none) {
@@ -134,4 +134,4 @@ HETPLAN_INLINE crossing_table::crossing_table(const sequence_cuts& cuts) {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

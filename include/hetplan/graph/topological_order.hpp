@@ -9,7 +9,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Nodes 0 ... n-1 so that every edge goes forward, always the smallest node that is ready: an order that
 /// already is topological stays as it is. Nodes on or behind a cycle are missing from the result.
@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE {
 [[nodiscard]] std::pair<std::size_t, std::size_t> edge_on_cycle(std::size_t n, std::span<const std::pair<std::size_t, std::size_t>> edges,
                                                                 std::span<const std::size_t> order);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/graph/topological_order.ipp>

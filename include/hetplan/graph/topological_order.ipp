@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::vector<std::size_t> topological_order(std::size_t n, std::span<const std::pair<std::size_t, std::size_t>> edges) {
   std::vector<std::size_t> first(n + 1, 0), waiting(n, 0), targets(edges.size());
@@ -53,4 +53,4 @@ HETPLAN_INLINE std::pair<std::size_t, std::size_t> edge_on_cycle(std::size_t n, 
   return {before[node], node};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

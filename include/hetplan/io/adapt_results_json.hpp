@@ -9,7 +9,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/policy_history.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 struct adapt_results_options {
   std::size_t max_stretches = 10'000;  ///< of one policy; where more are left, none is written
@@ -21,7 +21,7 @@ struct adapt_results_options {
 [[nodiscard]] std::string write_histories(std::span<const policy_history> rows, const planning_graph& model, const cluster& c,
                                           const adapt_results_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/adapt_results_json.ipp>

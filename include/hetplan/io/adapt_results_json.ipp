@@ -8,7 +8,7 @@
 
 #include <hetplan/io/plan_json.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -93,4 +93,4 @@ HETPLAN_INLINE std::string write_histories(std::span<const policy_history> rows,
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -7,7 +7,7 @@
 
 #include <hetplan/adapt/bandwidth_trace.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// Reads a trace from text: two columns separated by blanks or tabs; empty lines are skipped. `file` is what messages call it.
 ///
@@ -19,7 +19,7 @@ namespace HETPLAN_NAMESPACE::io {
 /// Reads a trace file. Throws what read_text and parse_bandwidth_trace throw.
 [[nodiscard]] adapt::bandwidth_trace read_bandwidth_trace(const std::string& path);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/bandwidth_trace.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -75,4 +75,4 @@ HETPLAN_INLINE adapt::bandwidth_trace parse_bandwidth_trace(std::string_view tex
 
 HETPLAN_INLINE adapt::bandwidth_trace read_bandwidth_trace(const std::string& path) { return parse_bandwidth_trace(read_text(path), path); }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -9,7 +9,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode) {
   if (mode) check_mode(model, *mode);
@@ -32,4 +32,4 @@ HETPLAN_INLINE void check_together(const planning_graph& model, const cluster& c
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

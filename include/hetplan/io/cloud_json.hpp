@@ -9,7 +9,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view cloud_format = "hetplan/cloud/1";
 
@@ -32,7 +32,7 @@ inline constexpr std::array<std::string_view, 5> registered_device{"name", "kind
 /// What read_cloud reads back identically.
 [[nodiscard]] std::string write_cloud(const serve::edge_cloud& c);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/cloud_json.ipp>

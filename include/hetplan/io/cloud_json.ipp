@@ -9,7 +9,7 @@
 #include <hetplan/io/json_object.hpp>
 #include <hetplan/io/json_text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -119,4 +119,4 @@ HETPLAN_INLINE std::string write_cloud(const serve::edge_cloud& c) {
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -16,7 +16,7 @@
 #include <hetplan/io/json_object.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view cluster_format = "hetplan/cluster/1";
 
@@ -147,7 +147,7 @@ class cluster_reader {
 /// The cluster file with resources and routes spelled out; reading it gives the identical cluster.
 [[nodiscard]] std::string write_cluster(const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/cluster_json.ipp>

@@ -6,7 +6,7 @@
 #include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/io/json_text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -309,4 +309,4 @@ HETPLAN_INLINE std::string write_cluster(const cluster& c) {
   return std::move(out).text();
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -11,7 +11,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// What becomes of columns whose names are not known: a fault of a file of ours, a matter of course in one of another project.
 enum class other_columns { refused, let_be };
@@ -56,7 +56,7 @@ class csv_lines {
 /// A text as a field: in quotes where it must be.
 [[nodiscard]] std::string csv_field(std::string_view text);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/csv_lines.ipp>

@@ -13,7 +13,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE csv_lines::csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
                                     other_columns others)
@@ -125,4 +125,4 @@ HETPLAN_INLINE std::string csv_field(std::string_view text) {
   return quoted + '"';
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -13,7 +13,7 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view deployment_format = "hetplan/deployment/1";
 
@@ -38,7 +38,7 @@ struct deployment_file {
 [[nodiscard]] std::string write_deployment(const deployment_file& d, const serve::edge_cloud& cloud,
                                            const std::vector<serve::service>& services);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/deployment_json.ipp>

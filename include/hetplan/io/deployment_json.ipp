@@ -7,7 +7,7 @@
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/serving_names.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -131,4 +131,4 @@ HETPLAN_INLINE std::string write_deployment(const deployment_file& d, const serv
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

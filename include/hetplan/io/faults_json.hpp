@@ -10,7 +10,7 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view faults_format = "hetplan/faults/1";
 
@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 7> fault{"at", "kind", "server", "
 /// Throws invalid_input `FILE: /pointer: expected X, got Y`.
 [[nodiscard]] std::vector<serve::serving_fault> read_faults(const json_document& d, const serve::edge_cloud& cloud);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/faults_json.ipp>

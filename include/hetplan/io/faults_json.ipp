@@ -10,7 +10,7 @@
 #include <hetplan/io/json_object.hpp>
 #include <hetplan/io/serving_names.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -89,4 +89,4 @@ HETPLAN_INLINE std::vector<serve::serving_fault> read_faults(const json_document
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -12,7 +12,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The largest file that is read: 64 MB.
 inline constexpr std::size_t max_file_bytes = 64'000'000;
@@ -73,7 +73,7 @@ class staged_file {
 /// Throws  invalid_input that names the path and the system's reason; nothing is left behind.
 inline void write_atomically(const std::string& path, std::string_view text) { staged_file(path, text).commit(); }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/file.ipp>

@@ -11,7 +11,7 @@
 
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -121,4 +121,4 @@ HETPLAN_INLINE detail::file_handle staged_file::open_temporary() {
   return std::move(f);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

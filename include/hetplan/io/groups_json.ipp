@@ -9,7 +9,7 @@
 
 #include <hetplan/io/json_text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE std::string write_groups(const coarsen::device_groups& g, const cluster& c) {
   const auto names = [&](const std::vector<device_id>& devices) {
@@ -51,4 +51,4 @@ HETPLAN_INLINE std::string write_groups(const coarsen::device_groups& g, const c
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

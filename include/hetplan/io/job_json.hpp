@@ -9,7 +9,7 @@
 #include <hetplan/io/json_object.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view job_format = "hetplan/job/1";
 
@@ -55,7 +55,7 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
 /// Source  docs/reference/files.md, hetplan/job/1.
 [[nodiscard]] std::string write_job(const job& j);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/job_json.ipp>

@@ -9,7 +9,7 @@
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -133,4 +133,4 @@ HETPLAN_INLINE std::string write_job(const job& j) {
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

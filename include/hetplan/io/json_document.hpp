@@ -10,7 +10,7 @@
 
 #include <hetplan/io/file.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The deepest nesting of arrays and objects that is read.
 inline constexpr std::size_t max_nesting = 64;
@@ -62,7 +62,7 @@ class json_document {
   std::string letters_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/json_document.ipp>

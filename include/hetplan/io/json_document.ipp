@@ -13,7 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// Receives nlohmann-json's events; every limit is checked when it is reached.
 class json_document::builder {
@@ -229,4 +229,4 @@ HETPLAN_INLINE json_document json_document::json_document::parse(std::string_vie
   return d;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

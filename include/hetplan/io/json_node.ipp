@@ -3,7 +3,185 @@
 
 #include <hetplan/io/json_node.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <system_error>
+
+namespace hetplan::io {
+
+namespace detail {
+
+struct unit_name {
+  std::string_view text;
+  dimension dim;
+  double times;  ///< SI value = number * times / divided: exact where one of them is 1
+  double divided;
+  int least;  ///< powers of ten of the prefixes that make sense: nobody means millibits, and "200 Ms" is 200 ms
+  int most;
+};
+
+inline constexpr std::array<unit_name, 9> unit_names{{{"min", {1, 0, 0, 0}, 60, 1, 0, 0},
+                                                      {"s", {1, 0, 0, 0}, 1, 1, -9, 3},
+                                                      {"Wh", {0, 0, 1, 0}, 3600, 1, -9, 12},
+                                                      {"h", {1, 0, 0, 0}, 3600, 1, 0, 0},
+                                                      {"bit", {0, 1, 0, 0}, 1, 8, 0, 12},
+                                                      {"B", {0, 1, 0, 0}, 1, 1, 0, 12},
+                                                      {"FLOP", {0, 0, 0, 1}, 1, 1, 0, 12},
+                                                      {"J", {0, 0, 1, 0}, 1, 1, -9, 12},
+                                                      {"W", {-1, 0, 1, 0}, 1, 1, -9, 12}}};
+
+struct unit_prefix {
+  std::string_view text;
+  int exponent;  ///< of ten
+  double times;  ///< for the binary ones
+};
+
+/// The sign for micro is U+00B5 in formats and U+03BC on Greek keyboards; they look alike.
+inline constexpr std::array<unit_prefix, 13> unit_prefixes{{{"", 0, 1},
+                                                            {"n", -9, 1},
+                                                            {"u", -6, 1},
+                                                            {"\xC2\xB5", -6, 1},
+                                                            {"\xCE\xBC", -6, 1},
+                                                            {"m", -3, 1},
+                                                            {"k", 3, 1},
+                                                            {"M", 6, 1},
+                                                            {"G", 9, 1},
+                                                            {"T", 12, 1},
+                                                            {"Ki", 0, 1024.0},
+                                                            {"Mi", 0, 1048576.0},
+                                                            {"Gi", 0, 1073741824.0}}};
+
+struct unit_meaning {
+  dimension dim = {};
+  int exponent = 0;
+  double times = 1;
+  double divided = 1;
+};
+
+[[nodiscard]] HETPLAN_INLINE std::optional<unit_meaning> parse_unit(std::string_view text) {
+  dimension per{};
+  std::string spelled;  // holds "Mbit" of "Mbps"
+  if (text.ends_with("bps")) {
+    spelled = std::string(text.substr(0, text.size() - 3)) + "bit";
+    text = spelled;
+    per.time = -1;
+  } else if (text.ends_with("/s") || text.ends_with("/B")) {
+    (text.back() == 's' ? per.time : per.data) = -1;
+    text.remove_suffix(2);
+  }
+  for (const unit_name& u : unit_names) {
+    if (!text.ends_with(u.text)) continue;
+    const std::string_view front = text.substr(0, text.size() - u.text.size());
+    for (const unit_prefix& p : unit_prefixes) {
+      if (front != p.text || p.exponent < u.least || p.exponent > u.most || (p.times > 1 && u.text != "B")) continue;
+      return unit_meaning{
+          {u.dim.time + per.time, u.dim.data + per.data, u.dim.energy, u.dim.work}, p.exponent, p.times * u.times, u.divided};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Case does not count, and "b" is a bit, "ps" is "/s", "FLOPS" a rate: how slips are compared with units.
+[[nodiscard]] HETPLAN_INLINE std::string loosely_spelled(std::string_view text, const dimension& d) {
+  std::string s(text);
+  const auto replace_end = [&](std::string_view end, std::string_view with) {
+    if (s.size() < end.size() || !std::string_view(s).ends_with(end)) return;
+    s.replace(s.size() - end.size(), end.size(), with);
+  };
+  replace_end("bps", "bit/s");
+  replace_end("Bps", "B/s");
+  std::string rate;
+  if (s.ends_with("/s") || s.ends_with("/B")) {
+    rate = s.substr(s.size() - 2);
+    s.resize(s.size() - 2);
+  }
+  replace_end("b", "bit");
+  replace_end("bits", "bit");
+  for (char& c : s) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (s.ends_with("flops")) replace_end("s", d.time < 0 && rate.empty() ? "/s" : "");
+  replace_end("bytes", "b");
+  replace_end("byte", "b");
+  replace_end("seconds", "s");
+  replace_end("sec", "s");
+  replace_end("watts", "w");
+  replace_end("joules", "j");
+  return s + rate;
+}
+
+/// A unit of the dimension that is spelled almost like the text; "" if there is none.
+[[nodiscard]] HETPLAN_INLINE std::string meant_unit(std::string_view text, const dimension& d) {
+  if (text.empty() || text.size() > 16) return {};
+  const std::string given = loosely_spelled(text, d);
+  for (const unit_name& u : unit_names) {
+    for (const std::string_view rate : {"", "/s", "/B"}) {
+      for (const unit_prefix& p : unit_prefixes) {
+        std::string candidate(p.text);
+        candidate.append(u.text).append(rate);
+        const auto meaning = parse_unit(candidate);
+        if (!meaning || meaning->dim != d) continue;
+        std::string lower(candidate.substr(0, candidate.size() - rate.size()));
+        for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        if (lower.append(rate) == given) return candidate;
+      }
+    }
+  }
+  return {};
+}
+
+/// The length of the number at the start: digits, fraction, exponent; 0 if there is none.
+[[nodiscard]] HETPLAN_INLINE std::size_t number_length(std::string_view t, std::size_t& mantissa) {
+  const auto digits = [&](std::size_t i) {
+    while (i < t.size() && t[i] >= '0' && t[i] <= '9') ++i;
+    return i;
+  };
+  std::size_t begin = t.starts_with('-') ? 1 : 0;
+  std::size_t end = digits(begin);
+  if (end == begin) return 0;
+  if (end < t.size() && t[end] == '.') {
+    begin = end + 1;
+    end = digits(begin);
+    if (end == begin) return 0;
+  }
+  mantissa = end;
+  if (end < t.size() && (t[end] == 'e' || t[end] == 'E')) {
+    begin = end + 1 < t.size() && (t[end + 1] == '+' || t[end + 1] == '-') ? end + 2 : end + 1;
+    if (digits(begin) > begin) end = digits(begin);
+  }
+  return end;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE parsed_quantity parse_quantity(std::string_view text, const dimension& d) {
+  std::size_t mantissa = 0;
+  const std::size_t length = detail::number_length(text, mantissa);
+  if (length == 0 || d.plain()) return {};
+  std::string_view unit = text.substr(length);
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto meaning = detail::parse_unit(unit);
+  if (!meaning || meaning->dim != d) {
+    std::string meant = detail::meant_unit(unit, d);
+    if (meant.empty() && d.time < 0) meant = detail::meant_unit(std::string(unit) + "/s", d);  // an amount where a rate is asked
+    return {{}, meant.empty() ? meant : std::string(text.substr(0, length)) + " " + meant};
+  }
+  int exponent = 0;
+  if (length > mantissa) {
+    const std::size_t plus = text[mantissa + 1] == '+' ? 1 : 0;
+    if (std::from_chars(text.data() + mantissa + 1 + plus, text.data() + length, exponent).ec != std::errc()) return {};
+    if (exponent > 100000 || exponent < -100000) return {};
+  }
+  const std::string number = std::string(text.substr(0, mantissa)) + "e" + std::to_string(exponent + meaning->exponent);
+  double value = 0;
+  if (std::from_chars(number.data(), number.data() + number.size(), value).ec != std::errc()) {
+    // Too large is an error; what is too small is 0, as for numbers without unit.
+    if (exponent + meaning->exponent > 0 || mantissa > 300) return {};
+    value = 0;
+  }
+  value = value * meaning->times / meaning->divided;
+  return {std::isfinite(value) ? std::optional(value) : std::nullopt, {}};
+}
 
 HETPLAN_INLINE std::string expectation(const dimension& d, range r) {
   return std::string(to_string(d)) + (r == range::above_zero ? " > 0" : r == range::at_least_zero ? " >= 0" : "");
@@ -86,4 +264,4 @@ HETPLAN_INLINE void json_node::fail_below(std::string_view path, std::string_vie
   throw invalid_input(escaped(document_->file()) + ": " + (where.empty() ? "" : where + ": ") + escaped(text));
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

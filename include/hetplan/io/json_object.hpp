@@ -12,7 +12,7 @@
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The keys that an object may have, in the order of the format.
 using key_list = std::span<const std::string_view>;
@@ -87,7 +87,7 @@ auto at_node(const json_node& node, F&& f, std::string_view drop = "") {
   node.fail_with(shortened(what.starts_with(drop) ? what.substr(drop.size()) : what, 400));
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/json_object.ipp>

@@ -3,7 +3,7 @@
 
 #include <hetplan/io/json_object.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE json_object::json_object(json_node node, key_list keys, std::string_view expected) : node_(node), keys_(keys) {
   HETPLAN_ASSERT(keys.size() <= found_.size());
@@ -67,4 +67,4 @@ HETPLAN_INLINE std::string document_format(const json_document& d) {
   return {};
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

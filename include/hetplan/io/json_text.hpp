@@ -13,7 +13,7 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/status.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// What writers build: keys stay in the order in which they were added.
 using json = nlohmann::ordered_json;
@@ -94,7 +94,7 @@ class object_text {
   bool short_ = true;
 };
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/json_text.ipp>

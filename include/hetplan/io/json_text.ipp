@@ -9,7 +9,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE json json_number(double value) {
   HETPLAN_ASSERT(std::isfinite(value));
@@ -123,4 +123,4 @@ HETPLAN_INLINE void object_text::begin(const std::string& key) {
   column_ = 2 + name.size();
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -12,7 +12,7 @@
 #include <hetplan/io/json_object.hpp>
 #include <hetplan/io/json_text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view model_format = "hetplan/model/1";
 
@@ -96,7 +96,7 @@ json model_json(const planning_graph& g);
 /// What `show MODEL --json` prints: the model file and its totals.
 [[nodiscard]] std::string describe_model(const planning_graph& g);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/model_json.ipp>

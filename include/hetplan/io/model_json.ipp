@@ -7,7 +7,7 @@
 
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -199,4 +199,4 @@ HETPLAN_INLINE std::string describe_model(const planning_graph& g) {
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -2,12 +2,103 @@
 #pragma once
 /// Plans as files: hetplan/plan/1.
 
+#include <array>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/io/json_object.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/plan_reader.hpp>
+#include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
+
+// From a plan file's names to the plan that validate judges.
+
+inline constexpr std::string_view plan_format = "hetplan/plan/1";
+
+namespace keys {
+inline constexpr std::array<std::string_view, 17> plan{"format",          "model",        "cluster",   "planner", "mode",     "workload",
+                                                       "microbatch_size", "microbatches", "schedule",  "flows",   "network",  "sync",
+                                                       "stages",          "pipelines",    "transfers", "copies",  "predicted"};
+inline constexpr std::array<std::string_view, 3> workload{"optimizer_factor", "context", "tokens"};
+inline constexpr std::array<std::string_view, 4> schedule{"kind", "warmup", "orders", "flows"};
+inline constexpr std::array<std::string_view, 10> flow{"from",  "to",    "from_stage", "to_stage", "microbatch",
+                                                       "phase", "chunk", "of",         "release",  "priority"};
+inline constexpr std::array<std::string_view, 1> sync{"parameter_server"};
+inline constexpr std::array<std::string_view, 2> pipeline{"samples", "stages"};
+inline constexpr std::array<std::string_view, 10> stage{"name", "microbatch_size", "layers", "devices", "recompute", "shard_state",
+                                                        "grid", "shard",           "units",  "cuts"};
+inline constexpr std::array<std::string_view, 2> grid{"rows", "columns"};
+inline constexpr std::array<std::string_view, 2> cuts{"forward", "backward"};
+inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};
+inline constexpr std::array<std::string_view, 10> predicted{
+    "latency",        "energy",       "peak_memory",      "bound",           "gap",
+    "schedule_bound", "schedule_gap", "contention_bound", "placement_bound", "time_between_tokens"};
+}  // namespace keys
+
+namespace detail {
+
+class plan_reader {
+ public:
+  plan_reader(const json_document& d, const planning_graph& model, const cluster& c);
+
+  plan read();
+
+  /// Where the file has what validate() calls `where`.
+  [[nodiscard]] std::string pointer_of(const std::string& where) const;
+
+ private:
+  void read_workload();
+
+  [[nodiscard]] device_id find_device(const json_node& n) const;
+  [[nodiscard]] device_id find_device(const json_node& owner, std::string_view key) const;
+  [[nodiscard]] std::string device_suggestion(std::string_view given) const;
+
+  void read_stages_or_pipelines();
+
+  /// A pipeline holds every layer, so many pipelines take a long file and not only many `validate` tables.
+  void read_stages(const json_node& list, int pipeline);
+
+  void read_stage(const json_node& n, int pipeline);
+  [[nodiscard]] std::vector<layer_id> read_layers(const json_node& list) const;
+  void read_devices(const json_object& o, stage& s) const;
+  void read_cuts(const json_node& n, stage& s) const;
+
+  void read_sync(const json_node& n);
+
+  void read_schedule(const json_node& n);
+
+  /// Part of the schedule; beside it they are understood too.
+  void read_flows(const json_node& flows);
+
+  /// A stage by index or by a name that is its alone.
+  [[nodiscard]] stage_id find_stage(const json_node& n);
+
+  void read_orders(const json_node& n);
+
+  [[nodiscard]] transfer_rule read_flow(const json_node& n);
+  [[nodiscard]] std::optional<stage_id> stage_or_only_one(const json_object& flow, std::string_view key, device_id d);
+  [[nodiscard]] std::string which_stage(device_id d) const;
+
+  void read_predicted(const json_node& n);
+
+  json_object top_;
+  const planning_graph& model_;
+  const cluster& cluster_;
+  plan p_;
+  std::unordered_map<std::string_view, device_id> devices_;
+  std::map<device_id, std::vector<stage_id>> stages_of_;
+  std::unordered_map<std::string, stage_id> stage_names_;
+  bool flows_given_ = false, flows_beside_schedule_ = false;
+};
+
+}  // namespace detail
 
 /// Reads a plan file for a model and a cluster, and validates the plan.
 ///
@@ -31,7 +122,7 @@ json plan_json(const plan& p, const planning_graph& model, const cluster& c);
 /// The plan file of a valid plan; reading it gives the plan again (of `predicted`, what the file holds).
 [[nodiscard]] std::string write_plan(const plan& p, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/plan_json.ipp>

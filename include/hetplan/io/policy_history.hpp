@@ -6,7 +6,7 @@
 
 #include <hetplan/adapt/history.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// What one policy made of a timeline; all rows of a comparison are of one timeline, one job and one cluster.
 struct policy_history {
@@ -14,4 +14,4 @@ struct policy_history {
   adapt::history history;
 };
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -11,7 +11,7 @@
 #include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_history.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The largest file of requests: 4 GB.
 inline constexpr std::size_t max_requests_bytes = 4'000'000'000;
@@ -32,7 +32,7 @@ inline constexpr std::size_t max_requests_bytes = 4'000'000'000;
 /// Columns request, outcome, end, server, offloads and credit, a line for each request that has ended.
 [[nodiscard]] std::string write_records(const std::vector<serve::request_record>& records, const serve::edge_cloud& cloud);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/requests_csv.ipp>

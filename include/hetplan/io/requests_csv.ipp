@@ -16,7 +16,7 @@
 #include <hetplan/io/serving_names.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -122,4 +122,4 @@ HETPLAN_INLINE std::string write_records(const std::vector<serve::request_record
   return out;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -10,7 +10,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// `simulate --json`: devices that the plan leaves alone are left out, resources are all listed; limits where some are broken.
 [[nodiscard]] std::string write_evaluation(const evaluation& e, const cluster& c);
@@ -30,7 +30,7 @@ struct comparison_row {
 /// `compare --json`; what a row does not have is left out.
 [[nodiscard]] std::string write_comparison(std::span<const comparison_row> rows, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/results_json.ipp>

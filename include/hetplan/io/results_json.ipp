@@ -6,7 +6,7 @@
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -80,4 +80,4 @@ HETPLAN_INLINE std::string write_comparison(std::span<const comparison_row> rows
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

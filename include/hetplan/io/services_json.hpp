@@ -10,7 +10,7 @@
 #include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_time_table.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view services_format = "hetplan/services/1";
 
@@ -35,7 +35,7 @@ struct services_file {
 /// Throws invalid_input `FILE: /pointer: expected X, got Y`.
 [[nodiscard]] services_file read_services(const json_document& d);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/services_json.ipp>

@@ -11,7 +11,7 @@
 
 #include <hetplan/io/json_object.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -122,4 +122,4 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
   return {std::move(services), serve::service_time_table(std::move(times))};
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -10,7 +10,7 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// Finds ids by name; what it refers to must outlive it. Throws at the node where there is no such name.
 class serving_names {
@@ -32,7 +32,7 @@ class serving_names {
   std::unordered_map<std::string_view, serve::service_id> services_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/serving_names.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE serving_names::serving_names(const serve::edge_cloud& cloud, const std::vector<serve::service>& services) : cloud_(&cloud) {
   servers_.reserve(cloud.size());
@@ -52,4 +52,4 @@ HETPLAN_INLINE int serving_names::device(serve::server_id owner, const json_node
   n.fail("the name of a device of server " + in_quotes((*cloud_)[owner].name), suggestion(name, all));
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -10,7 +10,7 @@
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/size_for.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// A history without its records.
 [[nodiscard]] std::string write_history(const serve::service_history& h, const serve::edge_cloud& cloud,
@@ -19,7 +19,7 @@ namespace HETPLAN_NAMESPACE::io {
 /// The answer of --size-for: target, status, and what was tried.
 [[nodiscard]] std::string write_sizing(const serve::sizing& s, double target);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/serving_results_json.ipp>

@@ -8,7 +8,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/io/json_text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -89,4 +89,4 @@ HETPLAN_INLINE std::string write_sizing(const serve::sizing& s, double target) {
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

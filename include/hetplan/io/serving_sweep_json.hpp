@@ -12,7 +12,7 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/io/json_document.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view serving_sweep_format = "hetplan/serving-sweep/1";
 
@@ -38,7 +38,7 @@ struct serving_sweep {
 /// Source          docs/reference/serving-files.md, hetplan/serving-sweep/1.
 [[nodiscard]] serving_sweep read_serving_sweep(const json_document& d, std::span<const std::string> systems);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/serving_sweep_json.ipp>

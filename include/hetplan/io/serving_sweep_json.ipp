@@ -10,7 +10,7 @@
 #include <hetplan/io/sweep_json.hpp>
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE serving_sweep read_serving_sweep(const json_document& d, std::span<const std::string> systems) {
   const json_object o = open_document(d, serving_sweep_format, keys::serving_sweep);
@@ -37,4 +37,4 @@ HETPLAN_INLINE serving_sweep read_serving_sweep(const json_document& d, std::spa
   return s;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

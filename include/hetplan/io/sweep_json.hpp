@@ -11,7 +11,7 @@
 
 #include <hetplan/io/job_json.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view sweep_format = "hetplan/sweep/1";
 
@@ -53,7 +53,7 @@ namespace detail {
 /// Source           docs/reference/files.md, hetplan/sweep/1.
 [[nodiscard]] sweep read_sweep(const json_document& d, std::span<const std::string> planners);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/sweep_json.ipp>

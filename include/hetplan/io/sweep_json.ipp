@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -61,4 +61,4 @@ HETPLAN_INLINE sweep read_sweep(const json_document& d, std::span<const std::str
   return s;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -7,7 +7,7 @@
 
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view tasks_format = "hetplan/tasks/1";
 
@@ -29,7 +29,7 @@ void require_tasks_file(const plan& p, const planning_graph& model);
 /// Source      docs/reference/files.md, hetplan/tasks/1; semantics, sections 4-7.
 [[nodiscard]] std::string write_tasks(const plan& p, const planning_graph& model, const cluster& c, const judgement& j);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/tasks_json.ipp>

@@ -13,7 +13,7 @@
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -201,4 +201,4 @@ HETPLAN_INLINE std::string write_tasks(const plan& p, const planning_graph& mode
   return json_text(detail::tasks_writer(p, model, c, j).document());
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 using hetplan::escaped;
 
@@ -52,7 +52,7 @@ template <class Names>
   return nearest.empty() ? std::string() : "; did you mean " + in_quotes(nearest) + "?";
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/text.ipp>

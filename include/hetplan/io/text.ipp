@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE std::string shortened(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return std::string(text);
@@ -30,4 +30,4 @@ HETPLAN_INLINE std::size_t edit_distance(std::string_view a, std::string_view b)
   return last[b.size()];
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

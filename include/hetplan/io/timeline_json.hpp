@@ -12,7 +12,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/io/json_document.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 inline constexpr std::string_view timeline_format = "hetplan/timeline/1";
 
@@ -43,7 +43,7 @@ inline constexpr std::array<std::string_view, 4> bandwidth_trace{"resource", "fi
 /// The timeline file of a valid timeline, its traces as events; reading it gives the identical timeline.
 [[nodiscard]] std::string write_timeline(const adapt::timeline& t, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/timeline_json.ipp>

@@ -14,7 +14,7 @@
 #include <hetplan/io/json_object.hpp>
 #include <hetplan/io/json_text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -223,4 +223,4 @@ HETPLAN_INLINE std::string write_timeline(const adapt::timeline& t, const cluste
   return json_text(o);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -10,7 +10,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/io/json_node.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The resources that a route between two of its devices takes.
 ///
@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::io {
 /// Source    docs/reference/files.md, hetplan/cluster/1; semantics, section 3.
 [[nodiscard]] std::vector<std::string> unused_cluster_fields(const json_node& n, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/unused_cluster_fields.ipp>

@@ -10,7 +10,7 @@
 
 #include <hetplan/io/cluster_json.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE std::set<std::string_view> resources_on_routes(const cluster& c) {
   std::set<std::string_view> names;
@@ -96,4 +96,4 @@ HETPLAN_INLINE std::vector<std::string> unused_cluster_fields(const json_node& n
   return lines;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -9,7 +9,7 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The faults that take away what an earlier one has taken, each as a line `FILE: /pointer: why; not used`, in the order of the file:
 /// nothing is repaired.
@@ -20,7 +20,7 @@ namespace HETPLAN_NAMESPACE::io {
 [[nodiscard]] std::vector<std::string> unused_faults(const json_node& n, const std::vector<serve::serving_fault>& all,
                                                      const serve::edge_cloud& cloud);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/unused_faults.ipp>

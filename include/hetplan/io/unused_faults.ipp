@@ -10,7 +10,7 @@
 #include <hetplan/io/faults_json.hpp>
 #include <hetplan/io/json_object.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE std::vector<std::string> unused_faults(const json_node& n, const std::vector<serve::serving_fault>& all,
                                                       const serve::edge_cloud& cloud) {
@@ -46,4 +46,4 @@ HETPLAN_INLINE std::vector<std::string> unused_faults(const json_node& n, const 
   return lines;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -8,7 +8,7 @@
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// What a job is read for.
 struct job_use {
@@ -23,7 +23,7 @@ struct job_use {
 /// Source    docs/reference/files.md, hetplan/job/1.
 [[nodiscard]] std::vector<std::string> unused_job_fields(const json_node& n, const job& j, const job_use& use = {});
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/unused_job_fields.ipp>

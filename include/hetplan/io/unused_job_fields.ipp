@@ -3,7 +3,7 @@
 
 #include <hetplan/io/unused_job_fields.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, const job& j, const job_use& use) {
   std::vector<std::string> lines;
@@ -48,4 +48,4 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
   return lines;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

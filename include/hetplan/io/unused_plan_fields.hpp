@@ -10,7 +10,7 @@
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The fields of a plan that change nothing, each as a line `FILE: /pointer: why; not used`, in the order of the file; many flows that
 /// have the same one are one line. A value that says what would be so anyway, such as a default, is not told.
@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE::io {
 [[nodiscard]] std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model, const cluster& c,
                                                           bool by_rule = false);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/unused_plan_fields.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 namespace detail {
 
@@ -200,4 +200,4 @@ HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, c
   return detail::plan_field_check(p, model, c, by_rule).run(n);
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

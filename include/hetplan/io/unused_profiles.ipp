@@ -8,7 +8,7 @@
 
 #include <hetplan/io/text.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE std::optional<std::string> unused_profiles(const planning_graph& model, const cluster& c) {
   std::set<std::string_view> kinds;
@@ -27,4 +27,4 @@ HETPLAN_INLINE std::optional<std::string> unused_profiles(const planning_graph& 
   return std::nullopt;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

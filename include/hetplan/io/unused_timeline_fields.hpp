@@ -9,7 +9,7 @@
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 /// The parts of a timeline that change nothing, each as a line `FILE: /pointer: why; not used`, in the order of the file; all events from
 /// the end on are one line.
@@ -19,7 +19,7 @@ namespace HETPLAN_NAMESPACE::io {
 /// Source             docs/reference/files.md, hetplan/timeline/1.
 [[nodiscard]] std::vector<std::string> unused_timeline_fields(const json_node& n, const cluster& c, const job& j, bool priorities = true);
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/io/unused_timeline_fields.ipp>

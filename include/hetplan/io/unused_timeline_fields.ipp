@@ -12,7 +12,7 @@
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/io/unused_cluster_fields.hpp>
 
-namespace HETPLAN_NAMESPACE::io {
+namespace hetplan::io {
 
 HETPLAN_INLINE std::vector<std::string> unused_timeline_fields(const json_node& n, const cluster& c, const job& j, bool priorities) {
   std::vector<std::string> lines;
@@ -64,4 +64,4 @@ HETPLAN_INLINE std::vector<std::string> unused_timeline_fields(const json_node& 
   return lines;
 }
 
-}  // namespace HETPLAN_NAMESPACE::io
+}  // namespace hetplan::io

@@ -7,7 +7,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/mix/plan_rates.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// A stretch of time in which rates and powers stay as they are; `rates.switches` is not read.
 struct rate_period {
@@ -36,7 +36,7 @@ struct clairvoyant_bound {
 /// Source       the linear program of Dora's eqs 7-8 over all periods at once, without switching costs.
 [[nodiscard]] clairvoyant_bound clairvoyant(std::span<const rate_period> periods, double work);
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/clairvoyant.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/mix/rate_hull.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 HETPLAN_INLINE clairvoyant_bound clairvoyant(std::span<const rate_period> periods, double work) {
   const auto number = [](const std::string& where, double v) {
@@ -53,4 +53,4 @@ HETPLAN_INLINE clairvoyant_bound clairvoyant(std::span<const rate_period> period
   return bound;
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

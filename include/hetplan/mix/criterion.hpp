@@ -11,7 +11,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 template <class C>
 concept values_evaluation = requires(const C& c, const evaluation& e) {
@@ -51,7 +51,7 @@ struct bytes_moved {
 static_assert(check_criterion<response_time>() && check_criterion<total_energy>() && check_criterion<device_energy>() &&
               check_criterion<peak_memory>() && check_criterion<bytes_moved>());
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/criterion.ipp>

@@ -8,7 +8,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 HETPLAN_INLINE double device_energy::value(const evaluation& e) const {
   if (!device.valid() || device.index() >= e.devices.size()) {
@@ -24,4 +24,4 @@ HETPLAN_INLINE double bytes_moved::value(const evaluation& e) const {
   return total.value();
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

@@ -7,7 +7,7 @@
 
 #include <hetplan/mix/pareto_set.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// The volume of all points that some given point covers and that cover the reference. Larger is better: it grows with
 /// every point that no other one covers. Points that are not better than the reference everywhere contribute nothing.
@@ -28,7 +28,7 @@ template <class Item>
   return hypervolume(points, reference);
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/hypervolume.ipp>

@@ -15,7 +15,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 namespace detail {
 
@@ -82,4 +82,4 @@ HETPLAN_INLINE double hypervolume(std::span<const std::vector<double>> points, s
   return n == 3 ? volume : slice.area();
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

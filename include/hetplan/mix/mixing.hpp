@@ -11,7 +11,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/mix/plan_rates.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// Which of two plans has the first turn if neither runs. A running plan always is first.
 ///
@@ -95,7 +95,7 @@ namespace detail {
 ///              idling.
 [[nodiscard]] mixture mix(const plan_rates& rates, const mixing_goal& goal);
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/mixing.ipp>

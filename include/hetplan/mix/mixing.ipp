@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 HETPLAN_INLINE void check_mixing(const plan_rates& rates, const mixing_goal& goal) {
   check_plan_rates(rates);
@@ -146,4 +146,4 @@ HETPLAN_INLINE mixture mix(const plan_rates& rates, const mixing_goal& goal) {
   return m;
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

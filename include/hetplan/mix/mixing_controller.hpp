@@ -12,7 +12,7 @@
 #include <hetplan/mix/rate_hull.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// A callable that says which plans run in a horizon, in which order and for how long. Pure.
 ///
@@ -68,7 +68,7 @@ class any_mixing_controller {
 static_assert(check_mixing_controller<exact_mixing>() && check_mixing_controller<hull_mixing>() &&
               check_mixing_controller<program_mixing>() && check_mixing_controller<any_mixing_controller>());
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/mixing_controller.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 HETPLAN_INLINE mixture program_mixing::operator()(const plan_rates& rates, const mixing_goal& goal) const {
   if (!solver.exists()) throw invalid_input("program_mixing: holds no LP solver; expected one, such as program_mixing{glpk_lp{}}");
@@ -39,4 +39,4 @@ HETPLAN_INLINE mixture any_mixing_controller::operator()(const plan_rates& rates
   return m;
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

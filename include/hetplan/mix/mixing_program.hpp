@@ -9,7 +9,7 @@
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// The least seconds and the least joules to get into a plan from any other or from what runs: 0 for the running plan.
 [[nodiscard]] switch_cost least_switch_cost(const plan_rates& rates, std::optional<std::size_t> running, std::size_t to);
@@ -41,7 +41,7 @@ namespace HETPLAN_NAMESPACE::mix {
 /// Source      Dora, section 4.3, eqs 7-8.
 [[nodiscard]] mixture mix_relaxed(const plan_rates& rates, const mixing_goal& goal, const any_lp_solver& solver);
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/mixing_program.ipp>

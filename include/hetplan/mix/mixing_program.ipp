@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 HETPLAN_INLINE switch_cost least_switch_cost(const plan_rates& rates, std::optional<std::size_t> running, std::size_t to) {
   switch_cost least = rates.cost(running, to);
@@ -77,4 +77,4 @@ HETPLAN_INLINE mixture mix_relaxed(const plan_rates& rates, const mixing_goal& g
   return m;
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

@@ -16,7 +16,7 @@
 #include <hetplan/mix/criterion.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// `a` is nowhere worse than `b` (equal points cover each other); smaller is better, one length.
 [[nodiscard]] inline bool covers(std::span<const double> a, std::span<const double> b) {
@@ -109,4 +109,4 @@ template <criterion... Criteria>
   return kept;
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// A plan from far away. Work is counted in whatever the job counts: iterations, samples, tokens.
 ///
@@ -59,7 +59,7 @@ void check_plan_rates(const plan_rates& r);
 /// Throws invalid_input unless `running` is none or one of the plans.
 void check_running(const plan_rates& r, std::optional<std::size_t> running);
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/plan_rates.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 HETPLAN_INLINE switch_cost switch_table::cost(std::optional<std::size_t> from, std::size_t to, std::size_t plans) const {
   if (!from) return start.empty() ? switch_cost{} : start[to];
@@ -49,4 +49,4 @@ HETPLAN_INLINE void check_running(const plan_rates& r, std::optional<std::size_t
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

@@ -13,7 +13,7 @@
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/plan_rates.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 struct progress_options {
   /// The paper's Delta. Infinite: the whole rest of the job is one horizon, which switches least and took the least energy
@@ -95,7 +95,7 @@ struct uniform_progress {
   void check(const job_state& now) const;
 };
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/progress.ipp>

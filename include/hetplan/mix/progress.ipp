@@ -10,7 +10,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 namespace detail {
 
@@ -174,4 +174,4 @@ HETPLAN_INLINE void uniform_progress::check(const job_state& now) const {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

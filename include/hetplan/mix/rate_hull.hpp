@@ -9,7 +9,7 @@
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/plan_rates.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 /// The lower convex hull of (rate, power) of plans and of idling, from idling to the fastest plan.
 ///
@@ -57,7 +57,7 @@ class rate_hull {
 /// Source      Dora, section 4.3, eqs 7-8 with d = 0, in closed form.
 [[nodiscard]] mixture mix_on_hull(const plan_rates& rates, const mixing_goal& goal);
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/mix/rate_hull.ipp>

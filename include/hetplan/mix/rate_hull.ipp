@@ -9,7 +9,7 @@
 
 #include <range/v3/view/enumerate.hpp>
 
-namespace HETPLAN_NAMESPACE::mix {
+namespace hetplan::mix {
 
 HETPLAN_INLINE rate_hull::rate_hull(const plan_rates& rates) {
   check_plan_rates(rates);
@@ -87,4 +87,4 @@ HETPLAN_INLINE mixture mix_on_hull(const plan_rates& rates, const mixing_goal& g
   return m;
 }
 
-}  // namespace HETPLAN_NAMESPACE::mix
+}  // namespace hetplan::mix

@@ -11,7 +11,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/hand_out.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// Shares of the samples for devices that all differ: hand_out with one device each.
 ///
@@ -37,4 +37,4 @@ template <std::invocable<std::size_t, int> Time>
   return shares;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

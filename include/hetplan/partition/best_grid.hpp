@@ -10,7 +10,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// How a stage is judged: alone, or in its plan.
 struct grid_judge {
@@ -55,7 +55,7 @@ struct found_grid {
 [[nodiscard]] std::optional<found_grid> best_grid(const planning_problem& problem, const stage& of, const std::vector<device_id>& devices,
                                                   int microbatch_size, const grid_judge& judge, const grid_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/best_grid.ipp>

@@ -20,7 +20,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 namespace detail {
 
@@ -418,4 +418,4 @@ HETPLAN_INLINE std::optional<found_grid> best_grid(const planning_problem& probl
   return detail::grid_search(problem, of, devices, microbatch_size, judge, options).run();
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

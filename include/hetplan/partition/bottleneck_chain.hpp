@@ -13,7 +13,7 @@
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/graph/light_boundaries.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
 /// boundary carries fewer bytes, which is where one would cut anyway.
@@ -113,4 +113,4 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
   return cuts;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -24,7 +24,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// Which plans belong to the space.
 struct space_options {
@@ -291,4 +291,4 @@ template <latency_estimator Estimator>
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

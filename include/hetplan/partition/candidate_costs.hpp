@@ -15,7 +15,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// Devices of one class that take equally many samples of each microbatch.
 struct share_run {
@@ -122,7 +122,7 @@ class candidate_costs {
   mutable std::vector<filling> filled_;  ///< reused: a search asks millions of times
 };
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/candidate_costs.ipp>

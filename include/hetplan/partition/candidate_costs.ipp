@@ -7,7 +7,7 @@
 
 #include <hetplan/plan/limits.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 HETPLAN_INLINE candidate_costs::candidate_costs(const prefix_table& table, const device_space& space, const cluster& c,
                                                 const std::vector<energy_slopes>& slopes, const plan& blank, bool keep_budgets)
@@ -144,4 +144,4 @@ HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t la
   return hand_out(size_, filled_, [&](const filling& f, int share) { return table_.time(first, last, f.example, share).total_s; });
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -10,7 +10,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// What lies behind a boundary, seen through one port: the two numbers that extend it exactly.
 struct tail {
@@ -83,7 +83,7 @@ struct top_k {
 
 static_assert(check_cell_policy<exhaustive>() && check_cell_policy<dominance>() && check_cell_policy<top_k>());
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/cell_policy.ipp>

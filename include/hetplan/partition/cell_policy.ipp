@@ -5,7 +5,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 HETPLAN_INLINE bool partial_plan::no_worse_than(const partial_plan& other) const {
   if (finished.reach_s > other.finished.reach_s || finished.rest_s > other.finished.rest_s || energy_J > other.energy_J ||
@@ -46,4 +46,4 @@ HETPLAN_INLINE std::size_t top_k::capacity() const {
   return static_cast<std::size_t>(k);
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

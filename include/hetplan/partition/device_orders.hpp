@@ -11,7 +11,7 @@
 #include <hetplan/partition/device_space.hpp>
 #include <hetplan/partition/search_tables.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// All orders of the devices are searched up to so many moves.
 inline constexpr double affordable_moves = 2000;
@@ -81,7 +81,7 @@ class any_device_ordering {
 static_assert(check_device_ordering<affordable_orders>() && check_device_ordering<memory_first>() &&
               check_device_ordering<any_device_ordering>());
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/device_orders.ipp>

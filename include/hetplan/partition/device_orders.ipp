@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 HETPLAN_INLINE device_space by_memory(const search_tables& t, int largest_group) {
   std::vector<std::size_t> order(t.classes.size());  // the tables' own
@@ -53,4 +53,4 @@ HETPLAN_INLINE std::vector<device_space> any_device_ordering::operator()(const s
   return spaces;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -12,7 +12,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// Devices that nothing tells apart form a class; a group is a number of devices of each class. A search starts in
 /// state 0 with no device taken and moves to later states by taking groups, the group of the last stage first.
@@ -114,7 +114,7 @@ inline constexpr double most_moves_of_every_order = 1e8;
 [[nodiscard]] device_space in_class_order(std::vector<std::vector<device_id>> classes, std::span<const std::size_t> order,
                                           int largest_group);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/device_space.ipp>

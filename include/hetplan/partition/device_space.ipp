@@ -12,7 +12,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 HETPLAN_INLINE std::vector<device_id> device_space::example(std::size_t g) const {
   std::vector<device_id> devices;
@@ -259,4 +259,4 @@ HETPLAN_INLINE device_space in_class_order(std::vector<std::vector<device_id>> c
   return space;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -14,7 +14,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/step_law.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// What links cost between any two groups. Where all pairs of devices are joined alike no group matters.
 ///
@@ -76,4 +76,4 @@ class group_links {
   bool uniform_ = true;
 };
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// Equal devices while samples are handed out: they fill evenly.
 struct sample_taker {
@@ -68,4 +68,4 @@ template <std::derived_from<sample_taker> Taker, std::invocable<const Taker&, in
   return true;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

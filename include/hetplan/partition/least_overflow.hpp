@@ -8,7 +8,7 @@
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// The plan whose fullest device is least full, in units of its memory, over a device space; times do not matter.
 /// Warm-up is 1 under 1F1B, which needs least. Of fullnesses that no number holds all are alike.
@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::partition {
 /// @return     nothing where the space has no plan at all: no group is as small as the microbatch, or no move begins.
 [[nodiscard]] std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/least_overflow.ipp>

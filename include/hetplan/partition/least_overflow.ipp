@@ -11,7 +11,7 @@
 #include <hetplan/partition/hand_out.hpp>
 #include <hetplan/plan/orders.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank) {
   require_device_space(space, t.cluster, "least_overflow");
@@ -84,4 +84,4 @@ HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const 
   return nearest;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -13,7 +13,7 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 namespace detail {
 
@@ -99,7 +99,7 @@ template <std::invocable<plan&> Judge>
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/move_boundaries.ipp>

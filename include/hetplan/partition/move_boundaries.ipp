@@ -3,7 +3,7 @@
 
 #include <hetplan/partition/move_boundaries.hpp>
 
-namespace HETPLAN_NAMESPACE::partition::detail {
+namespace hetplan::partition::detail {
 
 HETPLAN_INLINE std::optional<movable_plan> movable_plan::of(plan p, const layer_sequence& s) {
   movable_plan m(std::move(p), s);
@@ -43,4 +43,4 @@ HETPLAN_INLINE movable_plan movable_plan::swapped(std::size_t i, std::size_t j) 
   return other;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition::detail
+}  // namespace hetplan::partition::detail

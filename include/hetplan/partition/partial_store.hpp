@@ -12,7 +12,7 @@
 
 #include <hetplan/partition/cell_policy.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// A partial plan that knows what it was made from. Source: own.
 struct partial_node : partial_plan {
@@ -129,4 +129,4 @@ class partial_store {
   std::vector<partial_node> closed_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -15,7 +15,7 @@
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/step_law.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// Blocks [first, last) of the sequence on a group of the device space.
 struct plain_stage {
@@ -95,4 +95,4 @@ template <step_law Law>
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

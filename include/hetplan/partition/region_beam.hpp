@@ -9,7 +9,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/partition/region_chain.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// A split and how it was found. Not feasible: no split.
 struct region_result {
@@ -42,7 +42,7 @@ struct region_beam_options {
 ///              behind those with fewer stages that do not; parents stay, too; idle regions.
 [[nodiscard]] region_result split_by_beam(const region_chain& chain, const region_beam_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/region_beam.ipp>

@@ -15,7 +15,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 namespace detail {
 
@@ -309,4 +309,4 @@ HETPLAN_INLINE region_result split_by_beam(const region_chain& chain, const regi
   return detail::region_beam(chain, options).run();
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

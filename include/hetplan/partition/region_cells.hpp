@@ -10,7 +10,7 @@
 
 #include <hetplan/partition/region_chain.hpp>
 
-namespace HETPLAN_NAMESPACE::partition::detail {
+namespace hetplan::partition::detail {
 
 /// All that a chain's callables say of some of its regions, which have numbers of their own here, and the best of what lies behind.
 ///
@@ -139,7 +139,7 @@ class region_cells {
   long long extensions_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::partition::detail
+}  // namespace hetplan::partition::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/region_cells.ipp>

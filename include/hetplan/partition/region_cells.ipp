@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::partition::detail {
+namespace hetplan::partition::detail {
 
 HETPLAN_INLINE region_cells::region_cells(const region_chain& chain, region_cost cost, std::vector<std::size_t> regions)
     : cost_(cost), microbatches_(chain.microbatches), regions_(std::move(regions)), positions_(chain.positions.size()),
@@ -98,4 +98,4 @@ HETPLAN_INLINE void region_cells::insert(std::vector<label>& found, label l) {
   found.insert(found.erase(next, worse), l);
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition::detail
+}  // namespace hetplan::partition::detail

@@ -11,7 +11,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// A run of layers as one stage of the pipeline, in a region: seconds per microbatch, and its collectives per iteration (AL).
 struct region_stage {
@@ -102,7 +102,7 @@ void require_region_chain(const region_chain& chain, const std::string& who);
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/region_chain.ipp>

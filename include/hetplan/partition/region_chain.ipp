@@ -12,7 +12,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 namespace detail {
 
@@ -97,4 +97,4 @@ HETPLAN_INLINE double region_split_seconds(const region_chain& chain, const regi
   return sum.seconds();
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -9,7 +9,7 @@
 #include <hetplan/partition/region_beam.hpp>
 #include <hetplan/partition/region_chain.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// The most regions that all orders of are searched exactly.
 inline constexpr std::size_t max_exact_regions = 12;
@@ -71,7 +71,7 @@ struct beam_against_exact {
 [[nodiscard]] beam_against_exact compare_with_exact(const region_chain& chain, const region_beam_options& beam = {},
                                                     long long most_extensions = region_dp_options{}.most_extensions);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/region_dp.ipp>

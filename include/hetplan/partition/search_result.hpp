@@ -16,7 +16,7 @@
 #include <hetplan/plan/any_step_law.hpp>
 #include <hetplan/plan/orders.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 namespace detail {
 
@@ -100,4 +100,4 @@ struct cell_filled {
   std::span<const partial_plan* const> kept;  ///< by rank
 };
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -10,7 +10,7 @@
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/sequence_cuts.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// The sequence's times, bytes and cuts, and the classes of devices that nothing in them tells apart.
 ///
@@ -45,7 +45,7 @@ struct search_tables {
   [[nodiscard]] double whole_model_s(device_id d) const;
 };
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/search_tables.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/partition/device_space.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c,
                                             const any_cost_model& cost, const any_memory_model& memory, const any_energy_model& energy,
@@ -49,4 +49,4 @@ HETPLAN_INLINE double search_tables::whole_model_s(device_id d) const {
   return table.time(0, sequence.size(), d, table.max_share()).total_s / table.max_share();
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

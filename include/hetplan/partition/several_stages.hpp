@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// The devices of a pipeline of single devices, a stage each, in the same order and back again: of n devices the first has stages 0 and
 /// 2n - 1. The longest stage, or boundary at peak bandwidth, is as short as possible, and there are up to three such cuts: with small
@@ -33,7 +33,7 @@ namespace detail {
 [[nodiscard]] std::vector<device_id> devices_in_line(const plan& p);
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/several_stages.ipp>

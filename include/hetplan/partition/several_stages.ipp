@@ -14,7 +14,7 @@
 #include <hetplan/graph/sequence_cuts.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 namespace detail {
 
@@ -125,4 +125,4 @@ HETPLAN_INLINE std::vector<plan> in_turns(const plan& p, const planning_problem&
   return detail::cuts_for(p, problem, devices);
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -10,7 +10,7 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 /// One of several searches that share their tables.
 struct search_variant {
@@ -39,7 +39,7 @@ struct search_taker {
 control search_side_by_side(const search_tables& tables, const std::vector<search_variant>& variants, const any_objective& objective,
                             const top_k& policy, const search_options& options, int threads, const search_taker& taker);
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/side_by_side.ipp>

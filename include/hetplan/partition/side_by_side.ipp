@@ -9,7 +9,7 @@
 
 #include <hetplan/core/numbered_work.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition {
 
 HETPLAN_INLINE control search_side_by_side(const search_tables& tables, const std::vector<search_variant>& variants,
                                            const any_objective& objective, const top_k& policy, const search_options& options, int threads,
@@ -39,4 +39,4 @@ HETPLAN_INLINE control search_side_by_side(const search_tables& tables, const st
   return control::go;
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition

@@ -3,17 +3,483 @@
 /// Dora's two-substate dynamic program: cuts a layer sequence into stages on groups of devices, from the sinks.
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <hetplan/partition/substate_search.hpp>
+#include <hetplan/core/crew.hpp>
+#include <hetplan/core/observer.hpp>
+#include <hetplan/graph/sequence_cuts.hpp>
+#include <hetplan/partition/candidate_costs.hpp>
+#include <hetplan/partition/cell_policy.hpp>
+#include <hetplan/partition/group_links.hpp>
+#include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/search_context.hpp>
+#include <hetplan/partition/search_result.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/step_law.hpp>
 
-namespace HETPLAN_NAMESPACE::partition {
+namespace hetplan::partition::detail {
+
+// The recurrence behind two_substate_dp: one run over given boundaries.
+
+// From the last partial plan of a search back to a plan.
+
+/// Follows a whole plan's parts and gives its groups devices: of each class the next ones that are free.
+///
+/// Source  Dora, section 4.1: the plan behind the best value of eq. 5. Naming devices of a class last is ours.
+template <class Store>
+[[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
+                                      const search_tables& t, const device_space& space, const candidate_costs& costs, const plan& blank,
+                                      const search_options& options, double response_s) {
+  found_plan found{.plan = blank, .score = whole.rank};
+  found.plan.stages.clear();
+  evaluation& e = found.estimate;
+  e.latency = seconds(response_s * costs.repeats());
+  if (blank.workload.mode == mode::generation) e.time_between_tokens = seconds(response_s);
+  e.devices.resize(t.cluster.size());
+  std::vector<const partial_node*> heads;
+  std::vector<std::size_t> stage_of(t.sequence.size()), ends;
+  for (const partial_node* n = &whole; n->stages > 0; n = &store[n->parent]) {
+    std::fill(stage_of.begin() + static_cast<std::ptrdiff_t>(boundaries[n->boundary]), stage_of.end(), heads.size());
+    if (!heads.empty()) ends.push_back(boundaries[n->boundary]);
+    heads.push_back(n);
+  }
+  ends.push_back(t.sequence.size());
+  std::vector<std::size_t> used(space.classes.size(), 0);
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const partial_node& n = *heads[i];
+    const std::size_t first = boundaries[n.boundary], last = ends[i];
+    stage s{.name = "s" + std::to_string(i), .layers = t.layers_of(first, last)};
+    const stage_traffic traffic = costs.traffic(t.cuts.bytes_in(first, last), t.cuts.bytes_out(first, last, stage_of));
+    for (const share_run& run : costs.shares(first, last, n.group, n.in_flight)) {
+      const device_part x = costs.part(first, last, n.group, run, traffic);
+      const double held = costs.held_bytes(first, last, run.samples, n.in_flight);
+      for (int d = 0; d < run.devices; ++d) {
+        const device_id id = space.classes[run.of_class][used[run.of_class]++];
+        s.devices.push_back({id, run.samples, t.table.time(first, last, id, run.samples).degree});
+        e.devices[id.index()] = {true, joules(x.energy_J + x.idle_W * response_s), bytes(held), seconds(x.busy_s)};
+      }
+    }
+    found.plan.stages.push_back(std::move(s));
+  }
+  set_warmup(found.plan, t.model, options.warmup);
+  return found;
+}
+
+}  // namespace hetplan::partition::detail
+
+namespace hetplan::partition {
+
+// A stage before a graph of stages: what it sends to each of them, and which ports it opens and closes.
+
+/// What a new stage sees behind it. Source: own.
+struct seen_suffix {
+  pipeline_tail tails;
+  int depth = 0;
+  std::pair<double, double> out = {};  ///< bytes per sample to all stages behind, and gradients that come back
+};
+
+/// Extends the ports of partial plans; buffers are reused.
+///
+/// Complexity  a call: O(crossings x ports + ports^2) of the boundary.
+/// Source      own: the step law of chains on a graph of stages, which Dora's plans are (section 4.1).
+class graph_tails {
+ public:
+  graph_tails(const crossing_table& cuts, const group_links& links) : cuts_(cuts), links_(links) {}
+
+  /// A stage of blocks [first, last) on a group before a partial plan that begins at `last`. A tensor goes to each
+  /// stage that reads it once, with the most bytes that it reads.
+  template <step_law Law>
+  [[nodiscard]] seen_suffix look(const Law& law, const pipelining& p, std::size_t first, std::size_t last, std::size_t group,
+                                 std::span<const tail> ports) {
+    add_traffic(first, last, ports);
+    seen_suffix seen;
+    for (std::size_t i = 0; i < traffic_.size(); ++i) {
+      const traffic_to& f = traffic_[i];
+      if (!f.used) continue;
+      const tail& t = ports[i];
+      const link_times link = links_.time(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes);
+      const pipeline_tail through = law.extend(p, link, pipeline_tail{t.reach_s, t.rest_s});
+      seen.tails = {std::max(seen.tails.reach_s, through.reach_s), std::max(seen.tails.rest_s, through.rest_s)};
+      seen.depth = std::max(seen.depth, static_cast<int>(t.depth));
+      seen.out.first += f.forward_bytes;
+      seen.out.second += f.gradient_bytes;
+    }
+    return seen;
+  }
+
+  /// The ports once the stage, itself `mine`, is placed. Valid until the next call.
+  [[nodiscard]] std::span<const tail> extend(std::size_t first, std::size_t last, std::span<const tail> ports, tail mine);
+
+ private:
+  static constexpr std::uint32_t new_stage = 1U << 20, old_stage = new_stage + 1;
+  struct traffic_to {
+    double forward_bytes = 0, gradient_bytes = 0;
+    bool used = false;
+  };
+
+  /// Fills traffic_: what the stage sends to each stage behind.
+  void add_traffic(std::size_t first, std::size_t last, std::span<const tail> ports);
+
+  const crossing_table& cuts_;
+  const group_links& links_;
+  std::vector<traffic_to> traffic_;  ///< by port, at the first port of each stage
+  std::vector<crossing> most_;
+  std::vector<tail> tails_;
+};
+
+}  // namespace hetplan::partition
+
+namespace hetplan::partition::detail {
+
+// The step of the search: one more stage before everything that ends at a boundary.
+
+/// Puts stages that begin at boundaries of its own before the partial plans that are ready: one of several that share out the
+/// boundaries, so that each fills cells of its own and none waits.
+///
+/// Complexity   O(moves of the states x boundaries of its own x partial plans) a call, before pruning.
+/// Determinism  a cell is offered the same partial plans in the same order, however many extenders there are.
+/// Source       Dora, section 4.1, the minimum of eqs. 3-5 over cuts and groups. Own: pruning, and sharing out the boundaries.
+template <cell_policy Policy>
+class extender {
+ public:
+  extender(search_context<Policy>& c, std::size_t number, std::size_t extenders)
+      : c_(c), number_(number), extenders_(extenders), costs_(c.costs), memo_(costs_, c.boundaries, c.stages),
+        tails_(c.tables.crossings, c.links) {}
+
+  /// A stage before each partial plan that is ready at boundary p in states [first, last).
+  void extend(std::size_t p, std::size_t first, std::size_t last) {
+    c_.law.visit([&](const auto& law) {
+      for (std::size_t state = first; state < last; ++state) {
+        if (c_.ready[state].empty()) continue;
+        suffixes_.ranges = c_.ready[state];
+        for (const device_space::move& m : c_.space.moves[state]) extend_by(law, p, m);
+      }
+    });
+  }
+  /// Extensions weighed so far.
+  [[nodiscard]] long long extended() const { return extended_; }
+
+ private:
+  static constexpr double inf = std::numeric_limits<double>::infinity();
+  static constexpr std::size_t neighbours = 8;  ///< that one extender owns together: cells side by side in memory
+
+  /// The largest boundary of its own up to this one.
+  [[nodiscard]] std::optional<std::size_t> own_up_to(std::size_t a) const {
+    const std::size_t group = a / neighbours, behind = (group + extenders_ - number_) % extenders_;
+    if (behind == 0) return a;
+    if (group < behind) return {};
+    return (group - behind) * neighbours + neighbours - 1;
+  }
+  [[nodiscard]] std::optional<std::size_t> next_own(std::size_t a) const { return a == 0 ? std::nullopt : own_up_to(a - 1); }
+
+  template <step_law Law>
+  bool prepare_links(const Law& law, std::size_t p, std::size_t group) {
+    const auto link_to = [&](std::size_t other) { return c_.serial_link(c_.links.between(group, other), c_.boundaries[p]); };
+    return suffixes_.look_through_links(c_.store, law, c_.job, c_.links.uniform(), link_to);
+  }
+  /// Where the longest stage on a group up to boundary p begins that is not too slow by itself.
+  template <step_law Law>
+  [[nodiscard]] std::size_t longest_stage(const Law& law, std::size_t p, std::size_t group) const {
+    if (!c_.options.prune) return 0;
+    std::size_t first = 0, last = p;  // too slow before first, not so from last on
+    while (first < last) {
+      const std::size_t a = (first + last) / 2;
+      if (c_.best.score(c_.bound_s(law, {}, {}, 0, c_.bounds.stage_s(group, a, p)), 0) > c_.worth) first = a + 1;
+      else last = a;
+    }
+    return first;
+  }
+  template <step_law Law>
+  void extend_by(const Law& law, std::size_t p, const device_space::move& m) {
+    if (c_.serial && !prepare_links(law, p, m.group)) return;
+    const std::size_t chain = c_.tables.sequence.chain_of(c_.boundaries[p] - 1);
+    const bool at_end = c_.tables.sequence.chain_end(chain) == c_.boundaries[p];
+    const std::size_t longest = longest_stage(law, p, m.group);
+    for (std::optional<std::size_t> own = own_up_to(std::min(p - 1, c_.start[m.to])); own && *own >= longest; own = next_own(*own)) {
+      const std::size_t a = *own;
+      const bool inside = c_.boundaries[a] >= c_.tables.sequence.chain_first[chain];
+      if (!inside && !at_end) return;
+      if (inside || c_.tables.sequence.is_stage(c_.boundaries[a], c_.boundaries[p])) {
+        const double least_s = c_.bounds.stage_s(m.group, a, p);
+        if (c_.serial && nothing_comes_of(law, stage_times{least_s, least_s, 0}, a, m.to)) continue;
+        if (!memo_.may_hold(a, p, m.group)) return;
+        if (c_.serial) extend_serial(law, p, a, m);
+        else extend_graph(law, p, a, m);
+      }
+    }
+  }
+
+  /// T at least, for a partial plan that begins at a boundary and leaves a state.
+  template <step_law Law>
+  [[nodiscard]] double response_s(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
+    if (a == 0) return law.response_s(c_.job, x);
+    return c_.bound_s(law, x, c_.least_links[a], c_.bounds.path_s(state, a), c_.bounds.busiest_s(state, a));
+  }
+  [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, std::size_t a) const {
+    if (!(response_s < inf)) return inf;  // a route is missing; nobody is asked what that is worth
+    return c_.energy_matters ? c_.best.score(response_s, energy_J + c_.bounds.energy_J(a) + idle_W * response_s)
+                             : c_.best.score(response_s, 0);
+  }
+  /// A stage that takes at least so long before any of the partial plans.
+  template <step_law Law>
+  [[nodiscard]] bool nothing_comes_of(const Law& law, const stage_times& least, std::size_t a, std::size_t state) const {
+    return c_.options.prune && hopeless(law, law.extend(c_.job, least, suffixes_.best), a, state);
+  }
+  /// Can nothing come of extensions that are no better than this?
+  template <step_law Law>
+  [[nodiscard]] bool hopeless(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
+    const double rank = rank_of(response_s(law, x, a, state), suffixes_.best_energy_J, suffixes_.best_idle_W, a);
+    if (rank > c_.worth) return true;
+    const auto closed = [&](const closed_cells::range& r) { return rank >= c_.store.bar(c_.cell(a, state, r.stages + 1)); };
+    return a > 0 && std::all_of(suffixes_.ranges.begin(), suffixes_.ranges.end(), closed);
+  }
+
+  template <step_law Law>
+  void extend_serial(const Law& law, std::size_t p, std::size_t a, const device_space::move& m) {
+    const double worth = c_.worth;
+    const placed_stage& unlimited = memo_.unlimited(a, p, m.group).placed;
+    const stage_times least{unlimited.total_s, unlimited.total_s, unlimited.collective_s};
+    if (nothing_comes_of(law, least, a, m.to)) return;
+    for (const closed_cells::range& r : suffixes_.ranges) {
+      if (a > c_.reach.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
+      const std::size_t target = c_.cell(a, m.to, r.stages + 1);
+      const double bar = a > 0 ? c_.store.bar(target) : inf;
+      /// Could an extension this good of a member of the range matter, and beat what a full cell holds?
+      const auto may_enter = [&](const pipeline_tail& x, const stage_budget& b) {
+        const double rank = rank_of(response_s(law, x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
+        return rank <= worth && rank < bar;
+      };
+      if (c_.options.prune && !may_enter(law.extend(c_.job, least, r.best), {})) continue;
+      const int in_flight = c_.in_flight(r.stages + 1);
+      stage_memo::entry& e = memo_.at(a, p, m.group, in_flight);
+      const placed_stage& s = e.placed;
+      if (!s.exists) continue;
+      const stage_times times{s.total_s, s.backward_s, s.collective_s};
+      const stage_budget b = c_.energy_matters ? serial_budget(e, a, p, m.group, in_flight) : stage_budget{};
+      if (c_.options.prune) {
+        const pipeline_tail best = law.extend(c_.job, times, r.best);
+        if (!may_enter(best, b)) continue;
+        if (a > 0) extended_ += looks(target);
+        if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, serial_tail(best, m.group), b))) continue;
+      }
+      partial_plan last;  // that was offered: kept, or something is that is no worse
+      for (std::size_t n = r.begin; n < r.end; ++n) {
+        const pipeline_tail x = law.extend(c_.job, times, suffixes_.suffix_of(n));
+        ++extended_;
+        const partial_plan next = extended(c_.store[n], serial_tail(x, m.group), b);
+        if (a > 0 && n > r.begin && c_.store.covers(last, next)) continue;
+        last = next;
+        offer(next, n, response_s(law, x, a, m.to), a, m, r.stages + 1);
+      }
+    }
+  }
+  /// Of a serial sequence: everything before it reads from its first stage.
+  [[nodiscard]] tail serial_tail(const pipeline_tail& x, std::size_t group) const {
+    return {x.reach_s, x.rest_s, 0, c_.links.key(group), 0};
+  }
+  /// A partial plan with one more stage.
+  [[nodiscard]] static partial_plan extended(const partial_plan& old, const tail& finished, const stage_budget& b) {
+    partial_plan next;
+    next.finished = finished;
+    next.energy_J = old.energy_J + b.energy_J;
+    next.idle_W = old.idle_W + b.idle_W;
+    next.limit_s = std::min(old.limit_s, b.limit_s);
+    next.stretch_s = std::max(old.stretch_s, b.stretch_s);
+    next.stages = old.stages + 1;
+    return next;
+  }
+
+  template <step_law Law>
+  void extend_graph(const Law& law, std::size_t p, std::size_t a, const device_space::move& m) {
+    const std::size_t first = c_.boundaries[a], last = c_.boundaries[p];
+    const auto in = c_.tables.cuts.bytes_in(first, last);
+    const bool is_source = !c_.tables.cuts.reads_from_before(first, last);
+    for (const closed_cells::range& r : suffixes_.ranges) {
+      for (std::size_t n = r.begin; n < r.end; ++n) {
+        ++extended_;
+        const partial_node& old = c_.store[n];
+        const seen_suffix seen = tails_.look(law, c_.job, first, last, m.group, old.ports);
+        const int depth = seen.depth + 1;
+        const placed_stage& s = memo_.at(a, p, m.group, c_.in_flight(depth)).placed;
+        if (!s.exists || !(seen.tails.reach_s < inf)) continue;
+        const auto [reach, rest] = law.extend(c_.job, stage_times{s.total_s, s.backward_s, s.collective_s}, seen.tails);
+        const auto level = static_cast<std::uint32_t>(std::min(static_cast<std::size_t>(depth), c_.levels));
+        tail finished = old.finished;
+        if (is_source) finished = {std::max(finished.reach_s, reach), std::max(finished.rest_s, rest), 0, 0, 0};
+        const auto ports = tails_.extend(first, last, old.ports, {reach, rest, level, c_.links.key(m.group), 0});
+        // What is to come lies before some of the tails only: no way through it is certain.
+        double response = law.response_s(c_.job, {finished.reach_s, finished.rest_s});
+        if (a > 0) {
+          double least_reach = finished.reach_s;
+          for (const tail& t : ports) least_reach = std::max(least_reach, t.reach_s);
+          response = c_.bound_s(law, {least_reach, 0}, {}, 0, c_.bounds.busiest_s(m.to, a));
+        }
+        const stage_budget b =
+            c_.energy_matters ? costs_.budget(first, last, m.group, c_.in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
+        partial_plan next = extended(old, finished, b);
+        next.ports = ports;
+        offer(next, n, response, a, m, depth);
+      }
+    }
+  }
+
+  /// Ranks an extension of a partial plan and keeps it where it may still matter.
+  void offer(const partial_plan& extension, std::size_t parent, double response_s, std::size_t a, const device_space::move& m, int depth) {
+    if (extension.stages > c_.options.max_stages || !(response_s < inf)) return;
+    if (c_.energy_matters) {
+      response_s = std::max(response_s, extension.stretch_s);
+      if (response_s > extension.limit_s) return;
+    }
+    const double rank = rank_of(response_s, extension.energy_J, extension.idle_W, a);
+    const std::size_t target = a > 0 ? c_.cell(a, m.to, extension.stages) : 0;
+    if ((c_.options.prune && rank > c_.worth) || (a > 0 && rank >= c_.store.bar(target))) return;
+    partial_node next{extension};
+    next.rank = rank;
+    next.parent = static_cast<std::uint32_t>(parent);
+    next.group = static_cast<std::uint32_t>(m.group);
+    next.boundary = static_cast<std::uint32_t>(a);
+    next.in_flight = c_.in_flight(depth);
+    if (a == 0) return c_.best.add(next);
+    extended_ += looks(target);
+    c_.store.keep(next, target, lists_);
+  }
+  /// Comparing with all that a large cell keeps takes as long as so many extensions; with what a small one keeps it is part of each.
+  [[nodiscard]] long long looks(std::size_t cell) const {
+    constexpr std::size_t small = 32;
+    return c_.store.capacity() > small ? static_cast<long long>(c_.store.cell(cell).size() / 8) : 0;
+  }
+
+  /// Serial sequences: what a stage exchanges does not depend on how the rest is cut.
+  const stage_budget& serial_budget(stage_memo::entry& e, std::size_t a, std::size_t p, std::size_t group, int in_flight) {
+    if (e.budget.energy_J < 0) {
+      const std::size_t first = c_.boundaries[a], last = c_.boundaries[p];
+      const stage_traffic all =
+          costs_.traffic(c_.tables.cuts.bytes_in(first, last), c_.tables.cuts.bytes_in(last, c_.tables.sequence.size()));
+      e.budget = costs_.budget(first, last, group, in_flight, all);
+    }
+    return e.budget;
+  }
+
+  search_context<Policy>& c_;
+  std::size_t number_, extenders_;
+  candidate_costs costs_;  ///< its own: they remember
+  stage_memo memo_;
+  graph_tails tails_;
+  port_lists lists_;
+  closed_cells suffixes_;  ///< of the state at hand
+  long long extended_ = 0;
+};
+
+/// Walks the boundaries from the end. At each it closes the cells there and puts one more stage before their partial
+/// plans: on every group that the device space allows next, from every boundary that makes a stage. The recurrence itself, without
+/// what makes it fast: plain_dp.
+///
+/// Source  Dora, section 4.1, eqs. 3-5. Deviations: see two_substate_dp.
+template <cell_policy Policy>
+class substate_search {
+ public:
+  substate_search(const search_tables& t, const device_space& space, const plan& blank, const any_objective& o, const Policy& policy,
+                  const search_options& options, std::vector<std::size_t> boundaries, double known_score,
+                  any_observer<cell_filled> watch = {})
+      : c_(t, space, blank, o, policy, options, std::move(boundaries), known_score), objective_(o), watch_(watch) {}
+
+  search_result run() {
+    search_result r;
+    if (c_.reach.last(0, 0) + 1 < c_.boundaries.size()) {
+      r.status = {outcome::none_found, "no plan of the searched space fits into memory"};
+      return r;
+    }
+    std::deque<extender<Policy>> extenders;
+    const auto several = static_cast<std::size_t>(std::max(1, c_.options.threads));
+    for (std::size_t i = 0; i < several; ++i) extenders.emplace_back(c_, i, several);
+    std::size_t p = 0, first = 0, last = 0;
+    crew all(several, [&](std::size_t i) { extenders[i].extend(p, first, last); });
+    bool stopped = false;
+    for (p = c_.boundaries.size() - 1; p > 0 && !stopped; --p) {
+      c_.lower_starts();
+      for (first = 0; first < c_.space.states() && !stopped; first = last) {
+        stopped = r.counts.extended >= c_.options.most_extensions || make_ready(p, first, last, r.counts) == control::stop;
+        if (stopped) break;
+        c_.worth = c_.best.worth_keeping();
+        all.call();
+        r.counts.extended = 0;
+        for (const auto& e : extenders) r.counts.extended += e.extended();
+      }
+    }
+    for (const partial_node& whole : c_.best.all()) r.plans.push_back(rebuild(whole));
+    const bool spent = r.counts.extended >= c_.options.most_extensions;
+    if (stopped) r.status = {outcome::stopped, spent ? "stopped by the limit of extensions" : "stopped by an observer"};
+    else if (c_.best.all().empty()) r.status = {outcome::none_found, "no plan of the searched space keeps the limits"};
+    return r;
+  }
+
+ private:
+  /// So many pairs of a move and a boundary make a round: what is found in one prunes from the next on.
+  static constexpr std::size_t round = 100'000;
+
+  /// Closes the cells of boundary p from state `first` on, for a round.
+  control make_ready(std::size_t p, std::size_t first, std::size_t& last, search_counts& counts) {
+    std::size_t work = 0;
+    for (last = first; last < c_.space.states() && work < round; ++last) {
+      auto& ranges = c_.ready[last];
+      ranges.clear();
+      if (p + 1 == c_.boundaries.size()) {
+        if (last == 0) ranges.push_back({.begin = 0, .end = 1, .stages = 0});
+      } else {
+        for (int stages = 1; stages <= static_cast<int>(c_.levels); ++stages) {
+          const std::size_t cell = c_.cell(p, last, stages);
+          const auto& kept = c_.store.cell(cell);
+          if (kept.empty()) continue;
+          ++counts.cells;
+          counts.kept += static_cast<long long>(kept.size());
+          if (tell(p, last, stages, kept) == control::stop) return control::stop;
+          const auto [begin, end] = c_.store.close(cell);
+          ranges.push_back({.begin = begin, .end = end, .stages = stages});
+        }
+      }
+      if (!ranges.empty()) work += c_.space.moves[last].size() * p;
+    }
+    return control::go;
+  }
+  control tell(std::size_t p, std::size_t state, int stages, const std::vector<partial_node>& cell) {
+    if (!watch_) return control::go;
+    std::vector<const partial_plan*> kept(cell.size());
+    std::transform(cell.begin(), cell.end(), kept.begin(), [](const partial_node& n) { return &n; });
+    return watch_(cell_filled{c_.boundaries[p], c_.tables.sequence.size(), state, stages, kept});
+  }
+
+  [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
+    const pipeline_tail tail{whole.finished.reach_s, whole.finished.rest_s};
+    const double response_s = std::max(c_.law.visit([&](const auto& law) { return law.response_s(c_.job, tail); }), whole.stretch_s);
+    found_plan f = rebuild_plan(whole, c_.store, c_.boundaries, c_.tables, c_.space, c_.costs, c_.blank, c_.options, response_s);
+    if (!objective_.monotone()) {
+      f.score = score(objective_, f.estimate);
+      if (std::isnan(f.score)) refuse_score(f.estimate.response().value(), f.estimate.energy().value());
+    }
+    return f;
+  }
+
+  search_context<Policy> c_;
+  const any_objective& objective_;
+  any_observer<cell_filled> watch_;
+};
+
+}  // namespace hetplan::partition::detail
+
+namespace hetplan::partition {
 namespace detail {
 
 /// Ends of chains, and of the boundaries inside chains about `wanted` that split the work evenly.
@@ -87,7 +553,7 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
                                  sizeof...(Observers) > 0 ? any_observer<cell_filled>(watch) : any_observer<cell_filled>());
 }
 
-}  // namespace HETPLAN_NAMESPACE::partition
+}  // namespace hetplan::partition
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/partition/two_substate_dp.ipp>

@@ -8,7 +8,7 @@
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// An equitable partition: every operator of a class has as many edges of each class of edges as any other.
 struct alike_operators {
@@ -30,7 +30,7 @@ struct alike_operators {
 /// Source       colour refinement (Weisfeiler and Leman, 1968).
 [[nodiscard]] alike_operators find_alike_operators(const placement_table& t, const std::vector<device_set>& sets);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/alike_operators.ipp>

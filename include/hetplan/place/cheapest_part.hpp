@@ -7,7 +7,7 @@
 
 #include <hetplan/place/placement_units.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -44,7 +44,7 @@ class flow_network {
 /// Source         ours; minimum cuts for such sums: Picard, "Maximal closure of a graph", Management Science 22, 1976.
 [[nodiscard]] double cheapest_part_bound(const placement_units& u, int accelerators, int cpus);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/cheapest_part.ipp>

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -80,4 +80,4 @@ HETPLAN_INLINE double cheapest_part_bound(const placement_units& u, int accelera
   return bound;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

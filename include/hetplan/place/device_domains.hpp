@@ -12,7 +12,7 @@
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/solve/preemptive_machine.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// A set of at most 64 devices.
 using device_set = std::uint64_t;
@@ -100,7 +100,7 @@ class device_domains {
 [[nodiscard]] constexpr bool is_one(device_set s) { return s != 0 && (s & (s - 1)) == 0; }
 [[nodiscard]] constexpr bool has(device_set s, std::size_t device) { return (s >> device & 1) != 0; }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/device_domains.ipp>

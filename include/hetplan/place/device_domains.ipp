@@ -12,7 +12,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -294,4 +294,4 @@ HETPLAN_INLINE double device_domains::channels_s(const std::vector<device_set>& 
   return bound_s;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

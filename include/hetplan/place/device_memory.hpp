@@ -9,7 +9,7 @@
 
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Bytes on each device: what its operators hold, a tied tensor once, and what the largest of them works with: only one runs at a time.
 ///
@@ -69,4 +69,4 @@ class device_memory {
   std::vector<std::uint32_t> holders_;        ///< tied tensors x devices: operators there that hold it
 };
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

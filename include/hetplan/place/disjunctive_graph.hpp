@@ -12,7 +12,7 @@
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/solve/preemptive_machine.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Jobs, some before others; those of one machine run one at a time, in an order that is to be found. A job may need several machines.
 ///
@@ -89,7 +89,7 @@ class disjunctive_search {
 /// Only what is shorter by more than rounding is an improvement: a part in 1e9.
 [[nodiscard]] inline double below(double makespan_s) { return makespan_s * (1 - 1e-9); }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/disjunctive_graph.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE job_order disjunctive_search::run(const disjunctive_graph& g, double limit_s, long long& nodes) {
   load(g);
@@ -171,4 +171,4 @@ HETPLAN_INLINE void disjunctive_search::undo(std::size_t mark) {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

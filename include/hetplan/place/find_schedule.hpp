@@ -11,7 +11,7 @@
 #include <hetplan/place/series_schedule.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// A quarter of the steps is for parts at sharp milestones, an eighth for each other way to cut, a quarter for improve_schedule; fewer
 /// where the options of a search say so.
@@ -39,7 +39,7 @@ struct find_options {
 [[nodiscard]] operator_schedule find_schedule(const placement_table& t, const placement_rules& r, const find_options& options = {},
                                               const any_observer<schedule_improved>& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/find_schedule.ipp>

@@ -15,7 +15,7 @@
 #include <hetplan/place/m_sct.hpp>
 #include <hetplan/place/placement_bounds.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE operator_schedule best_list_schedule(const placement_table& t, const placement_rules& r, const any_lp_solver& lp) {
   operator_schedule best = heft(t, r);
@@ -90,4 +90,4 @@ HETPLAN_INLINE operator_schedule find_schedule(const placement_table& t, const p
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -9,7 +9,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 struct fitting {
   hetplan::status status = {};           ///< infeasible: proven; none found: the search was cut off
@@ -47,7 +47,7 @@ struct fitting {
 /// Source         ours: the list schedulers' papers have no memory (HEFT, GETF) or no way back (m-ETF, m-SCT).
 [[nodiscard]] fitting repair_memory(const placement_table& t, std::vector<std::size_t> device);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/fit_memory.ipp>

@@ -16,7 +16,7 @@
 #include <hetplan/place/device_memory.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -297,4 +297,4 @@ HETPLAN_INLINE fitting repair_memory(const placement_table& t, std::vector<std::
   return find_fitting_placement(t);
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

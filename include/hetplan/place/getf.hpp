@@ -8,7 +8,7 @@
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Devices that take the same time for every operator are a group; groups are numbered by their first device.
 ///
@@ -33,7 +33,7 @@ namespace HETPLAN_NAMESPACE::place {
 ///         that is shorter.
 [[nodiscard]] operator_schedule getf(const placement_table& t, const placement_rules& r, const any_lp_solver& lp = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/getf.ipp>

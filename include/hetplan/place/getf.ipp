@@ -12,7 +12,7 @@
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/m_etf.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -144,4 +144,4 @@ HETPLAN_INLINE operator_schedule getf(const placement_table& t, const placement_
   return or_one_device(t, r, earliest_start_first(t, r, starts));
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -5,7 +5,7 @@
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Heterogeneous earliest finish time, with insertion.
 ///
@@ -26,7 +26,7 @@ namespace HETPLAN_NAMESPACE::place {
 ///              Deviations: the order is by the least tail, not the mean; one device where that is shorter.
 [[nodiscard]] operator_schedule peft(const placement_table& t, const placement_rules& r);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/heft.ipp>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE operator_schedule peft(const placement_table& t, const placement_rules& r) {
   const std::size_t d = t.devices();
@@ -20,4 +20,4 @@ HETPLAN_INLINE operator_schedule peft(const placement_table& t, const placement_
                        }));
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -9,7 +9,7 @@
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// So many operators scheduled in a trial count as a step.
 inline constexpr long long operators_per_step = 32;
@@ -43,7 +43,7 @@ struct schedule_improved {
 [[nodiscard]] operator_schedule improve_schedule(const placement_table& t, const placement_rules& r, operator_schedule start,
                                                  const improve_options& options = {}, const any_observer<schedule_improved>& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/improve_schedule.ipp>

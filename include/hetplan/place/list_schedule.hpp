@@ -9,7 +9,7 @@
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Whether an operator may go to a device, memory aside; none: everywhere.
 using device_filter = std::function<bool(std::size_t op, std::size_t device)>;
@@ -43,7 +43,7 @@ using device_score = std::function<double(std::size_t op, std::size_t device, co
 /// Source  ours: a list schedule counts what a transfer delays, not that it could do without.
 [[nodiscard]] operator_schedule or_one_device(const placement_table& t, const placement_rules& r, operator_schedule listed);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/list_schedule.ipp>

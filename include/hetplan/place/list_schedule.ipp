@@ -12,7 +12,7 @@
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/place/fit_memory.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE operator_schedule schedule_greedily(const placement_table& t, const placement_rules& r,
                                                    const std::vector<std::size_t>& order, const device_score& score,
@@ -90,4 +90,4 @@ HETPLAN_INLINE operator_schedule or_one_device(const placement_table& t, const p
   return schedule_in_order(t, r, {t.order().begin(), t.order().end()}, std::vector<std::size_t>(t.size(), k));
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

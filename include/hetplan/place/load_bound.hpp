@@ -7,7 +7,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// How much a unit of load on each kind weighs in the bound
 ///
@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::place {
 /// Source           duality of linear programs; the bound is ours.
 [[nodiscard]] std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/load_bound.ipp>

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -70,4 +70,4 @@ HETPLAN_INLINE std::vector<double> bound_weights(std::span<const int> devices, c
   return weight;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

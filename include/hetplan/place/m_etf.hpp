@@ -7,7 +7,7 @@
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Seconds from which an operator that could start on a device at `at` is taken to start there: what the rules that m-ETF, m-SCT and
 /// GETF have beside each other come down to. Infinite: not there, as long as there is another device.
@@ -33,7 +33,7 @@ using start_rule = std::function<double(std::size_t op, std::size_t device, cons
 ///         that is shorter.
 [[nodiscard]] operator_schedule m_etf(const placement_table& t, const placement_rules& r);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/m_etf.ipp>

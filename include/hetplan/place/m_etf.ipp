@@ -17,7 +17,7 @@
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, const placement_rules& r, const start_rule& starts) {
   partial_schedule s(t, r);
@@ -89,4 +89,4 @@ HETPLAN_INLINE operator_schedule m_etf(const placement_table& t, const placement
   return or_one_device(t, r, earliest_start_first(t, r));
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -8,7 +8,7 @@
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 inline constexpr std::size_t no_operator = ~std::size_t{0};
 
@@ -32,7 +32,7 @@ inline constexpr std::size_t no_operator = ~std::size_t{0};
 ///         time that a device waits is the mean transfer of that edge.
 [[nodiscard]] operator_schedule m_sct(const placement_table& t, const placement_rules& r, const any_lp_solver& lp = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/m_sct.ipp>

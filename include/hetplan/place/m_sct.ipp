@@ -12,7 +12,7 @@
 #include <hetplan/place/m_etf.hpp>
 #include <hetplan/place/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -88,4 +88,4 @@ HETPLAN_INLINE operator_schedule m_sct(const placement_table& t, const placement
   return or_one_device(t, r, earliest_start_first(t, r, starts));
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

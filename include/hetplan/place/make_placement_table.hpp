@@ -11,7 +11,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// The table of one inference: all samples of the job's batch at once, forwards only, every block of layers an operator.
 ///
@@ -38,7 +38,7 @@ namespace HETPLAN_NAMESPACE::place {
 [[nodiscard]] plan plan_of(const planning_problem& problem, const coarsen::blocks& blocks, const placement_table& t,
                            const placement_rules& r, const operator_schedule& s, std::string planner);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/make_placement_table.ipp>

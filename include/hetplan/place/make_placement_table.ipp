@@ -18,7 +18,7 @@
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -171,4 +171,4 @@ HETPLAN_INLINE plan plan_of(const planning_problem& problem, const coarsen::bloc
   return p;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

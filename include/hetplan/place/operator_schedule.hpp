@@ -12,7 +12,7 @@
 #include <hetplan/place/placement_rules.hpp>
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// A transfer between two devices. With copies per device it serves every reader there; `edge` is then the first of their edges.
 struct scheduled_transfer {
@@ -69,7 +69,7 @@ void sort_transfers(std::vector<scheduled_transfer>& transfers);
 /// excess_bytes.
 [[nodiscard]] double largest_overflow_bytes(const placement_table& t, const std::vector<std::size_t>& device);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/operator_schedule.ipp>

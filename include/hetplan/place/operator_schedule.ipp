@@ -13,7 +13,7 @@
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/place/device_memory.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -142,4 +142,4 @@ HETPLAN_INLINE double largest_overflow_bytes(const placement_table& t, const std
   return *std::max_element(excess.begin(), excess.end());
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

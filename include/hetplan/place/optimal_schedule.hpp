@@ -9,7 +9,7 @@
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 struct optimal_options {
   long long steps = standard_steps / 4;
@@ -31,12 +31,12 @@ struct optimal_options {
 /// Complexity    exponential; some 1e5 to 1e6 steps a second. Ten operators on four devices take milliseconds.
 /// Throws        invalid_input: more than 64 devices.
 /// Determinism   yes, unless the observer stops it.
-/// Source        ours; Moirai hands its program (eqs. 4-8) to Gurobi, see placement_program.hpp. Bounds that are proven from below:
+/// Source        ours; Moirai hands its program (eqs. 4-8) to Gurobi, see solve_placement.hpp. Bounds that are proven from below:
 ///               "destructive improvement" (Klein and Scholl, 1999).
 [[nodiscard]] operator_schedule optimal_schedule(const placement_table& t, const placement_rules& r, operator_schedule known = {},
                                                  const optimal_options& options = {}, const any_observer<schedule_improved>& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/optimal_schedule.ipp>

@@ -17,7 +17,7 @@
 #include <hetplan/place/disjunctive_graph.hpp>
 #include <hetplan/place/fit_memory.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -280,4 +280,4 @@ HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, cons
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

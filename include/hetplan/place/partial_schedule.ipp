@@ -11,7 +11,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE partial_schedule::partial_schedule(const placement_table& t, const placement_rules& r)
     : table_(t), rules_(r), holds_(t, r.contention), memory_(t), end_s_(t.size(), 0), busy_(t.devices()), channel_busy_(holds_.size()),
@@ -109,4 +109,4 @@ HETPLAN_INLINE operator_schedule schedule_in_order(const placement_table& t, con
   return std::move(s).result();
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -9,7 +9,7 @@
 #include <hetplan/place/contiguous_partition.hpp>
 #include <hetplan/place/placement_units.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// The load of a part of a placement workload's units: kind 0 are accelerators, kind 1 CPUs.
 ///
@@ -68,10 +68,10 @@ struct operator_placement {
 /// Throws         invalid_input: as check_placement_workload.
 /// Determinism    ties as in ideal_dp.
 /// Source         Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020.
-///                Deviations: see ideal_dp.hpp and placement_units.hpp.
+///                Deviations: see contiguous_partition.hpp and placement_units.hpp.
 [[nodiscard]] operator_placement place_operators(const placement_workload& w, const contiguous_options& o = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/place_operators.ipp>

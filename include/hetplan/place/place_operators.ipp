@@ -10,7 +10,7 @@
 
 #include <hetplan/place/cheapest_part.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE placement_load::placement_load(const placement_units& units, double memory_bytes)
     : units_(units), memory_bytes_(memory_bytes), tensors_of_(units.size()), inside_(units.tensors.size(), 0) {
@@ -105,4 +105,4 @@ HETPLAN_INLINE operator_placement place_operators(const placement_workload& w, c
   return detail::placement_of(w, units, found);
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -7,7 +7,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Lower bounds on the makespan [s], each for all placements within memory, any contention and either rule of copies.
 struct placement_bounds {
@@ -45,7 +45,7 @@ struct load_prices {
 /// Source       Fernandez and Bussell, 1973, for intervals; the load is the relaxation of Moirai's eqs. 4c, 5 and 6; the rest is ours.
 [[nodiscard]] placement_bounds bounds_of(const placement_table& t);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/placement_bounds.ipp>

@@ -13,7 +13,7 @@
 #include <hetplan/place/fit_memory.hpp>
 #include <hetplan/place/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -221,4 +221,4 @@ HETPLAN_INLINE placement_bounds bounds_of(const placement_table& t) {
   return b;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -12,7 +12,7 @@
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/solve/milp.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Terms of a row: column, coefficient.
 using row_terms = std::vector<std::pair<int, double>>;
@@ -94,7 +94,7 @@ struct placement_columns {
   std::vector<char> reaches_;  ///< operators x operators: is there a path?
 };
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/placement_columns.ipp>

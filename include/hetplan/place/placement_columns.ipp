@@ -9,7 +9,7 @@
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/place/device_memory.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE placement_columns::placement_columns(const placement_table& t, const placement_rules& r, double unit, double most)
     : table(&t), rules(r), holds(t, r.contention), unit_s(unit), limit(most) {
@@ -143,4 +143,4 @@ HETPLAN_INLINE void placement_columns::find_transfers() {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -11,7 +11,7 @@
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Which transfers may not overlap: none of them; those that share a resource of the network; those that leave one device, and those
 /// that enter one.
@@ -102,7 +102,7 @@ class channels {
   return s_per_byte.empty() || !t.data().edge_time_s.empty() ? 0 : carried_bytes(t, r.copies, edge) * s_per_byte[at];
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/placement_rules.ipp>

@@ -5,7 +5,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE channels::channels(const placement_table& t, contention c) : devices_(t.devices()), first_{0} {
   size_ = c == contention::none ? 0 : c == contention::one_port ? 2 * devices_ : t.resources();
@@ -22,4 +22,4 @@ HETPLAN_INLINE channels::channels(const placement_table& t, contention c) : devi
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

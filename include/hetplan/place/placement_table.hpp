@@ -11,7 +11,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Data of one operator for another. Several edges of one operator carry the same tensor, or parts of it.
 struct operator_edge {
@@ -147,7 +147,7 @@ class placement_table {
   double all_held_bytes_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/placement_table.ipp>

@@ -14,7 +14,7 @@
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -170,4 +170,4 @@ HETPLAN_INLINE void placement_table::index() {
   for (double& c : capacity_bytes_) c *= exact ? 1 : 1 + slack;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

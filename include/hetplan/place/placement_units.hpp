@@ -8,7 +8,7 @@
 
 #include <hetplan/place/placement_workload.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Units of operators, numbered 0, 1, ...; each is on one device.
 struct placement_units {
@@ -47,7 +47,7 @@ std::size_t renumber(std::vector<std::size_t>& label);
 ///                says so.
 [[nodiscard]] placement_units make_placement_units(const placement_workload& w);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/placement_units.ipp>

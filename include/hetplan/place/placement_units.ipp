@@ -11,7 +11,7 @@
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/strong_components.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -146,4 +146,4 @@ HETPLAN_INLINE placement_units make_placement_units(const placement_workload& w)
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -12,7 +12,7 @@
 
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// One operator; times are per sample.
 struct placed_operator {
@@ -65,7 +65,7 @@ void check_placement_workload(const placement_workload& w);
 /// Throws  as device_loads.
 [[nodiscard]] std::optional<std::string> find_broken_rule(const placement_workload& w, std::span<const std::size_t> device);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/placement_workload.ipp>

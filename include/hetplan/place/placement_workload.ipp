@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 HETPLAN_INLINE void check_placement_workload(const placement_workload& w) {
   const auto fail = [](const std::string& what) { throw invalid_input("placement workload: " + what); };
@@ -104,4 +104,4 @@ HETPLAN_INLINE std::optional<std::string> find_broken_rule(const placement_workl
   return std::nullopt;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

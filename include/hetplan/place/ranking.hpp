@@ -7,7 +7,7 @@
 
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Seconds of an edge's transfer, the mean over all pairs of devices that are joined; 0 where none is.
 ///
@@ -41,7 +41,7 @@ namespace HETPLAN_NAMESPACE::place {
 /// Complexity       O(operators log operators + edges).   Source  ours: ranks of operators without time tie.
 [[nodiscard]] std::vector<std::size_t> order_by(const placement_table& t, const std::vector<double>& priority);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/ranking.ipp>

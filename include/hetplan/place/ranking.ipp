@@ -11,7 +11,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -109,4 +109,4 @@ HETPLAN_INLINE std::vector<std::size_t> order_by(const placement_table& t, const
   return order;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

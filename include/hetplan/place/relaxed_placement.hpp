@@ -10,7 +10,7 @@
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 struct relaxation_options {
   std::size_t most_classes = 64;        ///< of operators that are alike; larger programs are left alone
@@ -44,7 +44,7 @@ struct relaxed_bound {
 [[nodiscard]] relaxed_bound relax_placement(const placement_table& t, const placement_rules& r, double limit_s, const any_lp_solver& lp,
                                             const relaxation_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/relaxed_placement.ipp>

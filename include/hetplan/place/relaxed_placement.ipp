@@ -13,7 +13,7 @@
 #include <hetplan/place/alike_operators.hpp>
 #include <hetplan/place/device_domains.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -290,4 +290,4 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
   return answer;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

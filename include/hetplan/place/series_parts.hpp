@@ -7,7 +7,7 @@
 
 #include <hetplan/place/placement_table.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Milestones are operators of one path; what lies between two of them, and nowhere else, is a part. All of a part runs after the
 /// milestone before it and before the one behind it, so that the makespan is at least the sum of the parts', on whichever devices
@@ -34,7 +34,7 @@ struct series_options {
 /// Source       ours: dominators of a flow graph, relaxed so that a mask that all layers read does no harm.
 [[nodiscard]] series_parts find_series_parts(const placement_table& t, const series_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/series_parts.ipp>

@@ -11,7 +11,7 @@
 
 #include <hetplan/place/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 namespace detail {
 
@@ -161,4 +161,4 @@ HETPLAN_INLINE series_parts find_series_parts(const placement_table& t, const se
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

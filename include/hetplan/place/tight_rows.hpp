@@ -4,7 +4,7 @@
 
 #include <hetplan/place/placement_columns.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
 
 /// Adds the rules of time to a program.
 ///
@@ -21,7 +21,7 @@ namespace HETPLAN_NAMESPACE::place {
 /// Source      ours, for Moirai's eqs. 4a, 4b, 6, 7 and 8.
 void add_tight_rows(placement_columns& c);
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/place/tight_rows.ipp>

@@ -4,15 +4,131 @@
 #include <hetplan/place/tight_rows.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include <hetplan/place/instant_nodes.hpp>
-#include <hetplan/place/placement_windows.hpp>
+#include <hetplan/place/placement_columns.hpp>
 
-namespace HETPLAN_NAMESPACE::place {
+namespace hetplan::place {
+
+// When each operator can run on each device, if a program's limit is to be kept.
+
+/// Each reader of an output is on the device that suits that output best, as if outputs did not meet again. Devices on which an operator
+/// leaves no room for the others lose it: their columns are fixed.
+///
+/// Shapes      head, tail: operators x devices, in the program's unit.
+/// Complexity  O(edges x devices^2).   Source  ours; see tails_s.
+struct placement_windows {
+  explicit placement_windows(placement_columns& c);
+
+  std::vector<double> head;  ///< no sooner does it start
+  std::vector<double> tail;  ///< from its start to the end of all at least; infinite: it cannot be there
+  double path = 0;           ///< the makespan is no shorter; infinite: nothing keeps the limit
+};
+
+HETPLAN_INLINE placement_windows::placement_windows(placement_columns& c) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  const placement_table& t = *c.table;
+  const std::size_t n = t.size(), d = t.devices();
+  const auto carried = [&](std::size_t e, std::size_t k, std::size_t l) { return carried_s(t, c.rules.copies, e, k, l) / c.unit_s; };
+  head.assign(n * d, 0);
+  tail.assign(n * d, never);
+  for (const std::size_t v : t.order()) {
+    for (std::size_t k = 0; k < d; ++k) {
+      for (const std::uint32_t e : t.in_edges(v)) {
+        const std::size_t u = t.edges()[e].from;
+        double best = never;
+        for (std::size_t j = 0; j < d; ++j) {
+          if (c.may_be_on(u, j)) best = std::min(best, head[u * d + j] + c.time(u, j) + carried(e, j, k));
+        }
+        head[v * d + k] = std::max(head[v * d + k], best);
+      }
+    }
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    const std::size_t v = t.order()[i];
+    double through = never;
+    for (std::size_t k = 0; k < d; ++k) {
+      double behind = 0;
+      for (const std::uint32_t e : t.out_edges(v)) {
+        double best = never;
+        for (std::size_t j = 0; j < d; ++j) best = std::min(best, carried(e, k, j) + tail[t.edges()[e].to * d + j]);
+        behind = std::max(behind, best);
+      }
+      const double whole = c.may_be_on(v, k) ? head[v * d + k] + c.time(v, k) + behind : never;
+      if (whole <= c.limit) tail[v * d + k] = c.time(v, k) + behind;
+      else c.upper(c.on(v, k)) = 0;
+      through = std::min(through, whole);
+    }
+    path = std::max(path, through);
+  }
+}
+
+// What takes no time at either end of a graph, as the virtual sources and sinks of samples do: about its order there is no choice.
+
+/// Nodes that take no time wherever they are and wait only for such nodes: they may come first on their machines. And those that only
+/// such nodes wait for: they may come last. Among themselves they go along paths.
+///
+/// Complexity  O(operators x devices + edges x devices^2).   Source  ours: moving them there delays nothing.
+class instant_nodes {
+ public:
+  explicit instant_nodes(const placement_columns& c);
+
+  [[nodiscard]] bool any_of(std::size_t a, std::size_t b) const { return side_[a] != 0 || side_[b] != 0; }
+  /// Of two nodes of which one at least takes no time.
+  [[nodiscard]] node_order order_of(std::size_t a, std::size_t b) const;
+
+ private:
+  std::vector<int> side_;          ///< by node; -1: comes first; 1: last
+  std::vector<std::size_t> rank_;  ///< by node: grows along paths
+};
+
+HETPLAN_INLINE instant_nodes::instant_nodes(const placement_columns& c) : side_(c.nodes(), 0), rank_(c.nodes(), 0) {
+  const placement_table& t = *c.table;
+  const std::size_t n = t.size(), d = t.devices();
+  const auto takes_none = [&](std::size_t v) {
+    for (std::size_t k = 0; k < d; ++k) {
+      if (c.may_be_on(v, k) && c.time(v, k) > 0) return false;
+    }
+    return true;
+  };
+  const auto carries_none = [&](std::uint32_t e) {
+    for (std::size_t pair = 0; pair < d * d; ++pair) {
+      if (const double s = carried_s(t, c.rules.copies, e, pair / d, pair % d); s > 0 && std::isfinite(s)) return false;
+    }
+    return true;
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t v = t.order()[i];
+    const auto in = t.in_edges(v);
+    rank_[v] = 2 * i;
+    const auto at_once = [&](std::uint32_t e) { return carries_none(e) && side_[t.edges()[e].from] < 0; };
+    if (takes_none(v) && std::all_of(in.begin(), in.end(), at_once)) side_[v] = -1;
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    const std::size_t v = t.order()[i];
+    const auto out = t.out_edges(v);
+    const auto at_once = [&](std::uint32_t e) { return carries_none(e) && side_[t.edges()[e].to] > 0; };
+    if (side_[v] == 0 && takes_none(v) && std::all_of(out.begin(), out.end(), at_once)) side_[v] = 1;
+  }
+  for (std::size_t a = n; a < c.nodes(); ++a) {
+    const possible_transfer& x = c.transfer(a);
+    const auto read_last = [&](std::uint32_t e) { return side_[t.edges()[e].to] > 0; };
+    rank_[a] = rank_[x.producer] + 1;
+    if (!std::all_of(x.edges.begin(), x.edges.end(), carries_none)) continue;
+    if (side_[x.producer] < 0) side_[a] = -1;
+    else if (std::all_of(x.edges.begin(), x.edges.end(), read_last)) side_[a] = 1;
+  }
+}
+
+HETPLAN_INLINE node_order instant_nodes::order_of(std::size_t a, std::size_t b) const {
+  const bool back = std::pair(side_[b], rank_[b]) < std::pair(side_[a], rank_[a]);
+  return {back ? b : a, back ? a : b, node_order::any_machine, node_order::always};
+}
 
 namespace detail {
 
@@ -308,4 +424,4 @@ class tight_builder {
 
 HETPLAN_INLINE void add_tight_rows(placement_columns& c) { detail::tight_builder(c).run(); }
 
-}  // namespace HETPLAN_NAMESPACE::place
+}  // namespace hetplan::place

@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/objective.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Holds any objective by value; copies share it (objectives are pure). One virtual call per score.
 class any_objective {
@@ -48,4 +48,4 @@ class any_objective {
 
 static_assert(check_objective<any_objective>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

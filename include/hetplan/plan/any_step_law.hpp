@@ -14,7 +14,7 @@
 #include <hetplan/plan/pipeline_steps.hpp>
 #include <hetplan/plan/step_laws.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -145,7 +145,7 @@ static_assert(check_latency_estimator<any_step_law>());
 /// Complexity  some thousand questions.
 void check_law(const any_step_law& law, const pipelining& p);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/any_step_law.ipp>

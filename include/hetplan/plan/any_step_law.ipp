@@ -12,7 +12,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE pipelining pipelining_of(const pipeline_steps& steps) {
   const bool in_turn =
@@ -148,4 +148,4 @@ HETPLAN_INLINE void check_law(const any_step_law& law, const pipelining& p) {
   law.visit([&](const auto& l) { detail::law_probe(l, p).run(); });
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A plan of the problem's job with nothing decided yet.
 [[nodiscard]] inline plan blank_plan(const planning_problem& problem, std::string planner, int microbatch_size) {
@@ -21,4 +21,4 @@ namespace HETPLAN_NAMESPACE {
   return p;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

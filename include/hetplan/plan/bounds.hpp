@@ -11,7 +11,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// What bounds need of the cost model, asked once: the least time of each layer over batch sizes and degrees.
 struct layer_minima {
@@ -59,7 +59,7 @@ inline constexpr double max_bound_questions = 3e7;
 [[nodiscard]] seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                  const any_memory_model& memory, const any_lp_solver& lp, bool within_memory);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/bounds.ipp>

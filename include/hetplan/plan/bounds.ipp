@@ -11,7 +11,7 @@
 
 #include <hetplan/cost/check_mode.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -221,4 +221,4 @@ HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, co
   return p.workload.steps() * std::max(compute, grids ? seconds{} : path_bound(model, m, p.workload.mode));
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// 1.93 s, 214 ms, 40 us: three digits, the unit that fits.
 [[nodiscard]] std::string readable(seconds t);
@@ -21,7 +21,7 @@ namespace HETPLAN_NAMESPACE {
 /// Of what there is no solution, and a line per row; or how many steps excluded the whole space.
 [[nodiscard]] std::string describe(const infeasibility_proof& proof);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/describe.ipp>

@@ -9,7 +9,7 @@
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/core/format_line.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::string readable(seconds t) {
   const double v = t.value();
@@ -105,4 +105,4 @@ HETPLAN_INLINE std::string describe(const infeasibility_proof& proof) {
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

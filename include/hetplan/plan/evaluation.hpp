@@ -9,7 +9,7 @@
 
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// One device's part of an evaluation; `used` is false for devices that the plan leaves alone.
 struct device_evaluation {
@@ -60,4 +60,4 @@ struct evaluation {
 /// A gap as people read it: 0 where nothing but rounding is left of it.
 [[nodiscard]] inline double readable_gap(double gap) { return std::abs(gap) <= 1e-9 ? 0 : gap; }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

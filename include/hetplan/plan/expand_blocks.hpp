@@ -5,7 +5,7 @@
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Each stage gets the members of its layers in their place, those of a block in topological order. Everything else stays; a prediction
 /// goes, for the operators of a block take longer one by one.
@@ -15,7 +15,7 @@ namespace HETPLAN_NAMESPACE {
 /// Complexity       O(layers of the stages).   Source  Moirai, section III-B: what is fused is placed together.
 [[nodiscard]] plan expand_blocks(plan on_fused, const coarsen::blocks& b);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/expand_blocks.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE plan expand_blocks(plan on_fused, const coarsen::blocks& b) {
   for (stage& s : on_fused.stages) {
@@ -28,4 +28,4 @@ HETPLAN_INLINE plan expand_blocks(plan on_fused, const coarsen::blocks& b) {
   return on_fused;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

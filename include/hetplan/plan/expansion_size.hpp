@@ -6,7 +6,7 @@
 
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Tasks and transfers of an iteration, or of all steps of a generation. Doubles: it may be far beyond what fits.
 struct expansion_size {
@@ -35,7 +35,7 @@ inline constexpr double expansion_bytes = 250;
 /// What a plan that is too large to be simulated would expand to; nothing for others, most of which are told without a stage graph.
 [[nodiscard]] std::optional<double> too_large_an_expansion(const plan& p, const planning_graph& model);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/expansion_size.ipp>

@@ -9,7 +9,7 @@
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE expansion_size size_of_expansion(const plan& p, const planning_graph& model, const stage_graph& g) {
   const bool training = p.workload.mode == mode::training;
@@ -86,4 +86,4 @@ HETPLAN_INLINE std::optional<double> too_large_an_expansion(const plan& p, const
   return size;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -7,7 +7,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Gives each stage of a 1F1B training plan the largest warm-up up to 2 depth - 1 that its devices hold, and no stage
 /// more than those that feed it (the 1F1B rule for equal microbatch sizes).
@@ -20,7 +20,7 @@ void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const an
 /// A warm-up list that says what its absence says, as far as there are microbatches, is left out. Source: own.
 void drop_usual_warmup(plan& p, const planning_graph& model);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/fit_warmup.ipp>

@@ -9,7 +9,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE void fit_warmup(plan& p, const planning_graph& model, const cluster& c, const any_memory_model& memory) {
   if (p.workload.mode != mode::training || p.schedule.kind != schedule_kind::one_f_one_b) return;
@@ -41,4 +41,4 @@ HETPLAN_INLINE void drop_usual_warmup(plan& p, const planning_graph& model) {
   p.schedule.warmup.clear();
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -6,7 +6,7 @@
 
 #include <hetplan/plan/pipeline_steps.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 template <class E>
 concept estimates_latency = requires(const E& e, const pipeline_steps& s) {
@@ -22,4 +22,4 @@ consteval bool check_latency_estimator() {
   return latency_estimator<E>;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

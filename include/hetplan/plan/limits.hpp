@@ -10,7 +10,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 enum class limit_kind { memory, energy, busy_share };
 
@@ -51,7 +51,7 @@ inline constexpr double limit_tolerance = relative_tolerance;
 /// "memory: xiaomi0 needs 13.9 GB and may use 8 GB: 5.9 GB too much".
 [[nodiscard]] std::string to_string(const broken_limit& b, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/limits.ipp>

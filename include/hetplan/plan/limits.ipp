@@ -8,7 +8,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/format_line.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE double memory_limit_bytes(const device& d) { return d.usable_memory().value() * (1 + limit_tolerance); }
 
@@ -79,4 +79,4 @@ HETPLAN_INLINE std::string to_string(const broken_limit& b, const cluster& c) {
          amount(b.used - b.allowed) + " too much";
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/plan/evaluation.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 template <class O>
 concept scores_evaluation = requires(const O& o, const evaluation& e) {
@@ -86,7 +86,7 @@ class objective_of_job {
 
 static_assert(check_objective<objective_of_job>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/objective.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE double keep_qoe::score(seconds response, joules energy) const {
   return energy.value() + lambda_J_per_s * std::max(0.0, (response - latency).value());
@@ -33,4 +33,4 @@ HETPLAN_INLINE double objective_of_job::score(const evaluation& e) const {
   return std::visit([&](const auto& o) { return hetplan::score(o, e); }, chosen_);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The 1F1B rule for one stage edge, exact: with these warm-ups the consumer never waits for a forward
 /// that its producer only runs after a backward that waits for the consumer.
@@ -61,7 +61,7 @@ void append_pipeline_order(std::vector<order_entry>& order, stage_id s, int micr
 /// The order of every device (one step of it in generation), by device id; empty for devices without a stage.
 [[nodiscard]] std::vector<std::vector<order_entry>> device_orders(const plan& p, const stage_graph& g, std::size_t devices);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/orders.ipp>

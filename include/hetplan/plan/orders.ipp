@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE bool warmup_suffices(const stage_graph::node& s, long long k_s, const stage_graph::node& t, long long k_t) {
   const long long b_s = s.microbatch_size, b_t = t.microbatch_size;
@@ -90,4 +90,4 @@ HETPLAN_INLINE std::vector<std::vector<order_entry>> device_orders(const plan& p
   return orders;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/plan/staged.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Execution steps (stages) and communication steps (links) of one pipeline.
 ///
@@ -92,7 +92,7 @@ namespace detail {
 [[nodiscard]] pipeline_steps make_steps(const staged& s);
 [[nodiscard]] pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/pipeline_steps.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plain_stages.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -142,4 +142,4 @@ HETPLAN_INLINE pipeline_steps make_steps(const staged& whole) {
   return steps;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

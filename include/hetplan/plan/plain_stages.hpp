@@ -7,7 +7,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// What a stage is beyond that; "" for a plain one. A grid of one column, or one device that shares out its state, is plain.
 [[nodiscard]] inline std::string beyond_plain(const stage& s, bool cuts_are_plain = false) {
@@ -27,4 +27,4 @@ inline void require_plain_stages(const plan& p, const std::string& who, bool cut
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

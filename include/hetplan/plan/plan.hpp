@@ -14,7 +14,7 @@
 #include <hetplan/plan/evaluation.hpp>
 #include <hetplan/problem/job.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A device's part of a stage: how many samples of each microbatch, on how many of its accelerators.
 struct assignment {
@@ -206,4 +206,4 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
   return "all_reduce";
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

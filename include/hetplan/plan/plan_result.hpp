@@ -11,7 +11,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Plans best first, each with its prediction. None found: no plan, and the reason names the limit that binds, the device and the
 /// smallest overflow, and what was tried. Infeasible: the same, and proven of the problem. Stopped, by an observer or a budget: the best
@@ -45,4 +45,4 @@ struct candidate_judged {
 };
 using candidate_observer = any_observer<candidate_judged>;
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -7,7 +7,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Looks for a proof that no plan of a job keeps memory, energy budgets and busy shares: not one of those that some planner tries, but
 /// none that a plan file can say, with any cut into stages and pipelines, orders, shares, microbatch sizes, degrees of tensor parallelism,
@@ -32,7 +32,7 @@ namespace HETPLAN_NAMESPACE {
 /// Throws       what the models throw.
 [[nodiscard]] std::optional<infeasibility_proof> prove_infeasible(const planning_problem& problem);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/prove_infeasible.ipp>

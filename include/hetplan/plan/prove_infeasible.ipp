@@ -16,7 +16,7 @@
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -257,4 +257,4 @@ HETPLAN_INLINE std::optional<infeasibility_proof> prove_infeasible(const plannin
   return proof.rows.empty() ? std::nullopt : std::optional(std::move(proof));
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

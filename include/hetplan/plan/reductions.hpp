@@ -9,7 +9,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// One sum of gradients: over the devices of a stage, or over the first devices of the stages that share tensors.
 struct reduction {
@@ -36,7 +36,7 @@ struct reduction {
 /// Source      semantics, section 6.
 [[nodiscard]] std::vector<reduction> reductions_of(const plan& p, const planning_graph& model);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/reductions.ipp>

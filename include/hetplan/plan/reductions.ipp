@@ -9,7 +9,7 @@
 
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const planning_graph& model) {
   std::vector<reduction> all;
@@ -66,4 +66,4 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE plan rename_devices(plan p, std::span<const device_id> to, std::size_t devices) {
   const auto rename = [&](device_id& d) { d = to[d.index()]; };
@@ -30,4 +30,4 @@ HETPLAN_INLINE plan rename_devices(plan p, std::span<const device_id> to, std::s
   return p;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The first device (by id) that never finishes its order, or nothing. One step suffices for generation:
 /// later steps repeat it behind finished work.
@@ -16,7 +16,7 @@ namespace HETPLAN_NAMESPACE {
 /// The plan must be otherwise valid. Complexity: O(tasks * stage edges * devices per stage).
 [[nodiscard]] std::optional<device_id> first_blocked_device(const plan& p, const stage_graph& g, std::size_t devices);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/runnable.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/orders.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::optional<device_id> first_blocked_device(const plan& p, const stage_graph& g, std::size_t devices) {
   const auto orders = device_orders(p, g, devices);
@@ -85,4 +85,4 @@ HETPLAN_INLINE std::optional<device_id> first_blocked_device(const plan& p, cons
   return std::nullopt;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

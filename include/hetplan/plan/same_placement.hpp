@@ -7,7 +7,7 @@
 
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -26,7 +26,7 @@ namespace detail {
 /// Complexity  O(n log n) for n layers of all stages x devices of their stage.
 [[nodiscard]] bool same_placement(const plan& a, const plan& b);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/same_placement.ipp>

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -28,4 +28,4 @@ HETPLAN_INLINE bool same_placement(const plan& a, const plan& b) {
   return a.stages == b.stages || detail::placement_of(a) == detail::placement_of(b);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A stage that feeds another. The cuts are bytes per sample: the sum over producing layers of the
 /// largest edge into the other stage (a tensor that several layers read crosses once).
@@ -66,7 +66,7 @@ struct stage_graph {
 /// Determinism  edges by (from, to); topological order: smallest ready stage first.
 [[nodiscard]] stage_graph make_stage_graph(const plan& p, const planning_graph& model);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/stage_graph.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/graph/topological_order.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE double input_bytes(const stage_graph& g, stage_id s) {
   double total = 0;
@@ -76,4 +76,4 @@ HETPLAN_INLINE stage_graph make_stage_graph(const plan& p, const planning_graph&
   return g;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -12,7 +12,7 @@
 #include <hetplan/graph/distinct_tensors.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Bytes that a stage exchanges with other stages for every sample of its own.
 struct stage_traffic {
@@ -98,7 +98,7 @@ struct share_memory {
 [[nodiscard]] share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
                                               const assignment& a, const workload& w, double inputs, std::size_t column = 0);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/stage_sums.ipp>

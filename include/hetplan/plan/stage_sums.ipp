@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -169,4 +169,4 @@ HETPLAN_INLINE share_memory stage_share_memory(const any_memory_model& memory, c
   return {inputs * a.samples, kept.all * a.samples, (inputs + kept.for_weights) * a.samples};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

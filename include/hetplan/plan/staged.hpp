@@ -12,7 +12,7 @@
 #include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A valid plan, cut into stages, with the answers of cost and memory model for each stage on each of its devices. Estimates
 /// (make_steps, estimate) and the judge (tasks::expand, judge) read these numbers and ask no model again.
@@ -84,7 +84,7 @@ struct staged {
   void add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/staged.ipp>

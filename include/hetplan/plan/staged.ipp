@@ -9,7 +9,7 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/plan/validate.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE staged::staged(const planning_problem& problem, const hetplan::plan& p)
     : staged(p, problem.model, problem.cluster, problem.cost, problem.models.memory) {}
@@ -96,4 +96,4 @@ HETPLAN_INLINE void staged::add_units(const stage& s, const assignment& a, const
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

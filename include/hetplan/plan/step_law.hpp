@@ -7,7 +7,7 @@
 
 #include <hetplan/core/names_member.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// An iteration of a pipeline, as far as a law knows it.
 struct pipelining {
@@ -100,4 +100,4 @@ consteval bool check_step_law() {
   return step_law<L>;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -7,7 +7,7 @@
 
 #include <hetplan/plan/step_law.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// 1F1B and GPipe in training, by the dominant step: T = D + R with reach D = max_i (M e_i + sum_{j<i} e_j) and
 /// rest R = max_s (A_s - sum_{j<s} b_j), steps i from the head, stages s. Microbatches in turn: D = M sum_i e_i.
@@ -133,4 +133,4 @@ struct split_backward {
 static_assert(check_step_law<training_pipeline>() && check_step_law<inference_pipeline>() && check_step_law<generation_pipeline>() &&
               check_step_law<sum_and_largest>() && check_step_law<largest_step>() && check_step_law<split_backward>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

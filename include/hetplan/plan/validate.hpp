@@ -9,7 +9,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A broken rule: where in the plan, as a JSON pointer into its file, and what was given and expected.
 struct violation {
@@ -25,7 +25,7 @@ struct violation {
 /// The stage graph of a valid plan. Throws invalid_input with the violation's place and text.
 stage_graph require_valid(const plan& p, const planning_graph& model, const cluster& c);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/plan/validate.ipp>

@@ -17,7 +17,7 @@
 #include <hetplan/plan/runnable.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -515,4 +515,4 @@ HETPLAN_INLINE stage_graph require_valid(const plan& p, const planning_graph& mo
   return std::move(validator).graph();
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace tasks {
 struct transfer;
@@ -89,4 +89,4 @@ class any_network_policy {
 
 static_assert(check_network_policy<any_network_policy>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -11,7 +11,7 @@
 
 #include <hetplan/problem/network_sharing.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Holds any network sharing by value, as it is before a run; a copy copies it, so that each run has its own. Copies run on several
 /// threads at once. One virtual call per question. Of nothing: there is none.
@@ -80,4 +80,4 @@ class any_network_sharing {
 
 static_assert(check_network_sharing<any_network_sharing>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 
 #include <hetplan/cost/work.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
 
@@ -107,7 +107,7 @@ struct job {
 /// Throws invalid_input naming the field, its value and what was expected.
 void check_job(const job& j);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/problem/job.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE objective_kind job::effective_objective() const {
   return objective.value_or(qoe.latency ? objective_kind::qoe : objective_kind::latency);
@@ -66,4 +66,4 @@ HETPLAN_INLINE void check_job(const job& j) {
   static_cast<void>(j.candidate_microbatch_sizes());
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -11,7 +11,7 @@
 #include <hetplan/core/names_member.hpp>
 #include <hetplan/problem/any_network_policy.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A transfer drains at another rate [B/s] from now on; one has ended. Transfers are known by a number, from start to end.
 using rate_changed = std::function<void(std::uint32_t transfer, double rate)>;
@@ -97,4 +97,4 @@ template <network_sharing S>
   else return route_access::shared;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

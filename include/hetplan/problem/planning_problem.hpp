@@ -18,7 +18,7 @@
 #include <hetplan/problem/job.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The user's models of a judgement beside the cost model; each defaults to what files mean.
 struct judge_models {
@@ -59,4 +59,4 @@ struct planning_problem {
                    any_cost_model, hetplan::job = {}, judge_models = {}, any_lp_solver = {}, long long = standard_steps) = delete;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

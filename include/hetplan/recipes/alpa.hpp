@@ -8,7 +8,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Sees a chain and equal devices, each with the least memory of all, on equal wires; no contention.
 ///
@@ -26,4 +26,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_on_view(problem, objective, "alpa", chain, view, {.law = sum_and_largest{}}, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -8,7 +8,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// How Asteroid searches its view.
 inline const view_search asteroid_search{.warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .memory_first = true};
@@ -31,4 +31,4 @@ inline const view_search asteroid_search{.warmups = {warmup_rule::hide_communica
   return plan_on_view(problem, objective, "asteroid", chain, view, asteroid_search, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

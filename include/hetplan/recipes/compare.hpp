@@ -12,7 +12,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// A planner and what its row is called: a recipe, or any callable of problem and objective.
 struct named_planner {
@@ -56,7 +56,7 @@ struct comparison {
 /// A line per planner: latency, energy, ratio, candidates, elapsed; without a plan, why there is none. Columns are aligned.
 [[nodiscard]] std::string to_table(const std::vector<comparison>& rows);
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/compare.ipp>

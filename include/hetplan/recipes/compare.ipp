@@ -18,7 +18,7 @@
 #include <hetplan/core/require_function.hpp>
 #include <hetplan/plan/describe.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
                                                const std::vector<named_planner>& planners) {
@@ -71,4 +71,4 @@ HETPLAN_INLINE std::string to_table(const std::vector<comparison>& rows) {
   return text;
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -9,7 +9,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Sees a chain and equal devices on equal wires; neither memory nor contention.
 ///
@@ -26,4 +26,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_on_view(problem, objective, "dapple", chain, view, {.warmups = {warmup_rule::hide_communication}}, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

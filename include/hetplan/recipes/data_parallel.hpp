@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// One stage on all devices; shares by partition::allocate within memory, and where nothing fits without
 /// regard to memory, so that the judge can say what overflows.
@@ -16,7 +16,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 [[nodiscard]] plan_result data_parallel(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                         const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/data_parallel.ipp>

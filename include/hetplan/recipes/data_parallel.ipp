@@ -10,7 +10,7 @@
 #include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const any_objective& objective, int keep,
                                          const candidate_observer& observer) {
@@ -50,4 +50,4 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
   return std::move(best).result();
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -13,7 +13,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// How a region runs its layers on its devices.
 enum class region_mode {
@@ -64,7 +64,7 @@ struct deepcee_options {
 [[nodiscard]] plan_result deepcee(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                   const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/deepcee.ipp>

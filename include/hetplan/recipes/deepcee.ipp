@@ -25,7 +25,7 @@
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -529,4 +529,4 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
   return deepcee(problem, objective, keep, deepcee_options{}, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -12,7 +12,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Dora's phases 1 and 2 as a planner that policies can ask: the `keep` best plans for what the problem's job wants.
 struct dora_planner {
@@ -60,7 +60,7 @@ class dora_adapter {
   std::optional<adapt::ladder> ladder_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/dora_adapter.ipp>

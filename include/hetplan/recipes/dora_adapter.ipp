@@ -7,7 +7,7 @@
 
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE plan_result dora_planner::operator()(const planning_problem& problem, std::span<const plan> known) const {
   constexpr int narrow = 3;
@@ -29,4 +29,4 @@ HETPLAN_INLINE plan_result dora_planner::operator()(const planning_problem& prob
   return dora(problem, objective, keep, how);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

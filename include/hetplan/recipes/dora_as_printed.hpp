@@ -6,7 +6,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Sees the graph as serial chains, unequal devices with their memories, and every pair of devices at its peak bandwidth; no contention.
 ///
@@ -24,7 +24,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 [[nodiscard]] plan_result dora_as_printed(const planning_problem& problem, const any_objective& objective, int keep = 1,
                                           const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/dora_as_printed.ipp>

@@ -17,7 +17,7 @@
 #include <hetplan/simulate/candidate_rounds.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, const any_objective& objective, int /*keep*/,
                                            const candidate_observer& observer) {
@@ -65,4 +65,4 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
   return scheduled;
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -14,7 +14,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/polish.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// joined_chains, then serial_chains (Dora's two substates: pieces of one chain, runs of whole chains), then light_row.
 [[nodiscard]] std::vector<decompose::any_decomposition> usual_rows();
@@ -53,7 +53,7 @@ struct partitioner_options {
 [[nodiscard]] plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                            const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/dora_partitioner.ipp>

@@ -18,7 +18,7 @@
 #include <hetplan/simulate/mend_limits.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE std::vector<decompose::any_decomposition> usual_rows() {
   return {decompose::joined_chains{}, decompose::serial_chains{}, decompose::light_row{}};
@@ -158,4 +158,4 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   return dora_partitioner(problem, objective, keep, partitioner_options{}, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -8,7 +8,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Sees a chain, unequal devices with their memories, and bandwidths between pairs; no contention, no replicated stages.
 ///
@@ -27,4 +27,4 @@ namespace HETPLAN_NAMESPACE::recipes {
                       {.law = one_microbatch ? any_step_law(sum_and_largest{}) : largest_step{}, .largest_group = 1}, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -10,7 +10,7 @@
 #include <hetplan/serve/serve_with.hpp>
 #include <hetplan/serve/submodular_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 struct epara_options {
   int most_offloads = 5;
@@ -30,4 +30,4 @@ struct epara_options {
 }
 serve::serving_system epara(const std::vector<serve::service>&& the_services_must_outlive_the_system, epara_options = {}) = delete;
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

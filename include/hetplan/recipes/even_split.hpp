@@ -8,7 +8,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Consecutive layers, one stage per device in the cluster's order, so that the largest stage has as little forward FLOP as
 /// possible. Sees neither
@@ -27,4 +27,4 @@ namespace HETPLAN_NAMESPACE::recipes {
       [](double, device_id, device_id, int) { return 0.0; }, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

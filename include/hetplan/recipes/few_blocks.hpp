@@ -10,7 +10,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// What a planner of every layer is asked where that would take long: light_blocks of the model as layers, on the same cluster. A block
 /// takes as long and holds as much as its layers together, by the problem's own models. Layers that share tensors are blocks of their own,
@@ -36,7 +36,7 @@ class few_blocks {
   planning_problem problem_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/few_blocks.ipp>

@@ -15,7 +15,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/plan/expand_blocks.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -205,4 +205,4 @@ HETPLAN_INLINE few_blocks::few_blocks(const planning_problem& whole, std::size_t
 
 HETPLAN_INLINE plan few_blocks::expand(plan of_blocks) const { return expand_blocks(std::move(of_blocks), *blocks_); }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -5,7 +5,7 @@
 #include <hetplan/place/getf.hpp>
 #include <hetplan/recipes/plan_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// One inference, operator by operator; see place::getf.
 ///
@@ -18,4 +18,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_placement(problem, objective, "getf", view, search, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

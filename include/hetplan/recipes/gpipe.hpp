@@ -9,7 +9,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Sees a chain and equal devices; neither memory nor what the network takes.
 ///
@@ -27,4 +27,4 @@ namespace HETPLAN_NAMESPACE::recipes {
                       {.law = largest_step{}, .schedule = schedule_kind::gpipe, .largest_group = 1}, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -5,7 +5,7 @@
 #include <hetplan/place/heft.hpp>
 #include <hetplan/recipes/plan_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// One inference, operator by operator; see place::heft.
 ///
@@ -19,4 +19,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_placement(problem, objective, "heft", view, search, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

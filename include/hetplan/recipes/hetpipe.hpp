@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Sees a chain, unequal devices and bandwidths between pairs; neither memory nor contention.
 ///
@@ -22,7 +22,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 [[nodiscard]] plan_result hetpipe(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                   const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/hetpipe.ipp>

@@ -20,7 +20,7 @@
 #include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -31,9 +31,9 @@ namespace detail {
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
-namespace HETPLAN_NAMESPACE::recipes::detail {
+namespace hetplan::recipes::detail {
 
 HETPLAN_INLINE std::vector<device_id> fastest_first(const cluster& c) {
   std::vector<device_id> by_rate;
@@ -49,9 +49,9 @@ HETPLAN_INLINE std::vector<std::vector<char>> virtual_workers(const cluster& c, 
   return members;
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes::detail
+}  // namespace hetplan::recipes::detail
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE plan_result hetpipe(const planning_problem& problem, const any_objective& objective, int /*keep*/,
                                    const candidate_observer& observer) {
@@ -103,4 +103,4 @@ HETPLAN_INLINE plan_result hetpipe(const planning_problem& problem, const any_ob
   return judge_choice(problem, objective, *std::move(best), budget, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -5,7 +5,7 @@
 #include <hetplan/place/m_etf.hpp>
 #include <hetplan/recipes/plan_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// One inference, operator by operator; see place::m_etf.
 ///
@@ -19,4 +19,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_placement(problem, objective, "m-etf", view, search, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -5,7 +5,7 @@
 #include <hetplan/place/m_sct.hpp>
 #include <hetplan/recipes/plan_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// One inference, operator by operator; see place::m_sct.
 ///
@@ -18,4 +18,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_placement(problem, objective, "m-sct", view, search, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

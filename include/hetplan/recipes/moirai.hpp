@@ -7,7 +7,7 @@
 #include <hetplan/place/find_schedule.hpp>
 #include <hetplan/recipes/plan_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Operators that the backend fuses are placed together at first (GCOF), then every operator alone; the better plan is the answer (see
 /// plan_placement). A placement is searched for the smallest makespan by list schedules, by branch and bound over the parts between
@@ -31,4 +31,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_placement(problem, objective, "moirai", view, search, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -6,7 +6,7 @@
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE plan_result on_device(const planning_problem& problem, const any_objective& objective, int keep,
                                      const candidate_observer& observer) {
@@ -23,4 +23,4 @@ HETPLAN_INLINE plan_result on_device(const planning_problem& problem, const any_
   return std::move(best).result();
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -9,7 +9,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// Sees a chain and equal devices on equal wires; neither memory nor contention, nor that a synchronous pipeline fills and
 /// drains.
@@ -27,4 +27,4 @@ namespace HETPLAN_NAMESPACE::recipes {
   return plan_on_view(problem, objective, "pipedream", chain, view, {.law = largest_step{}}, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -18,7 +18,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -137,7 +137,7 @@ template <class StageCost, class CutCost>
 [[nodiscard]] plan_result pipeline(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                    const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/pipeline.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/graph/light_boundaries.hpp>
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -50,4 +50,4 @@ HETPLAN_INLINE plan_result pipeline(const planning_problem& problem, const any_o
       observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

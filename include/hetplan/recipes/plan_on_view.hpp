@@ -15,7 +15,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// How a planner searches.
 struct view_search {
@@ -72,7 +72,7 @@ namespace detail {
                                        const planning_graph& model, const cluster& devices, const view_search& how,
                                        const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/plan_on_view.ipp>

@@ -17,7 +17,7 @@
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -128,4 +128,4 @@ HETPLAN_INLINE plan_result plan_on_view(const planning_problem& problem, const a
   return judge_choice(problem, objective, std::move(chosen), budget, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -14,7 +14,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// How operators are grouped, and how their transfers share the network.
 struct placement_view {
@@ -44,7 +44,7 @@ using placement_search = std::function<place::operator_schedule(const place::pla
                                          const placement_view& view, const placement_search& search,
                                          const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/plan_placement.ipp>

@@ -19,7 +19,7 @@
 #include <hetplan/plan/prove_infeasible.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -123,4 +123,4 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
   return answer;
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// One stage on all devices, as many samples of each microbatch for each of them (one more for the first ones where they do not divide),
 /// whatever they can do; gradients in a ring at the end of an iteration.
@@ -32,7 +32,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 [[nodiscard]] plan_result fsdp(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/replicas.ipp>

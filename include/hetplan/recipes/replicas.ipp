@@ -9,7 +9,7 @@
 #include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 namespace detail {
 
@@ -54,4 +54,4 @@ HETPLAN_INLINE plan_result fsdp(const planning_problem& problem, const any_objec
   return detail::replicas(problem, objective, keep, "fsdp", sharding::fsdp, observer);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

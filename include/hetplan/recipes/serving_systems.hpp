@@ -9,16 +9,91 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/recipes/alpaserve.hpp>
-#include <hetplan/recipes/detransformer.hpp>
 #include <hetplan/recipes/epara.hpp>
-#include <hetplan/recipes/galaxy.hpp>
-#include <hetplan/recipes/interedge.hpp>
-#include <hetplan/recipes/serv_p.hpp>
-#include <hetplan/recipes/usher.hpp>
 #include <hetplan/serve/cache_placement.hpp>
+#include <hetplan/serve/central_handler.hpp>
+#include <hetplan/serve/complementary_placement.hpp>
+#include <hetplan/serve/handle_locally.hpp>
+#include <hetplan/serve/pass_on_in_turn.hpp>
+#include <hetplan/serve/serve_with.hpp>
+#include <hetplan/serve/submodular_placement.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
+
+// USHER: models that need much compute beside models that need much memory.
+
+/// Batches, slices and model parallelism within a server, as many replicas as are asked for, packed by what they need; nothing is passed
+/// on.
+///
+/// Source  USHER (Shubha et al., 2024), as EPARA compares itself with it (section 5.2). Deviations: see serve/complementary_placement.hpp.
+[[nodiscard]] inline serve::serving_system usher() {
+  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
+  return {"usher", serve::complementary_placement(operators), serve::serve_locally{}, operators};
+}
+
+// InterEdge: edge servers that pass requests on in turn.
+
+/// Nothing at the level of requests (no MF, no DP); batches, slices and model parallelism as EPARA's, placed by the same policy; what a
+/// server cannot serve goes to the others round robin.
+///
+/// Source  InterEdge (Brown et al., 2024), as EPARA compares itself with it (section 5.1). Choice: its placement, of which nothing is said,
+///         is EPARA's.
+[[nodiscard]] inline serve::serving_system interedge(int most_offloads = 5) {
+  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
+  return {"interedge", serve::submodular_placement({.operators = operators}), serve::pass_on_in_turn(most_offloads), operators};
+}
+
+// SERV-P: one scheduler that knows everything, and takes its time.
+
+/// Batches, slices and model parallelism as EPARA's, placed by the same policy; every request waits for the decision of one process.
+///
+/// Source  SERV-P (Farhadi et al., 2021), as EPARA compares itself with it (sections 5.1 and 5.2, figure 3e; groups of 10 servers). Choice:
+///         operators and placement, of which nothing is said, as InterEdge's, so that only the handling differs.
+[[nodiscard]] inline serve::serving_system serv_p() {
+  auto system = interedge();
+  system.name = "serv-p";
+  system.handler = serve::central_handler();
+  return system;
+}
+
+// Galaxy: every GPU a device, one model over as many as there are.
+
+/// Models are cut as widely as they can be, also across servers; a GPU has one of them; one request at a time; nothing is passed on.
+///
+/// Source  Galaxy (Ye et al., 2024), as EPARA compares itself with it (section 5.1: each GPU a device, across servers; section 2.1: no
+///         multi-task). Choice: no batches, as Galaxy itself serves single requests.
+[[nodiscard]] inline serve::serving_system galaxy() {
+  constexpr serve::parallelism_operators operators{
+      .batching = false, .multi_task = false, .cut = serve::model_parallelism::widest, .multi_frame = false, .data_parallel = false};
+  return {"galaxy", serve::submodular_placement({.operators = operators, .reach = serve::handling_reach::own_server}),
+          serve::serve_locally{}, operators};
+}
+
+// DeTransformer: one model over the devices of an edge cloud, with little to say to each other.
+
+/// Models are cut as widely as they can be, also across servers, and take batches; a GPU has one of them; nothing is passed on.
+///
+/// Source  DeTransformer (Wei et al., 2024), as EPARA compares itself with it (sections 2.1 and 5.2). Choice: batches, by which it differs
+///         from Galaxy here; what its blocks save in communication is a matter of the service times.
+[[nodiscard]] inline serve::serving_system detransformer() {
+  constexpr serve::parallelism_operators operators{
+      .multi_task = false, .cut = serve::model_parallelism::widest, .multi_frame = false, .data_parallel = false};
+  return {"detransformer", serve::submodular_placement({.operators = operators, .reach = serve::handling_reach::own_server}),
+          serve::serve_locally{}, operators};
+}
+
+// AlpaServe: every site for itself, with model parallelism.
+
+/// Batches, slices and model parallelism within a server, placed greedily by what each server serves itself; nothing is passed on.
+///
+/// Source  AlpaServe (Li et al., 2023), its greedy placement by attainment, as EPARA compares itself with it (section 5.1: refuses what
+///         needs offloading or several servers).
+[[nodiscard]] inline serve::serving_system alpaserve() {
+  constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
+  return {"alpaserve",
+          serve::submodular_placement({.operators = operators, .reach = serve::handling_reach::own_server, .across_servers = false}),
+          serve::serve_locally{}, operators};
+}
 
 struct serving_system_options {
   int most_offloads = 5;
@@ -76,4 +151,4 @@ inline constexpr std::array<known_serving_system, 10> serving_systems{{
   return found->make(services, options);
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

@@ -7,7 +7,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 /// The cuts of `pipeline` with the orders that the job names, or by default those of zero bubble (`original`) and the best that a search
 /// finds (`automatic`), each judged on the network as it is. Then the same devices as a V: each has two stages, the last of them where the
@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE::recipes {
 [[nodiscard]] plan_result zero_bubble(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                       const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/recipes/zero_bubble.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 
-namespace HETPLAN_NAMESPACE::recipes {
+namespace hetplan::recipes {
 
 HETPLAN_INLINE plan_result zero_bubble(const planning_problem& problem, const any_objective& objective, int keep,
                                        const candidate_observer& observer) {
@@ -42,4 +42,4 @@ HETPLAN_INLINE plan_result zero_bubble(const planning_problem& problem, const an
   return named(schedule::choose_orders(ordered, objective, std::move(found), keep, rounds.part()));
 }
 
-}  // namespace HETPLAN_NAMESPACE::recipes
+}  // namespace hetplan::recipes

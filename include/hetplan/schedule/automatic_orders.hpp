@@ -8,7 +8,7 @@
 #include <hetplan/schedule/order_outlook.hpp>
 #include <hetplan/schedule/pipeline_times.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 struct automatic_options {
   order_goal goal = order_goal::longest_span;
@@ -36,7 +36,7 @@ struct found_by_search {
 /// Throws       invalid_input (see check).
 [[nodiscard]] found_by_search automatic_orders(const pipeline_times& p, const automatic_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/automatic_orders.ipp>

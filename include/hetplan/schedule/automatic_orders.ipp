@@ -4,19 +4,199 @@
 #include <hetplan/schedule/automatic_orders.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include <hetplan/schedule/dispatch_rules.hpp>
 #include <hetplan/schedule/interleaved_orders.hpp>
 #include <hetplan/schedule/order_beam.hpp>
-#include <hetplan/schedule/order_moves.hpp>
 #include <hetplan/schedule/order_optimum.hpp>
+#include <hetplan/schedule/order_outlook.hpp>
 #include <hetplan/schedule/round_search.hpp>
-#include <hetplan/schedule/stretched_orders.hpp>
 #include <hetplan/schedule/v_search.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
+
+// Orders for few microbatches, made into orders for more by repeating what lies between two states that look alike.
+
+/// The best of the ways to repeat a part of a sequence until it has the microbatches of `more`; none where no part of it does.
+///
+/// Two states look alike if each stage is as many tasks ahead of its neighbours in the one as in the other; then the part between can
+/// follow itself, and memory holds as much as before.
+/// @param few   what `sequence` was made for: `more`, but for the number of microbatches.
+/// Complexity   O(tasks of few * tasks of more).   Source  ours; the building blocks of Qi et al., 2024, are such parts.
+[[nodiscard]] found_orders stretched_orders(const tick_table& few, const tick_table& more, order_goal goal,
+                                            const std::vector<partial_orders::task>& sequence);
+
+HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_table& more, order_goal goal,
+                                             const std::vector<partial_orders::task>& sequence) {
+  found_orders best;
+  if (more.m < few.m || sequence.empty()) return best;
+  if (more.m == few.m) return {sequence, value_of(more, goal, sequence)};
+  // In the order of their starts; a task never starts before what it needs.
+  std::vector<std::pair<ticks, partial_orders::task>> timed;
+  partial_orders state(few);
+  for (const partial_orders::task& a : sequence) {
+    const ticks start = std::max(state.arrival(a.stage, a.what), state.free_at(few.stages[a.stage].device));
+    timed.emplace_back(start, a);
+    state.give(a, start);
+  }
+  std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<int> ahead(3 * few.stages.size(), 0);                      // against the first stage's forwards
+  std::map<std::vector<int>, std::pair<std::size_t, std::size_t>> seen;  // position and forwards of the first stage
+  std::size_t forwards = 0;
+  std::vector<partial_orders::task> repeated;
+  for (std::size_t i = 0; i <= timed.size(); ++i) {
+    const auto [old, is_new] = seen.try_emplace(ahead, i, forwards);
+    if (!is_new) {
+      const auto [from, forwards_then] = old->second;
+      old->second = {i, forwards};
+      const std::size_t more_each = forwards - forwards_then;
+      if (more_each > 0 && (more.m - few.m) % more_each == 0) {
+        repeated.clear();
+        const auto add = [&](std::size_t a, std::size_t b) {
+          for (; a < b; ++a) repeated.push_back(timed[a].second);
+        };
+        add(0, from);
+        for (std::size_t n = (more.m - few.m) / more_each + 1; n > 0; --n) add(from, i);
+        add(i, timed.size());
+        const ticks value = value_of(more, goal, repeated);
+        if (value < best.value) best = {repeated, value};
+      }
+    }
+    if (i == timed.size()) break;
+    const partial_orders::task a = timed[i].second;
+    if (a.stage == 0 && a.what == 0) {
+      ++forwards;
+      for (std::size_t k = 1; k < ahead.size(); ++k) --ahead[k];
+    } else {
+      ++ahead[3 * a.stage + a.what];
+    }
+  }
+  return best;
+}
+
+// Small changes of orders that make them better.
+
+/// Moves tasks of a device past a few others, at random but most often where the device waits, and keeps what is no worse: by the goal
+/// and by how much devices exceed `target` together.
+///
+/// @param steps  tasks replayed, about at most; what is left when it ends earlier, because `target` is reached, stays.
+/// @return       no worse than given, and within memory if that was.
+/// Complexity    steps.   Determinism  the seed decides.   Source  ours.
+[[nodiscard]] found_orders improved_orders(const tick_table& t, order_goal goal, const found_orders& given, ticks target, long long& steps,
+                                           std::uint64_t seed);
+
+/// Orders of devices as they are, replayed after each change.
+class moving_orders {
+ public:
+  moving_orders(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence, ticks target)
+      : goal_(goal), target_(target), state_(t), orders_(t.devices.size()), next_(t.devices.size()), waits_(t.devices.size()) {
+    for (const auto& a : sequence) orders_[t.stages[a.stage].device].push_back(a);
+  }
+
+  struct value {
+    ticks cost = never;  ///< what the search goes by
+    ticks goal = never;
+  };
+
+  /// `never` where the orders do not end or memory does not allow them.
+  [[nodiscard]] value run() {
+    state_ = empty_;
+    std::fill(next_.begin(), next_.end(), 0);
+    for (auto& w : waits_) w.clear();
+    sequence_.clear();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t d = 0; d < orders_.size(); ++d) {
+        for (; next_[d] < orders_[d].size(); ++next_[d]) {
+          const auto a = orders_[d][next_[d]];
+          const ticks arrival = state_.arrival(a.stage, a.what);
+          if (arrival == never) break;
+          if (a.what == 0 && !state_.has_room(a.stage, room::for_itself)) return {};
+          if (arrival > state_.free_at(d) && state_.began(d) != never) waits_[d].push_back(next_[d]);
+          state_.give(a, std::max(arrival, state_.free_at(d)));
+          sequence_.push_back(a);
+          moved = true;
+        }
+      }
+    }
+    if (state_.left() > 0) return {};
+    value v{0, 0};
+    for (std::size_t d = 0; d < orders_.size(); ++d) {
+      if (orders_[d].empty()) continue;
+      const ticks mine = state_.free_at(d) - (goal_ == order_goal::makespan ? 0 : state_.began(d));
+      v.goal = std::max(v.goal, mine);
+      v.cost += std::max(ticks{0}, mine - target_);
+    }
+    v.cost += static_cast<ticks>(orders_.size()) * (v.goal - target_);
+    return v;
+  }
+
+  std::vector<std::vector<partial_orders::task>>& orders() { return orders_; }
+  [[nodiscard]] const std::vector<partial_orders::task>& sequence() const { return sequence_; }
+  /// Positions of a device's tasks before which it waited.
+  [[nodiscard]] const std::vector<std::size_t>& waits(std::size_t device) const { return waits_[device]; }
+
+ private:
+  order_goal goal_;
+  ticks target_;
+  partial_orders state_, empty_{state_};
+  std::vector<std::vector<partial_orders::task>> orders_;
+  std::vector<std::size_t> next_;
+  std::vector<std::vector<std::size_t>> waits_;
+  std::vector<partial_orders::task> sequence_;
+};
+
+HETPLAN_INLINE found_orders improved_orders(const tick_table& t, order_goal goal, const found_orders& given, ticks target, long long& steps,
+                                            std::uint64_t seed) {
+  moving_orders moving(t, goal, given.sequence, target);
+  found_orders best = given;
+  auto now = moving.run();
+  if (now.goal == never) return best;
+  std::vector<std::vector<std::size_t>> waits(t.devices.size());
+  const auto note_waits = [&] {
+    for (std::size_t d = 0; d < waits.size(); ++d) waits[d] = moving.waits(d);
+  };
+  note_waits();
+  const auto random = [&](std::size_t n) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>((seed >> 33U) % n);
+  };
+  constexpr std::size_t farthest = 6;
+  while (steps > 0 && best.value > target) {
+    --steps;
+    const std::size_t d = random(t.devices.size());
+    auto& order = moving.orders()[d];
+    if (order.size() < 2) continue;
+    std::size_t from = random(order.size());
+    if (!waits[d].empty() && random(4) != 0) from = waits[d][random(waits[d].size())] + random(farthest);
+    const std::size_t far = 1 + random(farthest);
+    std::size_t to = random(2) == 0 ? from - std::min(from, far) : from + far;
+    from = std::min(from, order.size() - 1);
+    to = std::min(to, order.size() - 1);
+    if (from == to || order[from] == order[to]) continue;
+    const auto shift = [&](std::size_t a, std::size_t b) {
+      const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
+      if (a < b) std::rotate(at(a), at(a + 1), at(b + 1));
+      else std::rotate(at(b), at(a), at(a + 1));
+    };
+    shift(from, to);
+    const auto next = moving.run();
+    steps -= static_cast<long long>(moving.sequence().size());
+    if (next.goal == never || next.cost > now.cost) {
+      shift(to, from);
+      continue;
+    }
+    now = next;
+    note_waits();
+    if (now.goal < best.value) best = {moving.sequence(), now.goal};
+  }
+  return best;
+}
 
 /// What a search has found, the best first, and what it has spent.
 class automatic_search {
@@ -168,9 +348,9 @@ class automatic_search {
   std::vector<candidate> found_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE found_by_search automatic_orders(const pipeline_times& p, const automatic_options& options) {
   check(p);
@@ -187,4 +367,4 @@ HETPLAN_INLINE found_by_search automatic_orders(const pipeline_times& p, const a
   return out;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

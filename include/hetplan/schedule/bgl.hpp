@@ -6,7 +6,7 @@
 
 #include <hetplan/schedule/cep_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// Nodes and edges: vertex n is node n; a device's order is a path.
 ///
@@ -14,7 +14,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 /// Source      the graph: Dora, section 4.2 (see cep_graph).
 [[nodiscard]] boost::compressed_sparse_row_graph<boost::directedS> boost_graph(const cep_graph& cep);
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/bgl.ipp>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE boost::compressed_sparse_row_graph<boost::directedS> boost_graph(const cep_graph& cep) {
   const tasks::task_graph& g = cep.tasks();
@@ -21,4 +21,4 @@ HETPLAN_INLINE boost::compressed_sparse_row_graph<boost::directedS> boost_graph(
   return {boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), g.size()};
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -9,7 +9,7 @@
 #include <hetplan/tasks/task_graph.hpp>
 
 /// Decides when transfers run. Compute tasks keep their devices, durations and orders.
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// A chunk's priority (smaller first) and the time before which it does not start.
 struct chunk_rule {
@@ -77,7 +77,7 @@ class cep_graph {
 /// Complexity  O(chunks).
 [[nodiscard]] message_rules checked(message_rules rules, const cep_graph& cep, const char* who);
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/cep_graph.ipp>

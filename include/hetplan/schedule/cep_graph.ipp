@@ -12,7 +12,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/tasks/contention_bound.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE cep_graph::cep_graph(tasks::task_graph g, const hetplan::network& net) : graph_(std::move(g)), network_(net) {
   std::map<transfer_name, std::uint32_t> seen;
@@ -129,4 +129,4 @@ HETPLAN_INLINE tasks::task_graph cep_graph::cut(const message_rules& rules) cons
   return std::move(out).build();
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

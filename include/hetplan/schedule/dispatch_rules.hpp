@@ -6,7 +6,7 @@
 
 #include <hetplan/schedule/partial_orders.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// Which class of ready tasks goes first.
 enum class dispatch_rule {
@@ -27,7 +27,7 @@ namespace detail {
 [[nodiscard]] std::vector<partial_orders::task> dispatched_sequence(const tick_table& table, dispatch_rule rule);
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/dispatch_rules.ipp>

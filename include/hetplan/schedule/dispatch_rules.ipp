@@ -12,7 +12,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE std::vector<detail::partial_orders::task> detail::dispatched_sequence(const tick_table& table, dispatch_rule rule) {
   partial_orders state(table);
@@ -59,4 +59,4 @@ HETPLAN_INLINE orders_by_device dispatched_orders(const pipeline_times& p, dispa
   return detail::orders_of(table, detail::dispatched_sequence(table, rule));
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

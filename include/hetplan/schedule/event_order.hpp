@@ -8,7 +8,7 @@
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/timing_rows.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// The first byte of a transfer may go, or its last one has arrived.
 struct transfer_event {
@@ -31,7 +31,7 @@ using event_order = std::vector<transfer_event>;
 /// Flows by their last end in the order, each in one piece: a sequence that lets ends come as the order wants them.
 [[nodiscard]] std::vector<message_chunk> sequence_of_order(const cep_graph& cep, const event_order& order);
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/event_order.ipp>

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE event_order order_of_run(const cep_graph& cep, const trace& t, const time_window& window) {
   const tasks::task_graph& g = cep.tasks();
@@ -36,4 +36,4 @@ HETPLAN_INLINE std::vector<message_chunk> sequence_of_order(const cep_graph& cep
   return sequence;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -19,7 +19,7 @@
 #include <hetplan/solve/milp.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 struct exact_options {
   std::size_t most_transfers = 10;  ///< larger graphs are left alone: cost grows exponentially
@@ -146,7 +146,7 @@ template <milp_solver Solver>
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/exact_schedule.ipp>

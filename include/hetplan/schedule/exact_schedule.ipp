@@ -5,7 +5,7 @@
 
 #include <hetplan/schedule/order_program.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 HETPLAN_INLINE reachability::reachability(const cep_graph& cep, const std::vector<tasks::node_id>& targets)
     : number_(cep.tasks().size(), none), words_((targets.size() + 63) / 64), reached_(cep.tasks().size() * words_, 0) {
@@ -186,4 +186,4 @@ HETPLAN_INLINE std::vector<std::vector<tasks::node_id>> order_choice::predecesso
   return before;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail

@@ -8,7 +8,7 @@
 
 #include <hetplan/schedule/partial_orders.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 /// Which gaps before a forward or a gradient of inputs take a gradient of weights.
 enum class gap_rule {
@@ -53,7 +53,7 @@ class gap_filler {
 [[nodiscard]] std::vector<partial_orders::task> filled_orders(const tick_table& t, std::vector<std::vector<partial_orders::task>> passes,
                                                               const std::vector<gap_rule>& gaps, bool pull = false);
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/gap_filler.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 HETPLAN_INLINE std::size_t gap_filler::weight_stage(std::size_t device) const {
   const tick_table& t = state_.table();
@@ -126,4 +126,4 @@ HETPLAN_INLINE std::vector<partial_orders::task> filled_orders(const tick_table&
   return filler.sequence();
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail

@@ -6,7 +6,7 @@
 
 #include <hetplan/schedule/partial_orders.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// Each device runs its stages in groups of as many microbatches as there are devices, after a warm-up one forward and one backward in
 /// turn. With one stage per device it is 1F1B.
@@ -22,7 +22,7 @@ namespace detail {
 [[nodiscard]] std::vector<std::vector<partial_orders::task>> interleaved_passes(const tick_table& t);
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/interleaved_orders.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE std::vector<std::vector<detail::partial_orders::task>> detail::interleaved_passes(const tick_table& t) {
   const std::size_t p = t.devices.size(), n = t.stages.size();
@@ -53,4 +53,4 @@ HETPLAN_INLINE orders_by_device interleaved_orders(const pipeline_times& p, bool
   return detail::orders_of(t, sequence);
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -13,7 +13,7 @@
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 struct list_options {
   int chunks = 1;  ///< per transfer, each with an urgency of its own
@@ -81,4 +81,4 @@ template <transfer_priority Priority = critical_path_first>
   return follow(cep, rules_of_sequence(cep.messages(), urgency_sequence(cep, priority, options)));
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -4,6 +4,7 @@
 #include <hetplan/schedule/local_search.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
@@ -14,7 +15,57 @@
 #include <hetplan/simulate/critical_chain.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
+
+HETPLAN_INLINE message_rules order_of_ends::operator()(const cep_graph& cep, const trace& alone) const {
+  std::vector<std::pair<double, message_chunk>> ends;
+  for (std::uint32_t f = 0; f < cep.messages(); ++f) ends.push_back({alone.transfers[cep.transfers_of(f).front()].end_s, {f, 0}});
+  std::sort(ends.begin(), ends.end());
+  std::vector<message_chunk> sequence;
+  for (const auto& [end, chunk] : ends) sequence.push_back(chunk);
+  return rules_of_sequence(cep.messages(), sequence);
+}
+
+HETPLAN_INLINE std::vector<any_search_start> usual_starts() {
+  return {critical_path_first{}, longest_tail_first{}, order_of_ends{}, earliest_first{}, smallest_first{}, all_equal{}};
+}
+
+namespace detail {
+
+[[nodiscard]] HETPLAN_INLINE int& priority_of(message_rules& rules, const message_chunk& c) { return rules[c.message][c.chunk].priority; }
+
+/// Gives a chunk this priority for itself: what had it, or a later one, makes room.
+[[nodiscard]] HETPLAN_INLINE message_rules inserted(message_rules rules, const message_chunk& c, int at) {
+  for (auto& message : rules) {
+    for (chunk_rule& r : message) r.priority += r.priority >= at ? 1 : 0;
+  }
+  priority_of(rules, c) = at;
+  return rules;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE message_rules overtake_rival::operator()(const cep_graph&, message_rules rules, const contention& at) const {
+  const int place = detail::priority_of(rules, at.rival);
+  return detail::inserted(std::move(rules), at.urgent, place);
+}
+
+HETPLAN_INLINE message_rules hold_back_rival::operator()(const cep_graph&, message_rules rules, const contention& at) const {
+  const int place = detail::priority_of(rules, at.urgent) + 1;
+  return detail::inserted(std::move(rules), at.rival, place);
+}
+
+HETPLAN_INLINE message_rules join_rival::operator()(const cep_graph&, message_rules rules, const contention& at) const {
+  detail::priority_of(rules, at.urgent) = detail::priority_of(rules, at.rival);
+  return rules;
+}
+
+HETPLAN_INLINE message_rules let_rival_join::operator()(const cep_graph&, message_rules rules, const contention& at) const {
+  detail::priority_of(rules, at.rival) = detail::priority_of(rules, at.urgent);
+  return rules;
+}
+
+HETPLAN_INLINE std::vector<any_search_move> usual_moves() { return {overtake_rival{}, hold_back_rival{}, join_rival{}, let_rival_join{}}; }
 
 namespace detail {
 
@@ -191,4 +242,4 @@ HETPLAN_INLINE network_schedule local_search(const cep_graph& cep, const local_s
   return detail::local_searcher(cep, options, observer).run();
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

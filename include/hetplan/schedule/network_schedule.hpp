@@ -10,7 +10,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/prescribed.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// A schedule of a CEP graph's transfers.
 ///
@@ -50,7 +50,7 @@ struct network_schedule {
 /// Throws  invalid_input if the schedule has a solver's rates.
 [[nodiscard]] plan apply(plan p, const cep_graph& cep, const network_schedule& s);
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/network_schedule.ipp>

@@ -8,7 +8,7 @@
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/transfer_rules.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE trace run(const cep_graph& cep, const network_schedule& s, const simulator_options& options) {
   if (s.is_prescribed()) return simulate(cep.tasks(), cep.network(), s.rates, options);
@@ -38,4 +38,4 @@ HETPLAN_INLINE plan apply(plan p, const cep_graph& cep, const network_schedule& 
   return p;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -7,7 +7,7 @@
 
 #include <hetplan/schedule/order_outlook.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 /// A sequence of tasks, each given out as early as its device and its inputs allow.
 struct found_orders {
@@ -31,7 +31,7 @@ struct found_orders {
 void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_orders::task>& tasks, std::vector<ticks>& starts,
                        const std::vector<int>& warmup = {});
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/order_beam.ipp>

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_set>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 HETPLAN_INLINE void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_orders::task>& tasks,
                                       std::vector<ticks>& starts, const std::vector<int>& warmup) {
@@ -107,4 +107,4 @@ HETPLAN_INLINE found_orders beam_search(const tick_table& t, order_goal goal, st
   return best;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail

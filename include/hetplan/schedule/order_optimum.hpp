@@ -9,7 +9,7 @@
 
 #include <hetplan/schedule/order_beam.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 /// What branch and bound came to.
 struct optimum {
@@ -29,7 +29,7 @@ struct optimum {
 /// Complexity    exponential in the tasks.   Source  ours; Giffler and Thompson, 1960.
 [[nodiscard]] optimum proven_optimum(const tick_table& t, order_goal goal, const found_orders& given, long long most);
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/order_optimum.ipp>

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 class optimum_search {
  public:
@@ -146,4 +146,4 @@ HETPLAN_INLINE optimum proven_optimum(const tick_table& t, order_goal goal, cons
   return optimum_search(t, goal, given, most).run();
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail

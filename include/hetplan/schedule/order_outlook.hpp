@@ -6,7 +6,7 @@
 
 #include <hetplan/schedule/partial_orders.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// What orders are judged by.
 enum class order_goal {
@@ -56,7 +56,7 @@ struct order_value {
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/order_outlook.ipp>

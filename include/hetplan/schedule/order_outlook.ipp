@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace HETPLAN_NAMESPACE::schedule::detail {
+namespace hetplan::schedule::detail {
 
 HETPLAN_INLINE order_outlook::order_outlook(const tick_table& t, order_goal goal)
     : t_(&t), goal_(goal), next_forward_(t.stages.size()), next_gradient_(t.stages.size()), forward_end_(t.stages.size()),
@@ -168,4 +168,4 @@ HETPLAN_INLINE order_value valued(const tick_table& t, order_goal goal, const st
   return v;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule::detail
+}  // namespace hetplan::schedule::detail

@@ -16,7 +16,7 @@
 #include <hetplan/schedule/pipeline_times.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// The door: orders for a pipeline, by device of the table. Entries name stages of the table; a stage with a backward_weight entry has its
 /// backward split. Pure.
@@ -126,7 +126,7 @@ plan order_plan(plan p, const planning_problem& problem, const S& schedule, cons
       std::move(p), problem, [&schedule](const pipeline_times& t) { return schedule.orders(t); }, memory);
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/order_plan.ipp>

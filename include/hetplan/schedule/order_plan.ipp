@@ -22,7 +22,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 namespace detail {
 
@@ -302,4 +302,4 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   return chosen;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -14,7 +14,7 @@
 #include <hetplan/schedule/network_schedule.hpp>
 #include <hetplan/schedule/timing_rows.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// Rates from fractions of volumes in intervals: `share_of(transfer, interval)`, `times_s` the intervals' limits.
 ///
@@ -122,7 +122,7 @@ class order_program {
   std::size_t first_share_ = 0, first_capacity_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/order_program.ipp>

@@ -3,7 +3,7 @@
 
 #include <hetplan/schedule/order_program.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE order_program::order_program(const cep_graph& cep, std::shared_ptr<const order_frame> frame, event_order order)
     : cep_(cep), frame_(std::move(frame)), order_(std::move(order)), timing_(cep, frame_->run, frame_->window, lp_) {
@@ -138,4 +138,4 @@ HETPLAN_INLINE void order_program::add_length(const lp_time& from, const lp_time
   lp_.rows.push_back(std::move(row));
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -6,7 +6,7 @@
 
 #include <hetplan/schedule/pipeline_times.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// What became of orders.
 struct order_timeline {
@@ -30,7 +30,7 @@ struct order_timeline {
 /// Throws         invalid_input (an entry of a stage of another device, of an unknown microbatch, or listed twice).
 [[nodiscard]] order_timeline replay_orders(const pipeline_times& p, const orders_by_device& orders);
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/order_replay.ipp>

@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE double order_timeline::longest_span() const { return spans.empty() ? 0 : *std::max_element(spans.begin(), spans.end()); }
 
@@ -131,4 +131,4 @@ HETPLAN_INLINE order_timeline replay_orders(const pipeline_times& p, const order
   return detail::replay_run(p, orders).run();
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

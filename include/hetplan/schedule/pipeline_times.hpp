@@ -8,7 +8,7 @@
 
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// One stage for one microbatch. Times are of any one unit, and so is memory; rules depend on neither.
 ///
@@ -66,7 +66,7 @@ void check(const pipeline_times& p);
 /// Who runs what in which order: by device.
 using orders_by_device = std::vector<std::vector<order_entry>>;
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/pipeline_times.ipp>

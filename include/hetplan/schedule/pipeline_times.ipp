@@ -11,7 +11,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE std::size_t pipeline_times::devices() const {
   std::size_t n = memory.size();
@@ -69,4 +69,4 @@ HETPLAN_INLINE void check(const pipeline_times& p) {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

@@ -11,7 +11,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 struct refine_options {
   int threads = 1;                                          ///< 0: as many as the machine runs at once; never changes the answer
@@ -55,7 +55,7 @@ struct refined_plan {
 [[nodiscard]] plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
                                  int keep, const refine_options& options = {}, const candidate_observer& observer = {});
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/refine.ipp>

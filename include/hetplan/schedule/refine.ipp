@@ -14,7 +14,7 @@
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 namespace detail {
 
@@ -117,4 +117,4 @@ HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_obj
   return result;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

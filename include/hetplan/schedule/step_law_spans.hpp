@@ -6,7 +6,7 @@
 
 #include <hetplan/schedule/pipeline_times.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// No orders give a device a shorter span: it has its work, and before its first gradient of inputs comes it can only run forwards, as many
 /// as its memory holds. For a chain with one stage s per device, of which ⌊M⌋ activations fit,
@@ -21,7 +21,7 @@ namespace HETPLAN_NAMESPACE::schedule {
 /// Throws       invalid_input (see check).
 [[nodiscard]] std::vector<double> step_law_spans(const pipeline_times& p);
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/step_law_spans.ipp>

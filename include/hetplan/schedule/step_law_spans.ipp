@@ -10,7 +10,7 @@
 
 #include <hetplan/core/at_most.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE std::vector<double> step_law_spans(const pipeline_times& p) {
   check(p);
@@ -57,4 +57,4 @@ HETPLAN_INLINE std::vector<double> step_law_spans(const pipeline_times& p) {
   return spans;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

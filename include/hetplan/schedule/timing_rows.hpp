@@ -11,7 +11,7 @@
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// Does a transfer have volume and a resource? Others take their latency and share nothing.
 [[nodiscard]] bool drains(const tasks::task_graph& g, const tasks::transfer& t);
@@ -76,7 +76,7 @@ class timing_rows {
   std::vector<std::uint32_t> draining_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/timing_rows.ipp>

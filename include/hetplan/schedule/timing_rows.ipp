@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE bool drains(const tasks::task_graph& g, const tasks::transfer& t) {
   return t.volume_bytes > 0 && !g.routes[t.route].via.empty();
@@ -93,4 +93,4 @@ HETPLAN_INLINE void timing_rows::find_barriers() {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

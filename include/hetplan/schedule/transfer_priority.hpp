@@ -6,7 +6,7 @@
 
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// A transfer's times on a network of its own.
 struct transfer_times {
@@ -49,4 +49,4 @@ struct smallest_first {
 static_assert(check_transfer_priority<critical_path_first>() && check_transfer_priority<longest_tail_first>() &&
               check_transfer_priority<earliest_first>() && check_transfer_priority<smallest_first>());
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

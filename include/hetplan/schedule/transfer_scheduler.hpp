@@ -3,19 +3,46 @@
 /// Who decides when a plan's transfers run: the door for transfer schedulers, and the ones that ship.
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include <hetplan/core/require_function.hpp>
+#include <hetplan/schedule/cep_graph.hpp>
+#include <hetplan/schedule/event_order.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/network_schedule.hpp>
-#include <hetplan/schedule/order_search.hpp>
 #include <hetplan/solve/any_lp_solver.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
+
+// Linear programs over orders of events: the best rates of an order, and of the orders around it.
+
+struct order_search_options {
+  long long solves = 20;  ///< linear programs, at most; 1 keeps to the given order
+  std::uint64_t seed = 1;
+  std::size_t most_rows = 500;  ///< of a program: larger runs are solved in windows; cost grows with about the cube of the rows
+};
+
+/// The answer of order_search.
+struct order_search_result {
+  network_schedule schedule;  ///< the solver's rates, replayed; the given schedule, or the best so far, where `stopped`
+  event_order order;          ///< what the rates keep to; empty if no program was solved
+};
+
+/// Solves the linear program of a run's order, then those of neighbouring orders, each from the basis before; a run that is
+/// too large for one program, window by window.
+///
+/// @param given  a schedule of whole transfers: local_search with most_chunks = 1, a list schedule, or uncontrolled.
+/// @return       rates that end no later than `given`. Status stopped, with the best so far: the solver gave up or was
+///               wrong.
+/// Complexity    options.solves programs.  Determinism  the solver's, and the seed.
+/// Source        Dora, section 4.2, eq. 6.
+[[nodiscard]] order_search_result order_search(const cep_graph& cep, const network_schedule& given, const any_lp_solver& solver,
+                                               const order_search_options& options = {});
 
 /// What a scheduler may use.
 struct scheduling_limits {
@@ -95,7 +122,7 @@ class any_transfer_scheduler {
 static_assert(check_transfer_scheduler<searched_transfers>() && check_transfer_scheduler<listed_transfers<>>() &&
               check_transfer_scheduler<any_transfer_scheduler>());
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/transfer_scheduler.ipp>

@@ -4,11 +4,193 @@
 #include <hetplan/schedule/transfer_scheduler.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/schedule/order_program.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
+
+namespace detail {
+
+class order_searcher {
+ public:
+  order_searcher(const cep_graph& cep, const any_lp_solver& solver, const order_search_options& options)
+      : cep_(cep), solver_(solver), options_(options), random_(options.seed) {}
+
+  [[nodiscard]] network_schedule run(const network_schedule& given) {
+    best_ = given;
+    best_.steps = 0;
+    best_.status = {};
+    auto frame = std::make_shared<order_frame>(order_frame{schedule::run(cep_, given, {.record = true})});
+    order_program whole(cep_, frame, order_of_run(cep_, frame->run));
+    if (whole.order().empty()) return best_;
+    const std::size_t rows = whole.problem().rows.size();
+    if (rows <= options_.most_rows) {
+      search(std::move(whole), options_.solves);
+    } else {
+      slide(frame->run, rows);
+    }
+    return std::move(best_);
+  }
+
+  /// The order behind the best rates; empty if no program was solved.
+  [[nodiscard]] const event_order& best_order() const { return best_order_; }
+
+ private:
+  static constexpr double tied = 1e-9;  ///< of the run's length
+
+  /// A program and its neighbours: swaps of events that its solution puts at one time.
+  void search(order_program&& first, long long solves) {
+    auto now = std::make_unique<order_program>(std::move(first));
+    lp_solution solution = solve(*now, {});
+    if (solution.status != lp_status::optimal) return stop("the solver left the linear program of this order unsolved");
+    if (!keep(*now, solution)) return stop("the solver's rates did not pass the simulator");
+    // Where the order alone made an event wait, the replay ends sooner than the program, in an order of its own.
+    while (now->covers_all() && best_.latency.value() < now->makespan_s(solution) * (1 - 1e-6) && --solves > 0) {
+      auto sooner = std::make_unique<order_program>(cep_, now->frame(), best_order_);
+      lp_solution answer = solve(*sooner, sooner->start_from(*now, solution.basis));
+      if (answer.status != lp_status::optimal || !keep(*sooner, answer)) break;
+      now = std::move(sooner);
+      solution = std::move(answer);
+    }
+    double least_s = now->makespan_s(solution);
+    while (--solves > 0 && least_s > cep_.bound().value() * (1 + tied)) {
+      const std::vector<std::size_t> swaps = ties(*now, solution);
+      if (swaps.empty()) break;
+      event_order swapped = now->order();
+      const std::size_t at = swaps[static_cast<std::size_t>(random_() % swaps.size())];
+      std::swap(swapped[at], swapped[at + 1]);
+      auto next = std::make_unique<order_program>(cep_, now->frame(), std::move(swapped));
+      lp_solution answer = solve(*next, next->start_from(*now, solution.basis));
+      if (answer.status != lp_status::optimal) continue;
+      const double makespan_s = next->makespan_s(answer);
+      if (makespan_s > now->makespan_s(solution) * (1 + tied)) continue;
+      now = std::move(next);
+      solution = std::move(answer);
+      if (makespan_s < least_s * (1 - tied) && keep(*now, solution)) least_s = makespan_s;
+    }
+  }
+
+  /// Windows of a run that is too large for one program, each starting in the middle of the one before, over and over until
+  /// a whole round gains nothing. What comes behind a window moves as a block, so a window gains what all of it can.
+  void slide(trace now, std::size_t rows) {
+    std::vector<double> times = moments(now);
+    std::size_t length = std::max<std::size_t>(4, times.size() * options_.most_rows / rows);  // moments; rows grow with them
+    for (bool gained = true; gained && best_.status.ok();) {
+      gained = false;
+      for (std::size_t begin = 0; begin < times.size() && best_.steps < options_.solves; begin += std::max<std::size_t>(1, length / 2)) {
+        const bool first = begin == 0, last = begin + length >= times.size();
+        const double inf = std::numeric_limits<double>::infinity();
+        auto frame = std::make_shared<order_frame>(order_frame{now, {first ? -inf : times[begin], last ? inf : times[begin + length]}});
+        order_program window(cep_, frame, order_of_run(cep_, now, frame->window));
+        if (window.order().empty()) continue;
+        if (window.problem().rows.size() > options_.most_rows && length > 4) {
+          length /= 2;
+          begin -= std::max<std::size_t>(1, length / 2);  // may wrap: the loop adds it again
+          continue;
+        }
+        const seconds before = best_.latency;
+        search(std::move(window), std::min<long long>(options_.solves - best_.steps, window_solves));
+        if (!best_.status.ok()) return;
+        if (best_.latency < before * (1 - tied)) {
+          gained = true;
+          now = schedule::run(cep_, best_, {.record = true});
+          times = moments(now);
+        }
+        if (best_.latency <= cep_.bound() * (1 + tied)) return;
+      }
+    }
+  }
+  static constexpr long long window_solves = 4;
+
+  /// Times between events and changes of rates of a run: where windows may begin and end.
+  [[nodiscard]] std::vector<double> moments(const trace& run) const {
+    std::vector<double> times;
+    for (const rate_change& r : run.rates) times.push_back(r.at_s);
+    for (std::uint32_t t = 0; t < run.transfers.size(); ++t) {
+      if (!drains(cep_.tasks(), cep_.tasks().transfers[t])) continue;
+      times.push_back(run.transfers[t].start_s + cep_.tasks().transfers[t].latency_s);
+      times.push_back(run.transfers[t].end_s);
+    }
+    std::sort(times.begin(), times.end());
+    std::vector<double> between;
+    for (std::size_t i = 1; i < times.size(); ++i) {
+      if (times[i] > times[i - 1] * (1 + 1e-6)) between.push_back((times[i] + times[i - 1]) / 2);
+    }
+    return between;
+  }
+
+  lp_solution solve(const order_program& p, const lp_basis& start) {
+    ++best_.steps;
+    lp_solution s = solve_from(solver_, p.problem(), start);
+    if (s.status == lp_status::optimal && s.x.size() != p.problem().objective.size()) s.status = lp_status::unsolved;
+    return s;
+  }
+
+  /// Neighbours in the order that the solution puts at one time: their swap keeps the solution, and may open a better one.
+  [[nodiscard]] static std::vector<std::size_t> ties(const order_program& p, const lp_solution& s) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i + 1 < p.order().size(); ++i) {
+      const bool same = p.order()[i].transfer == p.order()[i + 1].transfer;
+      if (!same && std::abs(p.event_s(i + 1, s) - p.event_s(i, s)) <= tied * p.frame()->run.latency.value()) out.push_back(i);
+    }
+    return out;
+  }
+
+  /// Replays the rates; a schedule is what the simulator says of it, never what the solver says. It may end sooner than
+  /// the program does, where the order alone makes an event wait for another.
+  bool keep(const order_program& p, const lp_solution& s) {
+    network_schedule replayed;  // field by field: g++ 12 takes the text of a status that is not named for uninitialized
+    replayed.rates = p.rates(s);
+    replayed.bound = cep_.bound();
+    replayed.steps = best_.steps;
+    if (!replayed.is_prescribed()) return false;
+    trace run;
+    try {
+      run = schedule::run(cep_, replayed);
+    } catch (const invalid_input&) {  // rates that take too much or move too little: a solver beyond its tolerances
+      return false;
+    }
+    replayed.latency = run.latency;
+    const double program_s = p.makespan_s(s);
+    if (!(replayed.latency.value() <= std::min(program_s, best_.latency.value()) * (1 + 1e-6))) return false;  // nor if it is no number
+    const bool as_solved = p.covers_all() && replayed.latency.value() >= program_s * (1 - 1e-6);
+    if (best_order_.empty() || replayed.latency <= best_.latency) best_order_ = as_solved ? p.order() : order_of_run(cep_, run);
+    if (replayed.latency <= best_.latency) {
+      replayed.gap = gap_of(replayed);
+      best_ = std::move(replayed);
+    }
+    return true;
+  }
+
+  void stop(const std::string& why) { best_.status = {outcome::stopped, "order search: " + why}; }
+
+  const cep_graph& cep_;
+  const any_lp_solver& solver_;
+  const order_search_options& options_;
+  std::mt19937_64 random_;
+  network_schedule best_;
+  event_order best_order_;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE order_search_result order_search(const cep_graph& cep, const network_schedule& given, const any_lp_solver& solver,
+                                                const order_search_options& options) {
+  if (std::any_of(given.rules.begin(), given.rules.end(), [](const auto& chunks) { return chunks.size() != 1; })) {
+    throw invalid_input("order_search: the given schedule cuts transfers into chunks; expected whole transfers");
+  }
+  detail::order_searcher search(cep, solver, options);
+  network_schedule s = search.run(given);
+  return {std::move(s), search.best_order()};
+}
 
 HETPLAN_INLINE network_schedule searched_transfers::operator()(const cep_graph& cep, const scheduling_limits& limits) const {
   constexpr double optimal = 1e-9;
@@ -54,4 +236,4 @@ HETPLAN_INLINE network_schedule any_transfer_scheduler::operator()(const cep_gra
   return s;
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

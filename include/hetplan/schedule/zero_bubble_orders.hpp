@@ -5,7 +5,7 @@
 #include <hetplan/schedule/order_outlook.hpp>
 #include <hetplan/schedule/pipeline_times.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 /// `original`: a warm-up of forwards that fills the time until the first gradient, then gradients and forwards in turn; gradients of
 /// weights where a gap or a full memory asks for them. The best over two warm-ups, forwards let out or not, and three rules for short gaps.
@@ -34,7 +34,7 @@ enum class v_schedule {
 /// Throws       invalid_input (another placement; see check).
 [[nodiscard]] orders_by_device v_orders(const pipeline_times& p, v_schedule v, order_goal goal = order_goal::longest_span);
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/schedule/zero_bubble_orders.ipp>

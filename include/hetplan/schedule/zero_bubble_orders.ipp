@@ -9,7 +9,7 @@
 #include <hetplan/schedule/round_search.hpp>
 #include <hetplan/schedule/v_search.hpp>
 
-namespace HETPLAN_NAMESPACE::schedule {
+namespace hetplan::schedule {
 
 HETPLAN_INLINE orders_by_device zero_bubble_orders(const pipeline_times& p, order_goal goal) {
   check(p);
@@ -34,4 +34,4 @@ HETPLAN_INLINE orders_by_device v_orders(const pipeline_times& p, v_schedule v, 
   return detail::orders_of(t, detail::searched_v(t, goal, 0, 1, steps).gaps_chosen.front().sequence);
 }
 
-}  // namespace HETPLAN_NAMESPACE::schedule
+}  // namespace hetplan::schedule

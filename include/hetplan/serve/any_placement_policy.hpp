@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Holds any placement_policy; copies share it and what it remembers.
 /// Source  ours.
@@ -46,4 +46,4 @@ class any_placement_policy {
   std::shared_ptr<base> policy_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

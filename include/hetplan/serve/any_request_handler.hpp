@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/request_handler.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Holds any request_handler; copies share it and what it remembers.
 /// Source  ours.
@@ -46,4 +46,4 @@ class any_request_handler {
   std::shared_ptr<base> handler_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

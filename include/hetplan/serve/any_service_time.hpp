@@ -9,7 +9,7 @@
 
 #include <hetplan/serve/service_time.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Holds any service_time; copies share it. Every answer of the model is checked where it is asked: see instance_times.
 /// Source  ours.
@@ -45,4 +45,4 @@ class any_service_time {
   std::shared_ptr<const base> model_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

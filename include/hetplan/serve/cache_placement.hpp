@@ -5,7 +5,7 @@
 #include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Which services a full server lets go: the one asked for longest ago, least often, or most often.
 enum class cache_eviction { least_recently_used, least_frequently_used, most_frequently_used };
@@ -27,7 +27,7 @@ class cache_placement {
 };
 static_assert(check_placement_policy<cache_placement>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/cache_placement.ipp>

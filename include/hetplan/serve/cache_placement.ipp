@@ -11,7 +11,7 @@
 #include <hetplan/serve/gpu_choice.hpp>
 #include <hetplan/serve/placement_candidates.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE deployment cache_placement::place(const placement_question& q) const {
   if (q.requests.empty()) return q.present;
@@ -58,4 +58,4 @@ HETPLAN_INLINE deployment cache_placement::place(const placement_question& q) co
   return placed;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -8,7 +8,7 @@
 #include <hetplan/serve/handle_locally.hpp>
 #include <hetplan/serve/request_handler.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A request_handler: one scheduler for each ring decides about requests in rounds, knowing all servers as they are, and sends each to
 /// where its answer is expected first (a stream: to most free rate).
@@ -36,7 +36,7 @@ class central_handler {
 };
 static_assert(check_request_handler<central_handler>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/central_handler.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE central_handler::central_handler(seconds pair_time, int group) : pair_time_(pair_time), group_(group) {
   if (!std::isfinite(pair_time.value()) || pair_time.value() < 0)
@@ -76,4 +76,4 @@ HETPLAN_INLINE decision central_handler::decide(const pending_request& r, const 
   return in_part_or(request_outcome::no_resources, r, here);
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -5,7 +5,7 @@
 #include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A placement_policy for servers that pass nothing on: every server has as many instances of each service as it is asked for, the service
 /// of which the smallest share is covered next, each on the GPUs that it leaves the most even: compute and memory.
@@ -24,7 +24,7 @@ class complementary_placement {
 };
 static_assert(check_placement_policy<complementary_placement>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/complementary_placement.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/service_demand.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE deployment complementary_placement::place(const placement_question& q) const {
   if (q.requests.empty()) return q.present;
@@ -53,4 +53,4 @@ HETPLAN_INLINE deployment complementary_placement::place(const placement_questio
   return placed;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -10,7 +10,7 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A GPU of a server, by number; or a device that is registered with it, by number.
 struct gpu_slot {
@@ -79,7 +79,7 @@ void validate_fit(const edge_cloud& cloud, const std::vector<service>& services)
 /// Complexity  O(instances + GPUs).
 void validate(const deployment& d, const edge_cloud& cloud, const std::vector<service>& services, const any_service_time& times);
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/deployment.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/core/escaped.hpp>
 #include <hetplan/plan/describe.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE bool instance::spans_servers() const {
   return std::ranges::any_of(gpus, [this](const gpu_slot& g) { return g.server != gpus.front().server; });
@@ -151,4 +151,4 @@ HETPLAN_INLINE void validate(const deployment& d, const edge_cloud& cloud, const
   for (std::size_t i = 0; i < d.instances.size(); ++i) check.next(i, d.instances[i]);
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -6,7 +6,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A number in [0, 1) that depends on a seed, a number (of a request), a turn from 0 to 63 and an attempt, and on nothing else. Handlers
 /// take the turns 0 to 62: how often the request was passed on.
@@ -19,4 +19,4 @@ namespace HETPLAN_NAMESPACE::serve {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -9,7 +9,7 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 struct gpu {
   std::string kind;
@@ -61,7 +61,7 @@ struct edge_cloud {
 /// negative latency, a group below 1.
 void validate(const edge_cloud& cloud);
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/edge_cloud.ipp>

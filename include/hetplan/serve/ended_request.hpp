@@ -7,7 +7,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A request by its number in the stream.
 using request_number = std::uint32_t;
@@ -23,4 +23,4 @@ struct ended_request {
 };
 using ended_requests = std::vector<ended_request>;
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Answers its deployments one after the other, and the last one from then on. The first is that of the beginning.
 /// Source  ours: what a file of deployments says.
@@ -28,4 +28,4 @@ class fixed_placement {
 };
 static_assert(check_placement_policy<fixed_placement>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -13,7 +13,7 @@
 #include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_demand.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// How far a handler sends a request.
 enum class handling_reach { own_server, ring };
@@ -85,7 +85,7 @@ class fluid_goodput {
   std::vector<double> way_s_;  ///< [ring][service]: of a request passed on, there and back, between servers like the ring's on average
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/fluid_goodput.ipp>

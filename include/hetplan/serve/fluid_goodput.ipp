@@ -9,7 +9,7 @@
 
 #include <hetplan/core/at_most.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE fluid_goodput::fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
                                             handling_reach reach)
@@ -94,4 +94,4 @@ HETPLAN_INLINE void fluid_goodput::add(const instance& i, const allocation& a) {
   in_ring_[rings_.ring_of(leader) * services_->size() + a.what.index()].capacity += a.capacity;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

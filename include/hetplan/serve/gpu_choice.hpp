@@ -12,7 +12,7 @@
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Which of the GPUs that have room: the fullest, or that which an instance leaves the most even in compute and memory.
 enum class gpu_fit { best, most_even };
@@ -62,7 +62,7 @@ class gpu_choice {
   std::vector<std::vector<instance>> present_;  ///< by leader: those not taken yet
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/gpu_choice.ipp>

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <tuple>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE gpu_choice::gpu_choice(const edge_cloud& cloud, const std::vector<service>& services, const cloud_damage& damage,
                                       const deployment& present, gpu_fit fit)
@@ -130,4 +130,4 @@ HETPLAN_INLINE void gpu_choice::take(const instance& i, const allocation& a) {
   for (const auto& g : i.gpus) room_.close_gpu(g);
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

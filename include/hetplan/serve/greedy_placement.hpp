@@ -18,7 +18,7 @@
 #include <hetplan/serve/gpu_choice.hpp>
 #include <hetplan/serve/placement_candidates.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 template <class V>
 concept bounds_gain = requires(const V& v, server_id leader, const allocation& a) {
@@ -257,4 +257,4 @@ class greedy_placement {
   std::uint64_t evaluated_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -6,7 +6,7 @@
 
 #include <hetplan/serve/request_handler.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// The instance that a server serves a request with, if its own capacity is enough: the soonest of those whose answer is expected within
 /// the SLO (for a stream: with the most free rate, and all that it wants), first among those on its own GPUs, then among those that span
@@ -26,7 +26,7 @@ struct serve_locally {
 };
 static_assert(check_request_handler<serve_locally>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/handle_locally.ipp>

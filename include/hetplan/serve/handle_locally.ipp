@@ -8,7 +8,7 @@
 
 #include <hetplan/core/at_most.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -74,4 +74,4 @@ HETPLAN_INLINE decision serve_locally::handle(const pending_request& r, const se
   return in_part_or(request_outcome::no_resources, r, here);
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

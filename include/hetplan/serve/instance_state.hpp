@@ -3,15 +3,255 @@
 /// An instance while requests come and go.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
-#include <hetplan/serve/batch_queue.hpp>
-#include <hetplan/serve/running_set.hpp>
-#include <hetplan/serve/stream_set.hpp>
+#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/prefetch.hpp>
+#include <hetplan/serve/ended_request.hpp>
+#include <hetplan/serve/instance_times.hpp>
+#include <hetplan/serve/request_stream.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
+
+// Requests that wait, in order: a ring buffer of numbers.
+
+/// A queue without allocation once it has grown, in 24 bytes: a cloud has hundreds of thousands. Its room is a power of two and never
+/// shrinks.
+/// Source  ours.
+class waiting_line {
+ public:
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  /// The k-th from the front; requires k < size().
+  [[nodiscard]] request_number operator[](std::size_t k) const { return slots_[(front_ + k) & (room_ - 1)]; }
+
+  void push(request_number r) {
+    if (size_ == room_) grow();
+    slots_[(front_ + size_) & (room_ - 1)] = r;
+    ++size_;
+  }
+  void pop(std::size_t count = 1) {
+    front_ = static_cast<std::uint32_t>((front_ + count) & (room_ - 1));
+    size_ -= static_cast<std::uint32_t>(count);
+  }
+
+  /// Everybody, in order; nobody is left.
+  [[nodiscard]] std::vector<request_number> take_all() {
+    std::vector<request_number> all(size_);
+    for (std::size_t k = 0; k < size_; ++k) all[k] = (*this)[k];
+    front_ = size_ = 0;
+    return all;
+  }
+
+  /// Fetches both ends into the cache.
+  void fetch() const {
+    prefetch(slots_.get() + front_);
+    prefetch(slots_.get() + ((front_ + size_) & (room_ - 1)));
+  }
+
+ private:
+  void grow() {
+    const std::uint32_t room = room_ == 0 ? 8 : 2 * room_;
+    auto larger = std::make_unique<request_number[]>(room);
+    for (std::size_t k = 0; k < size_; ++k) larger[k] = (*this)[k];
+    slots_ = std::move(larger);
+    room_ = room;
+    front_ = 0;
+  }
+
+  std::unique_ptr<request_number[]> slots_;
+  std::uint32_t front_ = 0;
+  std::uint32_t size_ = 0;
+  std::uint32_t room_ = 0;
+};
+
+// An instance that serves streams: each at a rate that is its own until it ends.
+
+/// Complexity  O(log n) a stream, n those that it has at a time.
+/// Source  EPARA, section 3.3 (frames that count); semantics, section 11 (streams).
+class stream_set {
+ public:
+  stream_set(const instance_times& times, double wanted_rate, double ready_s) : times_(&times), wanted_(wanted_rate), ready_s_(ready_s) {}
+
+  void advance(double now_s, ended_requests& out);
+  /// Begins a stream of so many frames at what is free, at most what it wants. Requires that it has been advanced to now, and free_rate >
+  /// 0.
+  void begin(request_number r, double frames, double now_s);
+
+  /// R(n + 1) less what the n streams have. Requires that it has been advanced to now.
+  [[nodiscard]] double free_rate(double now_s) const;
+  /// Is that enough for a stream, to one part in 10^9?
+  [[nodiscard]] bool has_whole_rate(double now_s) const { return at_most(wanted_, free_rate(now_s)); }
+  [[nodiscard]] const instance_times& times() const { return *times_; }
+  [[nodiscard]] bool busy() const { return !under_way_.empty(); }
+  /// Frames a second of all streams together.
+  [[nodiscard]] double rate() const { return held_; }
+
+  void fail(double now_s, ended_requests& out);
+
+ private:
+  struct stream {
+    double end_s;
+    request_number number;
+    double rate;
+    double begin_s;
+  };
+
+  /// Has a time come, but for rounding?
+  [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
+  const instance_times* times_;
+  double wanted_;
+  double ready_s_;
+  double held_ = 0;                ///< rates of all streams together
+  std::vector<stream> under_way_;  ///< a heap: who ends first in front
+};
+
+// An instance that works in continuous batches: requests join and leave between tokens.
+
+/// Between two changes of the set all steps are alike, so it goes from change to change, not from token to token.
+/// `advance` plays what has happened since the last look, as batch_queue does.
+/// Complexity  O(log B) a request, whatever its number of tokens.
+/// Source  semantics, section 11 (continuous batches).
+class running_set {
+ public:
+  running_set(const instance_times& times, double ready_s) : times_(&times), boundary_s_(ready_s) {}
+
+  void advance(double now_s, const request_stream& all, ended_requests& out);
+  /// Takes in a request. Requires that it has been advanced to now.
+  void join(request_number r, double now_s, const request_stream& all, ended_requests& out);
+
+  /// Of a request that is there at there_s, now or later.
+  [[nodiscard]] double expected_start_s(double now_s, double there_s, std::size_t coming) const;
+  [[nodiscard]] double expected_end_s(double now_s, double there_s, std::size_t coming) const;
+  [[nodiscard]] const instance_times& times() const { return *times_; }
+  [[nodiscard]] std::size_t waiting() const { return line_.size(); }
+  [[nodiscard]] bool busy() const { return !set_.empty(); }
+  [[nodiscard]] double done() const { return static_cast<double>(done_); }
+
+  [[nodiscard]] std::vector<request_number> send_back() {
+    looks_ = never;
+    return line_.take_all();
+  }
+  void fail(double now_s, ended_requests& out);
+
+ private:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  struct member {
+    std::int64_t leaves;  ///< number of the step after which it has all of its tokens
+    request_number number;
+  };
+
+  /// Has a time come, but for rounding?
+  [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
+  [[nodiscard]] bool room() const { return set_.size() < static_cast<std::size_t>(times_->batch()); }
+  [[nodiscard]] double boundary_s(std::int64_t steps) const;
+  /// Steps from the last change until the set changes next; never where nobody runs.
+  [[nodiscard]] std::int64_t next_change() const;
+  [[nodiscard]] std::int64_t next_boundary(double now_s) const;
+  void change(std::int64_t steps, const request_stream& all, ended_requests& out);
+  void let_in(const request_stream& all, ended_requests& out);
+
+  const instance_times* times_;
+  double boundary_s_;            ///< tau: the last change, or the end of the pass that follows it
+  std::int64_t steps_done_ = 0;  ///< before tau, since the beginning
+  std::int64_t looks_ = never;   ///< steps after tau at which who waits is looked at, where there is room
+  std::vector<member> set_;      ///< a heap: who leaves first in front
+  waiting_line line_;
+  std::uint64_t done_ = 0;
+};
+
+// An instance that works in fixed batches.
+
+/// First come, first served, up to B at a time, at once when the first stage is free.
+///
+/// It stands still between the calls that look at it: `advance` plays what has happened since. Nothing else touches it meanwhile, so
+/// the answer is that of an event at every end, at the cost of none.
+/// Complexity  O(1) amortised a request.
+/// Source  semantics, section 11 (fixed batches).
+class batch_queue {
+ public:
+  /// Begins nothing before ready_s. What it refers to must outlive it.
+  batch_queue(const instance_times& times, double ready_s) : times_(&times), take_s_(ready_s) {}
+
+  /// Plays everything up to and including now; who has left is appended.
+  void advance(double now_s, const request_stream& all, ended_requests& out) {
+    if ((size_ > 0 && is_over(end_s_, now_s)) || (!line_.empty() && is_over(take_s_, now_s))) play(now_s, all, out);
+  }
+
+  /// Takes in a request. Requires that it has been advanced to now.
+  void join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
+    line_.push(r);
+    if (!is_over(take_s_, now_s)) return;
+    take_s_ = now_s;
+    take_batch(all, out);
+  }
+
+  [[nodiscard]] double expected_start_s(double now_s, std::size_t coming) const {
+    const auto q = waiting() + coming;
+    if (q == 0) return is_over(take_s_, now_s) ? now_s : take_s_;
+    const auto ahead = static_cast<double>(q / static_cast<std::size_t>(times_->batch()));
+    return (take_s_ > now_s ? take_s_ : now_s) + ahead * times_->typical_s(times_->batch()) / static_cast<double>(times_->stages());
+  }
+  [[nodiscard]] double expected_end_s(double now_s, std::size_t coming) const {
+    if (waiting() + coming == 0 && is_over(take_s_, now_s)) return now_s + times_->typical_s(1);
+    return expected_start_s(now_s, coming) + times_->typical_s(times_->batch());
+  }
+
+  [[nodiscard]] const instance_times& times() const { return *times_; }
+  [[nodiscard]] std::size_t waiting() const { return line_.size(); }
+  [[nodiscard]] bool busy() const { return size_ > 0; }
+  /// Requests that it has computed: S.
+  [[nodiscard]] double done() const { return static_cast<double>(done_); }
+
+  void fetch() const {
+    computing_.fetch();
+    line_.fetch();
+  }
+
+  /// Calls see(number) for those that end or begin next, if the first of them does until now.
+  template <class See>
+  void show_due(double now_s, const See& see) const {
+    if (size_ > 0 && is_over(end_s_, now_s)) {
+      for (std::size_t k = 0; k < size_; ++k) see(computing_[k]);
+    }
+    if (!is_over(take_s_, now_s)) return;
+    const auto batch = static_cast<std::size_t>(times_->batch());
+    for (std::size_t k = 0; k < line_.size() && k < batch; ++k) see(line_[k]);
+  }
+
+  /// Takes out who waits, in order. Requires that it has been advanced to now.
+  [[nodiscard]] std::vector<request_number> send_back();
+  /// What is under way has failed.
+  void fail(double now_s, ended_requests& out);
+
+ private:
+  struct batch_under_way {
+    double end_s;
+    std::size_t size;
+  };
+
+  /// Has a time come, but for rounding?
+  [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
+  void play(double now_s, const request_stream& all, ended_requests& out);
+  void take_batch(const request_stream& all, ended_requests& out);
+  void end_first(ended_requests& out);
+
+  const instance_times* times_;
+  double take_s_;         ///< when the next batch can be taken
+  double end_s_ = 0;      ///< of the first batch under way, where there is one
+  std::size_t size_ = 0;  ///< of the same
+  std::uint64_t done_ = 0;
+  waiting_line computing_;  ///< requests of all batches under way, the first batch in front
+  waiting_line line_;
+  std::unique_ptr<std::deque<batch_under_way>> behind_;  ///< more batches in a pipeline, oldest first; none where there is no pipeline
+};
 
 /// Where it stands in a run: it works; it was taken out of the deployment; a fault has taken it.
 enum class instance_life : std::uint8_t { works, retired, out };
@@ -110,4 +350,8 @@ struct alignas(64) instance_state {
   }
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/instance_state.ipp>
+#endif

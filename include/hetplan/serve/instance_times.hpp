@@ -8,7 +8,7 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Seconds and rates of an instance, without where it stands.
 ///
@@ -63,7 +63,7 @@ class instance_times {
   std::vector<double> pass_s_, step_s_, typical_s_, stream_capacity_;  ///< by requests; [0] is unused
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/instance_times.ipp>

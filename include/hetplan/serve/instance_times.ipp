@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, const std::vector<service>& services, const instance& i)
     : model_(model), services_(&services), what_(i.what), variant_(i.variant), batch_(i.batch) {
@@ -66,4 +66,4 @@ HETPLAN_INLINE double instance_times::ask_pass(int requests, double tokens_in) c
 
 HETPLAN_INLINE double instance_times::ask_step(int requests) const { return checked(model_.step(run(), requests), "step", requests); }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

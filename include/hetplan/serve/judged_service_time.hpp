@@ -9,7 +9,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/serve/service_time_table.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Which batches are planned, and how.
 struct judged_batches {
@@ -42,7 +42,7 @@ struct judged_batches {
                                                 const any_cost_model& cost, const adapt::any_planner& planner,
                                                 const judged_batches& batches = {});
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/judged_service_time.ipp>

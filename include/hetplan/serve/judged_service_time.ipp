@@ -14,7 +14,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -72,4 +72,4 @@ HETPLAN_INLINE variant_times judged_service_time(const planning_graph& prompt, c
   return t;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -11,7 +11,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Counts of times from a microsecond to twelve days, in bins 1/64 of an octave wide at most, and of each bin the longest.
 /// Source  ours.
@@ -81,4 +81,4 @@ class latency_histogram {
   double largest_s_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

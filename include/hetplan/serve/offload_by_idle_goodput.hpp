@@ -10,7 +10,7 @@
 #include <hetplan/serve/handle_locally.hpp>
 #include <hetplan/serve/request_handler.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// The server that a request goes to: drawn with probability proportional to the idle goodput among those that would begin in time. None if
 /// nobody would.
@@ -38,7 +38,7 @@ struct offload_by_idle_goodput {
 };
 static_assert(check_request_handler<offload_by_idle_goodput>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/offload_by_idle_goodput.ipp>

@@ -8,7 +8,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -68,4 +68,4 @@ HETPLAN_INLINE decision offload_by_idle_goodput::handle(const pending_request& r
   return in_part_or(request_outcome::no_resources, r, here);
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

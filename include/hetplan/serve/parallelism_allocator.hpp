@@ -12,7 +12,7 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// What a task is sensitive to, and whether one GPU is enough for it.
 /// Source  EPARA, section 3.1.
@@ -93,7 +93,7 @@ struct allocation {
 [[nodiscard]] std::optional<allocation> allocate(service_id id, const service& s, const gpu_pool& pool, const any_service_time& times,
                                                  const parallelism_operators& operators = {});
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/parallelism_allocator.ipp>

@@ -18,7 +18,7 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/serve/instance_times.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE std::string_view to_string(task_category c) {
   constexpr std::array<std::string_view, 4> names = {"one GPU, latency", "several GPUs, latency", "one GPU, frequency",
@@ -181,4 +181,4 @@ HETPLAN_INLINE std::optional<allocation> allocate(service_id id, const service& 
   return detail::allocator(id, s, pool, times, operators).best();
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -8,7 +8,7 @@
 #include <hetplan/serve/handle_locally.hpp>
 #include <hetplan/serve/request_handler.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A request_handler: its own capacity first, then the next of the other holders, round robin, each server for itself.
 ///
@@ -26,7 +26,7 @@ class pass_on_in_turn {
 };
 static_assert(check_request_handler<pass_on_in_turn>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/pass_on_in_turn.ipp>

@@ -3,7 +3,7 @@
 
 #include <hetplan/serve/pass_on_in_turn.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE decision pass_on_in_turn::handle(const pending_request& r, const server_view& here) {
   if (r.timed_out()) return decision::turn_down(request_outcome::timed_out);
@@ -15,4 +15,4 @@ HETPLAN_INLINE decision pass_on_in_turn::handle(const pending_request& r, const 
   return decision::pass_on(others[turn_[r.here.index()]++ % others.size()].server);
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -11,7 +11,7 @@
 #include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_history.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A request that a server is asked to handle now.
 /// Source  EPARA, section 3.2; semantics, section 11 (handling).
@@ -65,4 +65,4 @@ struct decision {
   [[nodiscard]] static decision ask_again(seconds at) { return {.kind = what::ask_again, .at = at}; }
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -12,7 +12,7 @@
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Where an instance may stand.
 enum class placement_site { gpus, device, across };
@@ -74,7 +74,7 @@ class placement_candidates {
   std::vector<std::vector<place>> in_ring_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/placement_candidates.ipp>

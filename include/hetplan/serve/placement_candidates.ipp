@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <iterator>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE placement_candidates::placement_candidates(const edge_cloud& cloud, const std::vector<service>& services,
                                                           const any_service_time& times, const parallelism_operators& operators)
@@ -84,4 +84,4 @@ HETPLAN_INLINE std::vector<const allocation*> placement_candidates::all() const 
   return every;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

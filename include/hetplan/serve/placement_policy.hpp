@@ -15,7 +15,7 @@
 #include <hetplan/serve/service.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// What a policy may look at.
 struct placement_question {
@@ -46,4 +46,4 @@ consteval bool check_placement_policy() {
   return placement_policy<P>;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -12,7 +12,7 @@
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/core/prefetch.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// What the instances of a service that a server leads can do together, whatever happens to them.
 struct holder_capacity {
@@ -111,4 +111,4 @@ class publications {
   std::vector<publication, large_pages<publication>> all_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

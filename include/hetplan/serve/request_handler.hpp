@@ -3,11 +3,52 @@
 /// Who serves a request, decided where it is: the door for handlers.
 
 #include <concepts>
+#include <optional>
+#include <span>
 
 #include <hetplan/serve/pending_request.hpp>
-#include <hetplan/serve/server_view.hpp>
+#include <hetplan/serve/serving_run.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
+
+// What a server sees when it handles a request.
+
+/// Its own instances as they are, and the other servers of its ring as far as it knows.
+/// Source  EPARA, section 3.2; semantics, section 11 (expected ends, what servers know of each other).
+class server_view {
+ public:
+  server_view(serving_run& run, const pending_request& r) : run_(&run), request_(&r) {}
+
+  /// Its instances of the service, in the order of the deployment.
+  [[nodiscard]] std::span<const instance_id> own(standing where) const { return run_->own(request_->here, request_->what, where); }
+  /// No fault has taken it out.
+  [[nodiscard]] bool works(instance_id i) const { return run_->works(i); }
+  /// When the answer is expected to be where the request entered. Not for streams.
+  [[nodiscard]] seconds expected_end(instance_id i) const { return seconds(run_->expected_end_s(i, *request_, request_->here)); }
+  /// Frames a second that a stream could have, and whether that is all it wants.
+  [[nodiscard]] double free_rate(instance_id i) const { return run_->free_rate(i); }
+  [[nodiscard]] bool has_whole_rate(instance_id i) const { return run_->has_whole_rate(i); }
+
+  /// The other holders in its ring as far as it knows, in the order of the ring behind it: without those that the request has been at,
+  /// those known to be out, and those of which all that is known is too old. Good until the next call.
+  [[nodiscard]] std::span<const known_server> others() const { return run_->known(*request_); }
+
+  /// One of them without a look at all: that at which the capacities of the ring's holders by the deployment, in the order of the cloud,
+  /// reach beyond this share (0 <= share < 1) of their sum; none where it is none of the others. Who draws a share at random, and takes
+  /// what comes if `into` is below `idle`, draws by idle goodput. Complexity  O(log holders).
+  [[nodiscard]] std::optional<server_at_share> other_at(double share) const { return run_->known_at(*request_, share); }
+
+  /// The numbers of the servers in its ring.
+  [[nodiscard]] ring_sync::ring ring() const { return run_->rings()[run_->rings().ring_of(request_->here)]; }
+  /// What nobody can know in time, for handlers that are told everything: when any server of the ring would have it answered if it were
+  /// there now; none where it has no instance that works. For a stream: the most that it could have a second.
+  [[nodiscard]] std::optional<seconds> expected_end_at(server_id s) const;
+  [[nodiscard]] double free_rate_at(server_id s) const;
+
+ private:
+  serving_run* run_;
+  const pending_request* request_;
+};
 
 template <class H>
 concept handles_requests = requires(H& h, const pending_request& r, const server_view& here) {
@@ -32,4 +73,8 @@ consteval bool check_request_handler() {
   return request_handler<H>;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/request_handler.ipp>
+#endif

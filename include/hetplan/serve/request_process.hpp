@@ -10,7 +10,7 @@
 #include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// How much one request asks for.
 struct request_length {
@@ -51,7 +51,7 @@ void validate(const request_process& process, const edge_cloud& cloud, const std
 [[nodiscard]] request_stream draw_requests(const request_process& process, const edge_cloud& cloud, const std::vector<service>& services,
                                            std::uint64_t seed);
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/request_process.ipp>

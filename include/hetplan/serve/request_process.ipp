@@ -13,7 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/draw.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -132,4 +132,4 @@ HETPLAN_INLINE request_stream draw_requests(const request_process& process, cons
   return request_stream(std::move(all));
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -13,7 +13,7 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// One request, in 24 bytes: there are millions of them.
 struct request {
@@ -70,7 +70,7 @@ class request_stream {
 /// Throws invalid_input if a request names a service or a server that is not there.
 void validate(const request_stream& requests, const edge_cloud& cloud, const std::vector<service>& services);
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/request_stream.ipp>

@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE request_stream::request_stream(std::vector<request> requests) : requests_(std::move(requests)) {
   if (requests_.size() >= std::numeric_limits<std::uint32_t>::max())
@@ -48,4 +48,4 @@ HETPLAN_INLINE void validate(const request_stream& requests, const edge_cloud& c
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -9,7 +9,7 @@
 
 #include <hetplan/serve/edge_cloud.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Distances along the rings of a cloud, as they are and as they were: enough to say which publication of one server another knows,
 /// without a copy of anything at anybody.
@@ -83,7 +83,7 @@ class ring_sync {
   std::vector<ring_state> rings_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/ring_sync.ipp>

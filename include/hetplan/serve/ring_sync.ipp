@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE ring_sync::ring_sync(const edge_cloud& cloud)
     : group_(static_cast<std::size_t>(cloud.ring.group)), max_age_(cloud.ring.max_age) {
@@ -93,4 +93,4 @@ HETPLAN_INLINE std::int64_t ring_sync::known_with_faults(const ring_state& r, se
   return known != never_heard && k - known <= max_age(r) ? known : never_heard;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

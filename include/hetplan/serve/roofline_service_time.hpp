@@ -9,7 +9,7 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/service_time.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// What a kind of GPU reaches, not what it has on paper.
 struct gpu_speed {
@@ -67,7 +67,7 @@ class roofline_service_time {
 };
 static_assert(check_service_time<roofline_service_time>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/roofline_service_time.ipp>

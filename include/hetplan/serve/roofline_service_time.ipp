@@ -11,7 +11,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE roofline_service_time::roofline_service_time(std::map<std::string, gpu_speed> kinds, std::vector<model_work> work,
                                                             int largest)
@@ -94,4 +94,4 @@ HETPLAN_INLINE int roofline_service_time::largest_batch(const service_run& r) co
   return static_cast<int>(std::clamp(std::floor(room / each * (1 + relative_tolerance)), 1.0, static_cast<double>(largest_)));
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -20,7 +20,7 @@
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/service_holders.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Ids count over all deployments of a run; an instance that is in the next one keeps its id.
 ///
@@ -77,7 +77,7 @@ class running_deployment {
   std::optional<service_holders> holders_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/running_deployment.ipp>

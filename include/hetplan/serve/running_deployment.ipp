@@ -9,7 +9,7 @@
 
 #include <hetplan/core/at_most.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -152,4 +152,4 @@ HETPLAN_INLINE holder_state running_deployment::state_of(const holder& h, double
   return p;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

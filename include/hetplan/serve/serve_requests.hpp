@@ -11,7 +11,7 @@
 #include <hetplan/serve/serving_options.hpp>
 #include <hetplan/serve/serving_run.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Plays requests through a cloud: each is handled by its server as soon as it is there, from a deployment to begin with.
 ///
@@ -40,4 +40,4 @@ template <request_handler H, observer<serving_progress>... Observers>
   return run.finish();
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

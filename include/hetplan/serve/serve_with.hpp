@@ -12,7 +12,7 @@
 #include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Good for one run: policy and handler remember.
 struct serving_system {
@@ -60,4 +60,4 @@ template <observer<serving_progress>... Observers>
   return {first, serve_requests(cloud, services, std::move(times), requests, first, system.handler, options, observers...)};
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -11,7 +11,7 @@
 #include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 using service_id = id<struct service_tag>;
 using server_id = id<struct server_tag>;
@@ -84,7 +84,7 @@ void validate(const std::vector<service>& services);
 /// The shortest SLO; 0 without a service.
 [[nodiscard]] seconds shortest_latency(const std::vector<service>& services);
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/service.ipp>

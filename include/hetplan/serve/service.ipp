@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/escaped.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -74,4 +74,4 @@ HETPLAN_INLINE seconds shortest_latency(const std::vector<service>& services) {
   return services.empty() ? seconds{} : std::ranges::min(services, {}, &service::latency).latency;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

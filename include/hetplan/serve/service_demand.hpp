@@ -11,7 +11,7 @@
 #include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Requests (frames of streams) a second, by the server at which they enter and the service that they want; and how bursty they are.
 ///
@@ -38,7 +38,7 @@ class service_demand {
   std::vector<double> dispersion_;  ///< [ring][service]; empty: 1
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/service_demand.ipp>

@@ -9,7 +9,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -64,4 +64,4 @@ HETPLAN_INLINE service_demand::service_demand(const edge_cloud& cloud, const std
   for (auto& c : counts) dispersion_.push_back(c.dispersion());
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

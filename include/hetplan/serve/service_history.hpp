@@ -12,7 +12,7 @@
 #include <hetplan/serve/latency_histogram.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// How a request ended; each does once.
 enum class request_outcome : std::uint8_t {
@@ -126,7 +126,7 @@ struct service_history {
   [[nodiscard]] std::uint64_t count(request_outcome o) const;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/service_history.ipp>

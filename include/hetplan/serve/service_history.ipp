@@ -3,7 +3,7 @@
 
 #include <hetplan/serve/service_history.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE std::uint64_t service_history::requests() const {
   std::uint64_t sum = 0;
@@ -49,4 +49,4 @@ HETPLAN_INLINE std::uint64_t service_history::count(request_outcome o) const {
   return sum;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

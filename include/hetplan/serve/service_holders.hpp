@@ -11,7 +11,7 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Where an instance stands as seen from a server; a request prefers the first of them.
 enum class standing : std::uint8_t { local, spanning, device };
@@ -62,7 +62,7 @@ class service_holders {
   std::vector<std::uint32_t> order_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/service_holders.ipp>

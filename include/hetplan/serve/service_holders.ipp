@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -76,4 +76,4 @@ HETPLAN_INLINE service_holders::service_holders(const deployment& d, std::span<c
   std::ranges::sort(order_, {}, [this](std::uint32_t n) { return led_[holders_[n].first]; });
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

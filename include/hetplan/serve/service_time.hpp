@@ -7,7 +7,7 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// A service as it runs: which one, and as which of its variants.
 struct service_run {
@@ -54,4 +54,4 @@ consteval bool check_service_time() {
   return service_time<M>;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -6,7 +6,7 @@
 
 #include <hetplan/serve/service_time.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// Seconds at ascending sizes of batch, the first of them 1; linear between two.
 struct batch_curve {
@@ -54,7 +54,7 @@ class service_time_table {
 };
 static_assert(check_service_time<service_time_table>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/service_time_table.ipp>

@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE double batch_curve::at(int n) const {
   HETPLAN_ASSERT(!batch.empty() && n >= 1 && n <= batch.back());
@@ -65,4 +65,4 @@ HETPLAN_INLINE int service_time_table::largest_batch(const service_run& r) const
   return t.step.batch.empty() ? t.pass.batch.back() : std::min(t.pass.batch.back(), t.step.batch.back());
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

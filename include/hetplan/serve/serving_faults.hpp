@@ -10,7 +10,7 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// It takes along its instances, those of its devices, and those that have a GPU there.
 struct server_fails {
@@ -87,7 +87,7 @@ struct fault_turn {
 /// Source  EPARA, sections 4.2 and 5.3.3; semantics, section 11.
 void validate(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/serving_faults.ipp>

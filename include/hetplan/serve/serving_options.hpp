@@ -10,7 +10,7 @@
 #include <hetplan/serve/request_stream.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 enum class history_detail { totals, records };
 
@@ -46,7 +46,7 @@ struct serving_progress {
   double credit = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/serving_options.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE void validate(const serving_options& options, const request_stream& requests) {
   const auto refuse = [](const std::string& what) { throw invalid_input("serving_options: " + what); };
@@ -50,4 +50,4 @@ HETPLAN_INLINE double first_period_s(const serving_options& options, const reque
   return std::min(0.0, requests.since_first_s((is_next ? whole + 1 : whole) * period.value()));
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

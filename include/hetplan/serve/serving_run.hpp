@@ -2,7 +2,10 @@
 #pragma once
 /// The simulator of requests, without the handler: it says who is to be handled next, and does what was decided.
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,24 +13,286 @@
 #include <vector>
 
 #include <hetplan/core/at_most.hpp>
+#include <hetplan/core/prefetch.hpp>
 #include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/flight_queue.hpp>
-#include <hetplan/serve/history_recorder.hpp>
+#include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/instance_state.hpp>
 #include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/publications.hpp>
 #include <hetplan/serve/request_stream.hpp>
-#include <hetplan/serve/request_tracks.hpp>
-#include <hetplan/serve/ring_knowledge.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/running_deployment.hpp>
-#include <hetplan/serve/server_links.hpp>
+#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/service_holders.hpp>
+#include <hetplan/serve/serving_faults.hpp>
 #include <hetplan/serve/serving_options.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
+
+// The links of servers: one transfer at a time on each, in order.
+
+/// Complexity  O(1) a transfer, and O(times that the link was slow).
+/// Source  semantics, section 11 (the way).
+class server_links {
+ public:
+  /// @param clock   whose first arrival is 0 here.
+  /// @param span_s  what the tolerance is a part of with which a transfer begins in the time of a fault.
+  server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, const request_stream& clock, double span_s);
+
+  /// When the last byte of a request that leaves `from` has come to the downlink of `to`, if it is sent now.
+  [[nodiscard]] double send_s(server_id from, server_id to, double now_s, double size_b);
+  /// When a request that has come to the downlink now is at the server.
+  [[nodiscard]] double receive_s(server_id to, double now_s, double size_b);
+  /// What an answer that begins at that time takes to the server where its request entered; it waits for nobody.
+  [[nodiscard]] double answer_s(server_id from, server_id to, double size_b, double at_s) const;
+  /// To a registered device of a server, or back; 0 for device -1, which is none. Nobody waits there.
+  [[nodiscard]] double device_s(server_id owner, std::int32_t device, double size_b) const {
+    if (device < 0) return 0;
+    const auto& d = (*cloud_)[owner].devices[static_cast<std::size_t>(device)];
+    return d.latency.value() + size_b / d.bandwidth.value();
+  }
+
+ private:
+  struct link {
+    double up, down, latency_s;
+    double up_free_s = 0, down_free_s = 0;
+    std::int32_t slow = -1;  ///< row of slow_
+  };
+  struct slow_time {
+    double from_s, until_s, factor;
+  };
+  [[nodiscard]] double factor(const link& l, double at_s) const;
+
+  const edge_cloud* cloud_;
+  double span_s_;
+  std::vector<link> links_;
+  std::vector<std::vector<slow_time>> slow_;
+};
+
+// What servers know of each other during a run.
+
+/// The rings with their faults, and what has been published on them.
+///
+/// Complexity  O(holders of the service in the ring) for all of them, O(log holders) for one that is drawn.
+/// Source      EPARA, sections 3.2, 3.4 and 5.3.3; semantics, section 11 (what servers know of each other, faults).
+class ring_knowledge {
+ public:
+  /// Without faults, what is remembered of publications is half as old.
+  /// @param first_s  of the first publication, before all that happens.
+  ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double first_s);
+
+  [[nodiscard]] const ring_sync& rings() const { return rings_; }
+  /// Of the next publication.
+  [[nodiscard]] std::int64_t next_period() const { return next_; }
+  [[nodiscard]] double next_publication_s() const { return first_s_ + static_cast<double>(next_) * period_s_; }
+
+  /// Another deployment holds from the next publication on.
+  void begin_deployment(const running_deployment& d);
+  /// Goes on to the next period and publishes; `publish` is then called for each holder that is there.
+  void open_period();
+  void fetch(std::size_t holder) const { published_->fetch(holder); }
+  void publish(std::size_t holder, server_id server, const holder_state& state);
+  /// Leaves out periods before that time in which nothing changes, but for the last ones that are remembered.
+  void skip_until(double next_s);
+
+  void fail(server_id s);
+  [[nodiscard]] bool has_failed(server_id s) const { return any_failed_ && failed_from_[s.index()] >= 0; }
+  void set_absent(server_id s, bool absent) { rings_.set_out(s, absent || has_failed(s), next_); }
+  void set_cut(server_id s, bool cut) { rings_.set_cut(s, cut, next_); }
+  void set_wrong(server_id s, bool wrong) { wrong_[s.index()] += wrong ? 1 : -1; }
+
+  /// See server_view::others. Good until the next call.
+  [[nodiscard]] std::span<const known_server> known(const pending_request& r, const service_holders& holders);
+  /// See server_view::other_at.
+  [[nodiscard]] std::optional<server_at_share> at_share(const pending_request& r, const service_holders& holders, double share) const;
+
+ private:
+  /// The period whose publication of this holder the request's server knows, if the holder may be asked.
+  [[nodiscard]] std::optional<std::int64_t> period_heard_of(const pending_request& r, const holder& h) const;
+  [[nodiscard]] known_server what_is_known(server_id s, std::size_t holder, std::int64_t period) const;
+  struct seen_holder {
+    server_id server;
+    std::size_t number;
+    std::int64_t period;
+  };
+  [[nodiscard]] bool knows_that_out(server_id observer, server_id other) const;
+
+  ring_sync rings_;
+  double period_s_;
+  double first_s_;     ///< of period 0
+  std::int64_t kept_;  ///< publications of a holder
+  std::int64_t next_ = 0;
+  std::optional<publications> published_;
+  std::vector<double> capacity_up_to_;     ///< by holder: of the holders of its ring and service up to this one, together
+  std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
+  bool any_failed_ = false;
+  std::vector<int> wrong_;  ///< by server: silent errors at a time
+  std::vector<seen_holder> seen_;
+  std::vector<known_server> known_;
+};
+
+// The ways of requests that were passed on.
+
+/// Servers at which requests have been handled. A request that has stayed where it entered takes four bytes and no more.
+/// Source  EPARA, section 3.2 (offloading paths).
+class request_tracks {
+ public:
+  explicit request_tracks(std::size_t requests) : track_of_(requests) {}
+
+  [[nodiscard]] int offloads(request_number r) const { return track_of_[r] == 0 ? 0 : static_cast<int>(tracks_[track_of_[r]].size()) - 1; }
+  /// Where it is now, or was handled last.
+  [[nodiscard]] server_id here(request_number r, server_id entered) const {
+    return track_of_[r] == 0 ? entered : tracks_[track_of_[r]].back();
+  }
+  /// All servers so far, the first is where it entered; good until the next call.
+  [[nodiscard]] std::span<const server_id> path(request_number r, server_id entered) {
+    if (track_of_[r] != 0) return tracks_[track_of_[r]];
+    tracks_[0].assign(1, entered);
+    return tracks_[0];
+  }
+
+  /// Fetches the way of a request into the cache.
+  void fetch(request_number r) const { prefetch(&track_of_[r]); }
+
+  void go(request_number r, server_id entered, server_id to) {
+    auto& t = track_of_[r];
+    if (t == 0) {
+      if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(tracks_.size()));
+        tracks_.emplace_back();
+      }
+      t = free_.back();
+      free_.pop_back();
+      tracks_[t].assign(1, entered);
+    }
+    tracks_[t].push_back(to);
+  }
+  void end(request_number r) {
+    if (track_of_[r] == 0) return;
+    free_.push_back(track_of_[r]);
+    track_of_[r] = 0;
+  }
+
+ private:
+  std::vector<std::uint32_t> track_of_;  ///< 0: none
+  std::vector<std::vector<server_id>> tracks_ = std::vector<std::vector<server_id>>(1);
+  std::vector<std::uint32_t> free_;
+};
+
+// Writes the history of a run.
+
+/// Complexity  O(1) a request.
+/// Source  semantics, section 11 (what counts).
+class history_recorder {
+ public:
+  history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all, const serving_options& o);
+
+  /// A request has ended; how.end_s is on the run's clock. Requires that it has not before.
+  void end(request_number r, const request& what, const request_record& how, double latency_s);
+  /// In order of arrival.
+  void entered(const request& what) {
+    ++history_.servers[what.server.index()].entered;
+    const double arrival_s = all_->since_first_s(what.arrival_s);
+    if (at_most(offered_until_s_, arrival_s)) open_offered(arrival_s);
+    history_.offered.back()[what.service.index()] += asked(what);
+  }
+  void passed_on(server_id from, server_id to) {
+    ++history_.servers[from.index()].passed_on;
+    flows_.push_back({from, to, 1});
+    if (flows_.size() > 2 * flows_added_up_ + 65'536) add_up_flows();
+  }
+  /// Is this the first publication of a bin? Then `waiting` of every server is to be told.
+  [[nodiscard]] bool wants_waiting(double now_s) const {
+    return detailed_ && at_most(next_waiting_s_, now_s) && at_most(now_s, span_s_ + bin_s_);
+  }
+  void waiting(std::vector<std::uint32_t> by_server, double now_s);
+
+  [[nodiscard]] std::uint64_t ended() const { return ended_; }
+  [[nodiscard]] double credit() const { return credit_; }
+  [[nodiscard]] service_history& history() { return history_; }
+  [[nodiscard]] service_history take(std::uint64_t requests);
+
+ private:
+  /// The bin that a time is in, which is also its beginning but for rounding.
+  [[nodiscard]] std::size_t bin_of(double time_s) const;
+  void open_offered(double arrival_s);
+  void add_up_flows();
+  /// Its credit, were it served.
+  [[nodiscard]] double asked(const request& what) const { return (*services_)[what.service.index()].credit(what.length); }
+
+  service_history history_;
+  const std::vector<service>* services_;
+  const request_stream* all_;
+  double bin_s_ = 1;
+  double span_s_ = 0;  ///< until the last arrival
+  double next_waiting_s_ = 0;
+  double offered_until_s_ = 0;  ///< the end of the last bin of `offered`
+  double last_end_s_ = 0;
+  double credit_ = 0;
+  std::uint64_t ended_ = 0;
+  std::vector<bool> has_ended_;  ///< by number: the promise that each ends once
+  bool detailed_;
+  std::vector<double> by_server_;    ///< servers x services, where detailed
+  std::vector<offload_flow> flows_;  ///< those of one pair added up, then one for each request since
+  std::size_t flows_added_up_ = 0;
+};
+
+// Requests on their way, in order of when they are there.
+
+/// A request that comes to a handler, a downlink or a registered device at a time.
+struct flight {
+  enum class to : std::uint8_t { handler, downlink, device };
+  double at_s;
+  request_number number;
+  to what;
+  std::int32_t where;  ///< a server; or the instance on the device
+  friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
+};
+
+/// By time; of one instant, which is that but for rounding, by the number of the request.
+/// Complexity  O(log in flight) each, and for each of one instant.
+/// Source  semantics, section 11 (what happens at one instant).
+class flight_queue {
+ public:
+  /// @param span_s  what the tolerance is a part of.
+  explicit flight_queue(double span_s) : span_s_(span_s) {}
+
+  [[nodiscard]] bool empty() const { return flights_.empty(); }
+  /// When the next one is there; infinite where there is none.
+  [[nodiscard]] double next_s() const { return empty() ? std::numeric_limits<double>::infinity() : flights_.front().at_s; }
+
+  void push(const flight& f) {
+    flights_.push_back(f);
+    std::ranges::push_heap(flights_, std::greater());
+  }
+  /// Takes out the next one. Requires that there is one.
+  [[nodiscard]] flight pop() {
+    flight first = take();
+    if (empty() || !at_most(flights_.front().at_s, first.at_s, span_s_)) return first;
+    const double instant_s = first.at_s;
+    std::vector<flight> others;
+    while (!empty() && at_most(flights_.front().at_s, instant_s, span_s_)) {
+      others.push_back(take());
+      if (others.back().number < first.number) std::swap(first, others.back());
+    }
+    for (const flight& f : others) push(f);
+    return first;
+  }
+
+ private:
+  [[nodiscard]] flight take() {
+    std::ranges::pop_heap(flights_, std::greater());
+    const auto f = flights_.back();
+    flights_.pop_back();
+    return f;
+  }
+
+  double span_s_;
+  std::vector<flight> flights_;  ///< a heap: the next one in front
+};
 
 /// Plays requests through a deployment. Only what is in flight between servers, and what the clock brings (publications, faults,
 /// changes), are events; instances are advanced when somebody looks at them, since nothing else can change them.
@@ -148,7 +413,7 @@ class serving_run {
   pending_request pending_;  ///< the one that is to be handled now
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/serving_run.ipp>

@@ -4,6 +4,8 @@
 #include <hetplan/serve/serving_run.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -12,7 +14,236 @@
 #include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
+
+HETPLAN_INLINE server_links::server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, const request_stream& clock,
+                                          double span_s)
+    : cloud_(&cloud), span_s_(span_s) {
+  links_.reserve(cloud.size());
+  for (const auto& s : cloud.servers) links_.push_back({s.uplink.value(), s.downlink.value(), s.latency.value()});
+  for (const auto& f : faults) {
+    const auto* slow = std::get_if<slow_link>(&f.what);
+    if (slow == nullptr) continue;
+    auto& l = links_[f.server.index()];
+    if (l.slow < 0) {
+      l.slow = static_cast<std::int32_t>(slow_.size());
+      slow_.emplace_back();
+    }
+    slow_[static_cast<std::size_t>(l.slow)].push_back(
+        {clock.since_first_s(f.at.value()), clock.since_first_s(slow->until.value()), slow->factor});
+  }
+}
+
+HETPLAN_INLINE double server_links::factor(const link& l, double at_s) const {
+  double f = 1;
+  if (l.slow < 0) return f;
+  for (const auto& t : slow_[static_cast<std::size_t>(l.slow)]) {
+    if (at_most(t.from_s, at_s, span_s_) && !at_most(t.until_s, at_s, span_s_)) f *= t.factor;
+  }
+  return f;
+}
+
+HETPLAN_INLINE double server_links::send_s(server_id from, server_id to, double now_s, double size_b) {
+  auto& l = links_[from.index()];
+  const double begin_s = std::max(now_s, l.up_free_s);
+  l.up_free_s = begin_s + size_b / (l.up * factor(l, begin_s));
+  return l.up_free_s + l.latency_s + links_[to.index()].latency_s;
+}
+
+HETPLAN_INLINE double server_links::receive_s(server_id to, double now_s, double size_b) {
+  auto& l = links_[to.index()];
+  const double begin_s = std::max(now_s, l.down_free_s);
+  l.down_free_s = begin_s + size_b / (l.down * factor(l, begin_s));
+  return l.down_free_s;
+}
+
+HETPLAN_INLINE double server_links::answer_s(server_id from, server_id to, double size_b, double at_s) const {
+  if (from == to) return 0;
+  const auto& a = links_[from.index()];
+  const auto& b = links_[to.index()];
+  return a.latency_s + b.latency_s + size_b / std::min(a.up * factor(a, at_s), b.down * factor(b, at_s));
+}
+
+HETPLAN_INLINE ring_knowledge::ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double first_s)
+    : rings_(cloud), period_s_(cloud.ring.period.value()), first_s_(first_s),
+      kept_(faults.empty() ? rings_.history_when_whole() : rings_.history()), failed_from_(cloud.size(), -1), wrong_(cloud.size()) {}
+
+HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d) {
+  auto capacities = d.capacities();
+  capacity_up_to_.resize(capacities.size());
+  const auto& all = d.holders();
+  double sum = 0;
+  for (std::size_t n = 0; n < capacities.size(); ++n) {
+    const auto& h = all.holders()[n];
+    const bool goes_on =
+        n > 0 && h.what == all.holders()[n - 1].what && rings_.ring_of(h.server) == rings_.ring_of(all.holders()[n - 1].server);
+    sum = (goes_on ? sum : 0) + capacities[n].per_s;
+    capacity_up_to_[n] = sum;
+  }
+  published_.emplace(std::move(capacities), next_, kept_, period_s_);
+}
+
+HETPLAN_INLINE void ring_knowledge::open_period() { published_->open(next_++); }
+
+HETPLAN_INLINE void ring_knowledge::publish(std::size_t holder, server_id server, const holder_state& state) {
+  if (wrong_[server.index()] > 0) {
+    published_->publish_wrongly(holder, state);
+  } else {
+    published_->publish(holder, state);
+  }
+}
+
+HETPLAN_INLINE void ring_knowledge::skip_until(double next_s) {
+  const double periods = (next_s - first_s_) / period_s_ - static_cast<double>(rings_.history() + 2);
+  if (periods > static_cast<double>(next_) && periods < 0x1p60) next_ = static_cast<std::int64_t>(periods);
+}
+
+HETPLAN_INLINE void ring_knowledge::fail(server_id s) {
+  failed_from_[s.index()] = next_;
+  any_failed_ = true;
+  rings_.set_out(s, true, next_);
+}
+
+HETPLAN_INLINE bool ring_knowledge::knows_that_out(server_id observer, server_id other) const {
+  if (!has_failed(other)) return false;
+  const auto from = failed_from_[other.index()];
+  const auto d = rings_.distance(observer, other, std::max<std::int64_t>(0, from - 1));
+  return d && next_ - 1 >= from + *d;
+}
+
+HETPLAN_INLINE std::span<const known_server> ring_knowledge::known(const pending_request& r, const service_holders& holders) {
+  known_.clear();
+  if (!rings_.is_in(r.here, next_ - 1)) return known_;
+  const auto all = holders.holders(rings_.ring_of(r.here), r.what);
+  const auto behind = std::ranges::upper_bound(all, r.here, {}, &holder::server);
+  // In two rounds: each reads a far place of a large table, which the first round fetches all at a time.
+  seen_.clear();
+  const auto look_at = [&](std::span<const holder> some) {
+    for (const auto& h : some) {
+      const auto j = period_heard_of(r, h);
+      if (!j) continue;
+      const auto number = holders.number(h);
+      published_->fetch(number, *j);
+      seen_.emplace_back(h.server, number, *j);
+    }
+  };
+  look_at({behind, all.end()});
+  look_at({all.begin(), behind});
+  for (const auto& h : seen_) known_.push_back(what_is_known(h.server, h.number, h.period));
+  return known_;
+}
+
+HETPLAN_INLINE std::optional<server_at_share> ring_knowledge::at_share(const pending_request& r, const service_holders& holders,
+                                                                       double share) const {
+  const auto all = holders.holders(rings_.ring_of(r.here), r.what);
+  if (all.empty() || !rings_.is_in(r.here, next_ - 1)) return std::nullopt;
+  const auto first = capacity_up_to_.begin() + static_cast<std::ptrdiff_t>(holders.number(all.front()));
+  const auto last = first + static_cast<std::ptrdiff_t>(all.size()) - 1;
+  const double at = share * *last;
+  const auto there = std::upper_bound(first, last, at);
+  const auto& h = all[static_cast<std::size_t>(there - first)];
+  const auto period = period_heard_of(r, h);
+  if (!period) return std::nullopt;
+  return server_at_share{what_is_known(h.server, holders.number(h), *period), at - (there == first ? 0 : *std::prev(there))};
+}
+
+HETPLAN_INLINE std::optional<std::int64_t> ring_knowledge::period_heard_of(const pending_request& r, const holder& h) const {
+  const bool was_there = std::ranges::find(r.path, h.server) != r.path.end();
+  if (was_there || knows_that_out(r.here, h.server)) return std::nullopt;
+  return rings_.known_period(r.here, h.server, next_ - 1);
+}
+
+HETPLAN_INLINE known_server ring_knowledge::what_is_known(server_id s, std::size_t holder, std::int64_t period) const {
+  const auto known = published_->known(holder, period, next_ - 1);
+  return {s, known.whole, known.capacity, known.idle, seconds(known.wait_s), seconds(known.age_s)};
+}
+
+HETPLAN_INLINE history_recorder::history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all,
+                                                  const serving_options& o)
+    : services_(&services), all_(&all), span_s_(all.span().value()), has_ended_(all.size()), detailed_(cloud.size() <= most_detailed) {
+  bin_s_ = o.bin.value() > 0 ? o.bin.value() : std::max(span_s_ / 100, 1e-9);
+  history_.bin = seconds(bin_s_);
+  history_.begin = all.first_arrival();
+  history_.services.resize(services.size());
+  history_.servers.resize(cloud.size());
+  history_.offloads.resize(8);
+  history_.offered.reserve(static_cast<std::size_t>(span_s_ / bin_s_) + 2);
+  if (detailed_) by_server_.resize(cloud.size() * services.size());
+  if (o.detail == history_detail::records) history_.records.resize(all.size());
+}
+
+HETPLAN_INLINE std::size_t history_recorder::bin_of(double time_s) const {
+  const double whole = std::floor(std::min(time_s / bin_s_, 1e15));
+  return static_cast<std::size_t>(at_most((whole + 1) * bin_s_, time_s) ? whole + 1 : whole);
+}
+
+HETPLAN_INLINE void history_recorder::end(request_number r, const request& what, const request_record& how, double latency_s) {
+  auto& totals = history_.services[what.service.index()];
+  ++totals.ended[static_cast<std::size_t>(how.outcome)];
+  totals.asked += asked(what);
+  totals.credit += how.credit;
+  if (latency_s >= 0) totals.latency.add(latency_s);
+  auto& server = history_.servers[how.server.index()];
+  server.credit += how.credit;
+  ++server.ended;
+  if (detailed_) by_server_[how.server.index() * history_.services.size() + what.service.index()] += how.credit;
+  const auto hops = static_cast<std::size_t>(how.offloads);
+  if (hops >= history_.offloads.size()) history_.offloads.resize(hops + 1);
+  ++history_.offloads[hops];
+  if (how.credit > 0) {
+    // The last bin holds all that is later: a long stream must not make millions of bins.
+    const auto bin = std::min(bin_of(how.end_s), static_cast<std::size_t>(2 * span_s_ / bin_s_ + 100));
+    if (bin >= history_.goodput.size()) history_.goodput.resize(bin + 1, std::vector<double>(history_.services.size()));
+    history_.goodput[bin][what.service.index()] += how.credit;
+  }
+  credit_ += how.credit;
+  if (how.credit > 0) last_end_s_ = std::max(last_end_s_, how.end_s);
+  ++ended_;
+  HETPLAN_ASSERT(!has_ended_[r]);
+  has_ended_[r] = true;
+  if (history_.records.empty()) return;
+  history_.records[r] = how;
+  history_.records[r].end_s = std::max(what.arrival_s, history_.begin.value() + how.end_s);  // the sum may be rounded down
+}
+
+HETPLAN_INLINE void history_recorder::open_offered(double arrival_s) {
+  const auto bin = bin_of(arrival_s);
+  history_.offered.resize(bin + 1, std::vector<double>(history_.services.size()));
+  offered_until_s_ = static_cast<double>(bin + 1) * bin_s_;
+}
+
+HETPLAN_INLINE void history_recorder::add_up_flows() {
+  std::ranges::sort(flows_, [](const offload_flow& a, const offload_flow& b) { return a.from != b.from ? a.from < b.from : a.to < b.to; });
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < flows_.size(); ++k) {
+    if (kept > 0 && flows_[kept - 1].from == flows_[k].from && flows_[kept - 1].to == flows_[k].to) {
+      flows_[kept - 1].requests += flows_[k].requests;
+    } else {
+      flows_[kept++] = flows_[k];
+    }
+  }
+  flows_.resize(kept);
+  flows_added_up_ = kept;
+}
+
+HETPLAN_INLINE void history_recorder::waiting(std::vector<std::uint32_t> by_server, double now_s) {
+  const auto bin = bin_of(now_s);
+  while (history_.waiting.size() < bin) history_.waiting.emplace_back(history_.servers.size());
+  history_.waiting.push_back(std::move(by_server));
+  next_waiting_s_ = static_cast<double>(bin + 1) * bin_s_;
+}
+
+HETPLAN_INLINE service_history history_recorder::take(std::uint64_t requests) {
+  add_up_flows();
+  history_.flows = std::move(flows_);
+  const auto width = static_cast<std::ptrdiff_t>(history_.services.size());
+  for (auto row = by_server_.begin(); row != by_server_.end(); row += width) history_.credit_by_server.emplace_back(row, row + width);
+  history_.duration = seconds(std::max(last_end_s_, span_s_));
+  while (history_.offloads.size() > 1 && history_.offloads.back() == 0) history_.offloads.pop_back();
+  // The promise that every request ends exactly once.
+  HETPLAN_ASSERT(history_.result.result == outcome::stopped || ended_ == requests);
+  return std::move(history_);
+}
 
 namespace detail {
 inline constexpr double never_s = std::numeric_limits<double>::infinity();
@@ -347,4 +578,4 @@ HETPLAN_INLINE service_history serving_run::finish() {
   return recorder_.take(all_->size());
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

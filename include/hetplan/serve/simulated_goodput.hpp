@@ -9,7 +9,7 @@
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// phi as the paper defines it: requests are played, by a handler that begins anew each time.
 ///
@@ -63,4 +63,4 @@ class simulated_goodput {
   double value_ = 0;
 };
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

@@ -13,7 +13,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/serve/serve_with.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 /// One size that was tried.
 struct sizing_step {
@@ -89,7 +89,7 @@ template <std::invocable System, observer<sizing_step>... Observers>
   return answer;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/size_for.ipp>

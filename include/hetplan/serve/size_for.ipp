@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 HETPLAN_INLINE edge_cloud with_gpus(edge_cloud cloud, int count) {
   for (auto& s : cloud.servers) {
@@ -23,4 +23,4 @@ HETPLAN_INLINE std::size_t used_gpus(const deployment& d) {
   return used.size();
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

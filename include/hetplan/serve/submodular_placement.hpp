@@ -13,7 +13,7 @@
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/service_demand.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 struct submodular_options {
   parallelism_operators operators = {};
@@ -63,7 +63,7 @@ class submodular_placement {
 };
 static_assert(check_placement_policy<submodular_placement>());
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/serve/submodular_placement.ipp>

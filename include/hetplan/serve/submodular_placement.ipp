@@ -11,7 +11,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::serve {
+namespace hetplan::serve {
 
 namespace detail {
 
@@ -163,4 +163,4 @@ HETPLAN_INLINE deployment submodular_placement::place(const placement_question& 
   return place_submodular(q, service_demand(q.cloud.size(), q.services.size()), options_).placed;
 }
 
-}  // namespace HETPLAN_NAMESPACE::serve
+}  // namespace hetplan::serve

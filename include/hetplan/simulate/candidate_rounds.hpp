@@ -8,7 +8,7 @@
 #include <hetplan/plan/any_objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// How many candidates have been judged, of how many. `judged` rises by one, `total` is never less, and judged / total never falls.
 struct candidate_count {
@@ -56,7 +56,7 @@ class candidate_rounds {
   bool estimated_ = false;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/candidate_rounds.ipp>

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE candidate_rounds::candidate_rounds(int parts, any_objective objective, const candidate_observer& observer)
     : parts_(parts), objective_(std::move(objective)), observer_(observer) {}
@@ -30,4 +30,4 @@ HETPLAN_INLINE control candidate_rounds::operator()(const candidate_judged& c) {
   return observer_(candidate_judged{count_.judged, count_.total, best_ ? &*best_ : nullptr, estimated_});
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -7,7 +7,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/simulate/waits.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A part [start_s, end_s) of the run that one task or transfer accounts for. The four parts below add up to its length.
 struct critical_link {
@@ -34,7 +34,7 @@ struct critical_link {
 /// Source      semantics, section 6: the rules by which tasks and transfers start, read backwards.
 [[nodiscard]] std::vector<critical_link> critical_chain(const tasks::task_graph& g, const trace& t, const network& net);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/critical_chain.ipp>

@@ -7,7 +7,7 @@
 
 #include <hetplan/tasks/critical_path.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::vector<critical_link> critical_chain(const tasks::task_graph& g, const trace& t, const network& net) {
   const waits waited(g, t);
@@ -47,4 +47,4 @@ HETPLAN_INLINE std::vector<critical_link> critical_chain(const tasks::task_graph
   return chain;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -14,7 +14,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A task that a free device could start now: its inputs are there, and there is room for what it takes.
 struct ready_task {
@@ -105,7 +105,7 @@ plan dispatch(plan p, const planning_problem& problem, const P& policy, const di
       std::move(p), problem, [&policy](const dispatch_view& v) { return policy.next(v); }, options);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/dispatch.ipp>

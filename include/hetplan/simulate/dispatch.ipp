@@ -16,7 +16,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -232,4 +232,4 @@ HETPLAN_INLINE plan with_any_orders(plan p, const planning_problem& problem) {
 HETPLAN_INLINE std::optional<std::size_t> compact::next(const dispatch_view& v) const { return detail::first_of_class(v, {0, 1, 2}); }
 HETPLAN_INLINE std::optional<std::size_t> eager::next(const dispatch_view& v) const { return detail::first_of_class(v, {1, 0, 2}); }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 #include <hetplan/solve/any_lp_solver.hpp>
 #include <hetplan/tasks/expand.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A simulated plan: its numbers, and the graph and trace behind them.
 struct judgement {
@@ -63,7 +63,7 @@ void certify(evaluation& e, const plan& p, const planning_graph& model, const cl
 [[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                  const judge_models& models = {}, const any_lp_solver& lp = {}, const simulator_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/evaluate.ipp>

@@ -12,7 +12,7 @@
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/contention_bound.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE seconds time_between_tokens(const plan& p, const stage_graph& stages, const judgement& j) {
   std::vector<double> first(static_cast<std::size_t>(p.microbatches), 0), last(first);
@@ -106,4 +106,4 @@ HETPLAN_INLINE void certify(evaluation& e, const plan& p, const planning_graph& 
   e.gap = gap_to(e.latency, e.bound);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

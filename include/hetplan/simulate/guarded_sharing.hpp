@@ -12,7 +12,7 @@
 #include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/transfers_under_way.hpp>
 
-namespace HETPLAN_NAMESPACE::detail {
+namespace hetplan::detail {
 
 /// What a sharing has said so far. All members throw invalid_model where it cannot be so.
 class sharing_ledger {
@@ -96,7 +96,7 @@ class guarded_sharing {
   int idle_rounds_ = 0;  ///< ends that came to nothing, one after the other
 };
 
-}  // namespace HETPLAN_NAMESPACE::detail
+}  // namespace hetplan::detail
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/guarded_sharing.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::detail {
+namespace hetplan::detail {
 
 HETPLAN_INLINE bool sharing_ledger::set_rate(double now_s, std::uint32_t number, double rate, const rate_changed& changed) {
   const auto* f = flows_.find(number);
@@ -65,4 +65,4 @@ HETPLAN_INLINE void sharing_ledger::check_next_end(double time_s, double next_s)
                       " s); expected a later time");
 }
 
-}  // namespace HETPLAN_NAMESPACE::detail
+}  // namespace hetplan::detail

@@ -9,7 +9,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 struct mend_options {
   int judged = 400;           ///< simulations of each start at most
@@ -34,7 +34,7 @@ struct mend_options {
 [[nodiscard]] std::vector<plan> mend_limits(const planning_problem& problem, const any_objective& objective, const char* planner,
                                             const std::vector<plan>& starts, step_budget& budget, const mend_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/mend_limits.ipp>

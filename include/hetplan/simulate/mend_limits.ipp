@@ -21,7 +21,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/quick_judgement.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -345,4 +345,4 @@ HETPLAN_INLINE std::vector<plan> mend_limits(const planning_problem& problem, co
   return std::move(m).take();
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -5,7 +5,7 @@
 #include <hetplan/problem/any_network_policy.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Max-min fairness with equal rates for all: what uncontrolled TCP does.
 struct fair_share {
@@ -57,4 +57,4 @@ struct policy_of_plan {
 static_assert(check_network_policy<fair_share>() && check_network_policy<by_priority>() && check_network_policy<exclusive_ports>() &&
               check_network_policy<exclusive_links>() && check_network_policy<unlimited>() && check_network_policy<policy_of_plan>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

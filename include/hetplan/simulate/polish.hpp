@@ -10,7 +10,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Where polishing may put boundaries.
 enum class polish_boundaries {
@@ -38,7 +38,7 @@ struct polish_options {
 [[nodiscard]] std::vector<plan> polish(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& ranked,
                                        const std::vector<layer_sequence>& rows, const polish_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/polish.ipp>

@@ -16,7 +16,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/quick_judgement.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& ranked,
                                         const std::vector<layer_sequence>& rows, const polish_options& options, step_budget& budget) {
@@ -86,4 +86,4 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
   return polish(problem, objective, ranked, rows, options, budget);
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -10,7 +10,7 @@
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/simulate/transfers_under_way.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Given rates: from a change's time on its transfer drains at that rate, or waits at rate 0.
 /// A transfer that is not under way yet finds the rate of its last change when it starts.
@@ -59,7 +59,7 @@ void check_rates(const prescribed& p, std::size_t transfers, const simulator_opt
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/prescribed.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE prescribed_sharing::prescribed_sharing(const network& net, const prescribed& given)
     : rates_(given.rates), load_(net.resources()) {
@@ -54,4 +54,4 @@ HETPLAN_INLINE void check_rates(const prescribed& p, std::size_t transfers, cons
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -6,7 +6,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Runs of more microbatches, or of more steps of generation, are long.
 inline constexpr int most_microbatches_in_full = 512, most_tokens_in_full = 128;
@@ -35,7 +35,7 @@ namespace detail {
 /// Source      ours: a search ranks hundreds of candidates; the answer is judged in full.
 [[nodiscard]] quick_judgement judge_quickly(const planning_problem& problem, const plan& p);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/quick_judgement.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 namespace detail {
 
@@ -86,4 +86,4 @@ HETPLAN_INLINE quick_judgement judge_quickly(const planning_problem& problem, co
   return {std::move(j.evaluation), static_cast<long long>(j.graph.size())};
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

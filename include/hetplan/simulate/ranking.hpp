@@ -16,7 +16,7 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/candidate_rounds.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Throws invalid_input where a planner is asked for no plan at all.
 void check_keep(int keep, const char* who);
@@ -116,7 +116,7 @@ class ranking {
   bool cut_ = false;  ///< by the budget
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/ranking.ipp>

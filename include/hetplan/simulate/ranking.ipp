@@ -11,7 +11,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/quick_judgement.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE void check_keep(int keep, const char* who) {
   if (keep < 1) throw invalid_input(std::string(who) + ": keep = " + std::to_string(keep) + "; expected an integer >= 1");
@@ -220,4 +220,4 @@ HETPLAN_INLINE void ranking::insert(plan&& p, evaluation&& e, bool estimated) {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -9,7 +9,7 @@
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Events for observers: a compute task or a transfer has ended.
 struct task_ended {
@@ -78,7 +78,7 @@ void check_options(const simulator_options& o, const network& net, std::size_t d
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/simulator_options.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::detail {
+namespace hetplan::detail {
 
 HETPLAN_INLINE void check_blocking(const tasks::task_graph& g, const simulator_options& o) {
   if (o.capacities.empty() || std::none_of(g.transfers.begin(), g.transfers.end(), [](const tasks::transfer& t) { return t.blocks(); }))
@@ -51,4 +51,4 @@ HETPLAN_INLINE void check_options(const simulator_options& o, const network& net
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::detail
+}  // namespace hetplan::detail

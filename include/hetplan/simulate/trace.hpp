@@ -9,7 +9,7 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Start and end [s]; a transfer's start is when it may use its route (its latency is inside).
 struct interval {
@@ -55,4 +55,4 @@ struct trace {
   friend bool operator==(const trace&, const trace&) = default;
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -10,7 +10,7 @@
 #include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Transfers that drain, each at a rate of its own; who sets the rates is a network_sharing.
 ///
@@ -77,7 +77,7 @@ class resource_load {
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/transfers_under_way.ipp>

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE double transfers_under_way::flow::left(double now_s) const { return std::max(0.0, remaining - rate * (now_s - since)); }
 
@@ -84,4 +84,4 @@ HETPLAN_INLINE std::optional<resource_load::excess> resource_load::exceeded_by(c
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

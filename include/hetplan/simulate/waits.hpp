@@ -9,7 +9,7 @@
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Why a task or transfer did not start earlier.
 enum class wait_reason {
@@ -98,7 +98,7 @@ class waits {
   std::vector<std::vector<std::uint32_t>> carried_by_;             ///< by resource
 };
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/simulate/waits.ipp>

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <numeric>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE waits::waits(const tasks::task_graph& g, const trace& t)
     : graph_(g), trace_(t), input_end_s_(g.size(), 0), last_input_(g.size(), no_node), before_(g.computes.size(), no_node),
@@ -119,4 +119,4 @@ HETPLAN_INLINE tasks::node_id waits::last_of(const std::vector<const std::vector
   return last != no_node && start_s - when(last).end_s <= same_time * trace_.latency.value() ? last : no_node;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

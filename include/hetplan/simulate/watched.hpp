@@ -6,7 +6,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// As simulate_plan without observers. An observer of neither event, or one that answers something else than go or stop, is refused
 /// here, for judge and evaluate too.
@@ -45,4 +45,4 @@ template <class... Observers>
   return j;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -8,7 +8,7 @@
 
 #include <hetplan/solve/lp.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Holds any solver by value; copies share it. Of `no_lp`, or nothing, it leaves every problem unsolved.
 class any_lp_solver {
@@ -48,4 +48,4 @@ class any_lp_solver {
 
 static_assert(check_lp_solver<any_lp_solver>());
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

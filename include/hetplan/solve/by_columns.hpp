@@ -9,7 +9,7 @@
 
 #include <hetplan/solve/lp.hpp>
 
-namespace HETPLAN_NAMESPACE::detail {
+namespace hetplan::detail {
 
 /// Column c has the terms start[c] up to start[c + 1]; no limit is the largest double.
 template <class Index>
@@ -46,4 +46,4 @@ struct by_columns {
   }
 };
 
-}  // namespace HETPLAN_NAMESPACE::detail
+}  // namespace hetplan::detail

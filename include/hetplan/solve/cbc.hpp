@@ -21,7 +21,7 @@
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Branch and cut by Cbc, silent, with those of its own heuristics and cuts that are sound; Clp solves the relaxation first and,
 /// once the integers are found, for the other columns beside them.
@@ -108,4 +108,4 @@ struct cbc_milp {
 
 static_assert(check_milp_solver<cbc_milp>() && starts_milp<cbc_milp>);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

@@ -13,7 +13,7 @@
 #include <hetplan/solve/by_columns.hpp>
 #include <hetplan/solve/lp.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// Simplex by Clp, silent: dual, which by itself goes on with the primal where that is nearer.
 ///
@@ -116,4 +116,4 @@ struct clp_lp {
 
 static_assert(check_lp_solver<clp_lp>() && warm_starts_lp<clp_lp>);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

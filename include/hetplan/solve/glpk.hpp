@@ -17,7 +17,7 @@
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 namespace detail {
 
 /// Every call into GLPK happens in here. Runs `work` with GLPK silent, within `max_memory_MB`; false if GLPK met a fatal
@@ -305,4 +305,4 @@ struct glpk_milp {
 static_assert(check_lp_solver<glpk_lp>() && warm_starts_lp<glpk_lp>);
 static_assert(check_milp_solver<glpk_milp>() && starts_milp<glpk_milp>);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

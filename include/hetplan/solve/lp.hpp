@@ -10,7 +10,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// minimise objective . x  subject to  row.lower <= row . x <= row.upper,  lower <= x <= upper; sparse rows.
 struct lp_problem {
@@ -101,7 +101,7 @@ void check_lp_problem(const lp_problem& p);
 /// without factorizing it.
 [[nodiscard]] bool could_be_basis(const lp_basis& b, const lp_problem& p);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/solve/lp.ipp>

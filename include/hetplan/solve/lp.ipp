@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE int lp_problem::add_column(double cost, double low, double high) {
   objective.push_back(cost);
@@ -47,4 +47,4 @@ HETPLAN_INLINE bool could_be_basis(const lp_basis& b, const lp_problem& p) {
   return b.columns.size() == p.objective.size() && b.rows.size() == p.rows.size() && static_cast<std::size_t>(basic) == p.rows.size();
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

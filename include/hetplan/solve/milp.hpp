@@ -15,7 +15,7 @@
 #include <hetplan/core/stopwatch.hpp>
 #include <hetplan/solve/lp.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// The relaxation's problem, where the columns of `integers` take integers only.
 struct milp_problem {
@@ -173,7 +173,7 @@ template <lp_solver Lp, class Attempt>
 }
 
 }  // namespace detail
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/solve/milp.ipp>

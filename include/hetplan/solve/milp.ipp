@@ -10,7 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE void check_milp_problem(const milp_problem& p) {
   check_lp_problem(p.relaxation);
@@ -70,4 +70,4 @@ HETPLAN_INLINE seconds time_left::operator()() const { return seconds(std::max(0
 
 }  // namespace detail
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

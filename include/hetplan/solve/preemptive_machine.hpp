@@ -6,7 +6,7 @@
 
 #include <hetplan/core/linkage.hpp>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 /// A job of a machine: not before `head_s`, `work_s` on the machine, and `tail_s` that follow elsewhere.
 struct machine_job {
@@ -23,7 +23,7 @@ struct machine_job {
 /// Source      Jackson's preemptive schedule; Carlier 1982.
 [[nodiscard]] double preemptive_machine_bound(std::span<machine_job> jobs);
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/solve/preemptive_machine.ipp>

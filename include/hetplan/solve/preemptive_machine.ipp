@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace HETPLAN_NAMESPACE {
+namespace hetplan {
 
 HETPLAN_INLINE double preemptive_machine_bound(std::span<machine_job> jobs) {
   std::sort(jobs.begin(), jobs.end(), [](const machine_job& a, const machine_job& b) { return a.head_s < b.head_s; });
@@ -37,4 +37,4 @@ HETPLAN_INLINE double preemptive_machine_bound(std::span<machine_job> jobs) {
   return bound;
 }
 
-}  // namespace HETPLAN_NAMESPACE
+}  // namespace hetplan

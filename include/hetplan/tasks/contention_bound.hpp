@@ -4,7 +4,7 @@
 
 #include <hetplan/tasks/critical_path.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// schedule_bound, and for every resource the bound of its transfers with the longest paths to and from them.
 ///
@@ -13,7 +13,7 @@ namespace HETPLAN_NAMESPACE::tasks {
 [[nodiscard]] seconds contention_bound(const task_graph& g, const network& net, const path_times& paths);
 [[nodiscard]] seconds contention_bound(const task_graph& g, const network& net);
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/contention_bound.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/solve/preemptive_machine.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 HETPLAN_INLINE seconds contention_bound(const task_graph& g, const network& net, const path_times& paths) {
   std::vector<std::vector<machine_job>> jobs(net.resources().size());
@@ -28,4 +28,4 @@ HETPLAN_INLINE seconds contention_bound(const task_graph& g, const network& net,
 
 HETPLAN_INLINE seconds contention_bound(const task_graph& g, const network& net) { return contention_bound(g, net, longest_paths(g, net)); }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

@@ -7,7 +7,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// What a transfer takes of one resource on its route, all of it to itself [s].
 [[nodiscard]] double work_s(const transfer& t, const resource_use& u, const network& net);
@@ -44,7 +44,7 @@ namespace detail {
 [[nodiscard]] seconds schedule_bound(const task_graph& g, const network& net, const path_times& paths);
 [[nodiscard]] seconds schedule_bound(const task_graph& g, const network& net);
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/critical_path.ipp>

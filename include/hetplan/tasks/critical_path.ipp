@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 HETPLAN_INLINE double work_s(const transfer& t, const resource_use& u, const network& net) {
   if (t.blocks()) return 0;
@@ -96,4 +96,4 @@ HETPLAN_INLINE seconds schedule_bound(const task_graph& g, const network& net, c
 
 HETPLAN_INLINE seconds schedule_bound(const task_graph& g, const network& net) { return schedule_bound(g, net, longest_paths(g, net)); }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

@@ -5,7 +5,7 @@
 #include <hetplan/plan/staged.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// Expands a plan of any kind into its task graph.
 ///
@@ -23,7 +23,7 @@ namespace HETPLAN_NAMESPACE::tasks {
 /// Throws  invalid_input (a stage shares out gradients or weights: their traffic follows its order), and as `expand` does.
 [[nodiscard]] task_graph expand_unordered(const staged& s, bool split_backwards);
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/expand.ipp>

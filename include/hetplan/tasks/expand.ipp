@@ -16,7 +16,7 @@
 #include <hetplan/tasks/sharded_stage.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 namespace detail {
 
@@ -486,4 +486,4 @@ HETPLAN_INLINE task_graph expand_unordered(const staged& s, bool split_backwards
   return detail::expander(s, split_backwards).run();
 }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

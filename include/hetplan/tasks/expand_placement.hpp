@@ -6,7 +6,7 @@
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// What a simulator needs beside the graph: the table's devices, and a resource for each of its resources.
 struct placement_tasks {
@@ -23,7 +23,7 @@ struct placement_tasks {
 /// Source       Moirai, figure 8: every transfer is a node.
 [[nodiscard]] placement_tasks expand(const place::placement_table& t, const place::placement_rules& r, const place::operator_schedule& s);
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/expand_placement.ipp>

@@ -13,7 +13,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 namespace detail {
 
@@ -79,4 +79,4 @@ HETPLAN_INLINE placement_tasks expand(const place::placement_table& t, const pla
   return {std::move(out).build(), net};
 }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

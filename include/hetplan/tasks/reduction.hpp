@@ -7,7 +7,7 @@
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// Adds the reductions of an iteration: rings inside stages, then rings or a parameter server across them.
 ///
@@ -19,7 +19,7 @@ namespace HETPLAN_NAMESPACE::tasks {
                                                                        const std::vector<task_graph_builder::handle>& finished,
                                                                        transfer_sender& sender);
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/reduction.ipp>

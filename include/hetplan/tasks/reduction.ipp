@@ -8,7 +8,7 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/plan/reductions.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 namespace detail {
 
@@ -101,4 +101,4 @@ HETPLAN_INLINE std::vector<task_graph_builder::handle> reduce_gradients(const pl
   return all;
 }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

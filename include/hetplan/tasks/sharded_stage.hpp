@@ -9,7 +9,7 @@
 #include <hetplan/plan/staged.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// Does a stage of this plan move parts of its state during the iteration?
 [[nodiscard]] inline bool moves_state(const stage& s) {
@@ -55,7 +55,7 @@ class sharded_stage {
   handle all_scattered_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/sharded_stage.ipp>

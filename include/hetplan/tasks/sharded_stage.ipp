@@ -7,7 +7,7 @@
 
 #include <hetplan/plan/stage_sums.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 HETPLAN_INLINE sharded_stage::sharded_stage(const staged& s, stage_id stage, transfer_sender& sender)
     : staged_(s), stage_(stage), sender_(sender), out_(sender.builder()), all_scattered_(out_.add_barrier()) {
@@ -71,4 +71,4 @@ HETPLAN_INLINE sharded_stage::handle sharded_stage::finish() {
   return ring(transfer_kind::sync, 0, staged_.graph[stage_].passes(phase::backward_input) - 1, weights, &all_scattered_);
 }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

@@ -10,7 +10,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/plan/plan.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// A node of the task graph: compute tasks first, then transfers, then barriers.
 using node_id = std::uint32_t;
@@ -125,7 +125,7 @@ class task_graph_builder {
   std::vector<std::pair<handle, handle>> edges_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/task_graph.ipp>

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 HETPLAN_INLINE bytes task_graph::volume() const {
   double total = 0;
@@ -68,4 +68,4 @@ HETPLAN_INLINE node_id task_graph_builder::node(handle h) const {
   return static_cast<node_id>(base + h.index);
 }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

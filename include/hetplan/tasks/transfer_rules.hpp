@@ -9,7 +9,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// The rules of a valid plan by the transfers that they name; a token rule holds in every step.
 class transfer_rules {
@@ -31,7 +31,7 @@ class transfer_rules {
   std::map<transfer_name, entry> by_transfer_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/transfer_rules.ipp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 HETPLAN_INLINE transfer_rules::transfer_rules(const plan& p) : plan_(p) {
   for (const transfer_rule& r : p.schedule.transfers) {
@@ -45,4 +45,4 @@ HETPLAN_INLINE void transfer_rules::require_all_used(const cluster& c) const {
   }
 }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

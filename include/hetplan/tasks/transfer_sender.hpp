@@ -11,7 +11,7 @@
 #include <hetplan/tasks/task_graph.hpp>
 #include <hetplan/tasks/transfer_rules.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 /// Sends transfers between the devices of a cluster as a plan says.
 class transfer_sender {
@@ -56,7 +56,7 @@ class transfer_sender {
   std::vector<std::uint32_t> route_of_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/tasks/transfer_sender.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::tasks {
+namespace hetplan::tasks {
 
 HETPLAN_INLINE transfer_sender::transfer_sender(const plan& p, const cluster& c, task_graph_builder& out)
     : plan_(p), cluster_(c), rules_(p), out_(out), route_of_(c.size() * c.size(), no_route) {}
@@ -73,4 +73,4 @@ HETPLAN_INLINE std::string transfer_sender::what_needs(const transfer& t) const 
          " a transfer from device \"" + cluster_[t.from].name + "\" to \"" + cluster_[t.to].name + "\"";
 }
 
-}  // namespace HETPLAN_NAMESPACE::tasks
+}  // namespace hetplan::tasks

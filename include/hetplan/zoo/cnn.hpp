@@ -6,7 +6,7 @@
 
 #include <hetplan/zoo/operator_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// Channels, height and width of an image or feature map.
 struct image_shape {
@@ -71,7 +71,7 @@ enum class gating { none, squeeze_excite };
 feature_map inverted_residual(operator_graph& g, const std::string& prefix, const feature_map& x, const inverted_residual_stage& s,
                               int stride, gating gate);
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/cnn.ipp>

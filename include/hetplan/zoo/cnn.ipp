@@ -3,7 +3,7 @@
 
 #include <hetplan/zoo/cnn.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 HETPLAN_INLINE feature_map conv_bn(operator_graph& g, std::string name, const feature_map& x, const convolution& c) {
   const image_shape out = strided(x.shape, c.channels, c.stride);
@@ -58,4 +58,4 @@ HETPLAN_INLINE feature_map inverted_residual(operator_graph& g, const std::strin
   return stride == 1 && x.shape == y.shape ? residual_add(g, prefix + "add", x, y) : y;
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

@@ -9,7 +9,7 @@
 
 #include <hetplan/cluster/device.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// How a device is joined to the others: decides what a byte costs. Both pairs of numbers are estimates.
 enum class link { wifi, wire };
@@ -68,7 +68,7 @@ inline constexpr auto device_kinds = [] {
 /// A built-in device with a name of its own. Throws invalid_input (unknown kind).
 [[nodiscard]] hetplan::device device(std::string_view kind, std::string name, link joined = link::wifi);
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/devices.ipp>

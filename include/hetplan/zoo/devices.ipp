@@ -7,7 +7,7 @@
 
 #include <hetplan/zoo/names.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 HETPLAN_INLINE device_entry find_device(std::string_view kind, link joined) {
   for (const detail::device_row& r : detail::device_rows) {
@@ -36,4 +36,4 @@ HETPLAN_INLINE hetplan::device device(std::string_view kind, std::string name, l
   return d;
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

@@ -11,7 +11,7 @@
 #include <hetplan/serve/roofline_service_time.hpp>
 #include <hetplan/serve/service.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// What is asked of the services, where the paper leaves it open.
 struct edge_service_options {
@@ -47,7 +47,7 @@ struct edge_services {
 /// Source  EPARA, section 5.2 (eight P100s each), table 4 (10 Gbit/s).
 [[nodiscard]] serve::edge_cloud p100_cloud(int servers, int gpus = 8, seconds period = seconds(0.1), int group = 100);
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/edge_services.ipp>

@@ -10,7 +10,7 @@
 
 #include <hetplan/zoo/names.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 namespace detail {
 
@@ -216,4 +216,4 @@ HETPLAN_INLINE serve::edge_cloud p100_cloud(int servers, int gpus, seconds perio
   return c;
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

@@ -7,7 +7,7 @@
 #include <hetplan/zoo/model_options.hpp>
 #include <hetplan/zoo/transformer.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// A language model as a planning graph. Throws invalid_input (tokens outside 1 to the context).
 inline planning_graph build_language_model(const std::string& name, const language_model& m, const model_options& o) {
@@ -75,4 +75,4 @@ inline planning_graph build_language_model(const std::string& name, const langua
           .tied = false};
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

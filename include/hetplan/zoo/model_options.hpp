@@ -6,7 +6,7 @@
 
 #include <hetplan/zoo/cnn.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// An option that a model has no use for (tokens of a vision model, input of a language model) is ignored.
 struct model_options {
@@ -15,4 +15,4 @@ struct model_options {
   std::optional<precision> dtype = {};    ///< (= bf16 for language models, fp32 for vision models)
 };
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

@@ -9,7 +9,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/zoo/model_options.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 namespace detail {
 
@@ -32,7 +32,7 @@ inline constexpr std::array<std::string_view, 12> model_names{"bert-base", "bert
 /// Source       each model's own header; docs/reference/zoo.md has the numbers and the rules.
 [[nodiscard]] planning_graph model(std::string_view name, const model_options& options = {});
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/models.ipp>

@@ -10,7 +10,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/zoo/operator_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// A row of Table IV, and how long its inputs are.
 struct moirai_model {
@@ -56,7 +56,7 @@ inline constexpr std::array<std::string_view, 2> moirai_cluster_names{"inter-ser
 ///         10 us, an estimate. Throws invalid_input (unknown name).
 [[nodiscard]] hetplan::cluster moirai_cluster(std::string_view name);
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/moirai_setting.ipp>

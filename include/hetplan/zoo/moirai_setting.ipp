@@ -13,7 +13,7 @@
 #include <hetplan/graph/planning_graph_builder.hpp>
 #include <hetplan/zoo/names.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 namespace detail {
 
@@ -131,4 +131,4 @@ HETPLAN_INLINE hetplan::cluster moirai_cluster(std::string_view name) {
   throw_unknown("zoo::moirai_cluster", "cluster", name, moirai_cluster_names);
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

@@ -7,7 +7,7 @@
 #include <hetplan/zoo/model_options.hpp>
 #include <hetplan/zoo/transformer.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// What a sample of a multimodal model holds besides its text.
 inline constexpr int omni_audio_frames = 1500;   ///< 30 s of sound
@@ -53,7 +53,7 @@ enum class omni_training { all, text_only };
 /// `text_only` freezes audio, vision and talker: no gradient enters the towers, the talker hands its own back.
 planning_graph qwen_omni(const std::string& name, omni_training learns, const model_options& o);
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/multimodal.ipp>

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 HETPLAN_INLINE tensor audio_tower(operator_graph& g, const std::string& prefix, int out) {
   constexpr transformer t{.layers = 32,
@@ -75,4 +75,4 @@ HETPLAN_INLINE planning_graph qwen_omni(const std::string& name, omni_training l
   return std::move(g).build();
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// Throws invalid_input: `who: unknown model "x"; expected one of a, b, c`.
 [[noreturn]] inline void throw_unknown(std::string_view who, std::string_view what, std::string_view given,
@@ -19,4 +19,4 @@ namespace HETPLAN_NAMESPACE::zoo {
   throw invalid_input(text);
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

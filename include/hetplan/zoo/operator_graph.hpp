@@ -10,7 +10,7 @@
 
 #include <hetplan/graph/planning_graph_builder.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 /// The number format of parameters and tensors.
 enum class precision { fp32, bf16 };
@@ -93,7 +93,7 @@ class operator_graph {
   std::vector<layer_edge> edges_;
 };
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/operator_graph.ipp>

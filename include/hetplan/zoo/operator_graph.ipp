@@ -3,7 +3,7 @@
 
 #include <hetplan/zoo/operator_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 HETPLAN_INLINE operator_graph::operator_graph(std::string name, precision dtype, int tokens_per_sample)
     : builder_(std::move(name), bytes_per_element(dtype), tokens_per_sample), element_(bytes_per_element(dtype)) {}
@@ -73,4 +73,4 @@ HETPLAN_INLINE planning_graph operator_graph::build() && {
   return std::move(builder_).build();
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

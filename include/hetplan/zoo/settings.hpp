@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 namespace detail {
 inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"};
@@ -23,7 +23,7 @@ inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "
 ///              the access point takes each byte once and that the wires are full duplex.
 [[nodiscard]] hetplan::cluster cluster(std::string_view name);
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/settings.ipp>

@@ -11,7 +11,7 @@
 #include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/names.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 HETPLAN_INLINE hetplan::cluster cluster(std::string_view name) {
   std::string n(name);
@@ -42,4 +42,4 @@ HETPLAN_INLINE hetplan::cluster cluster(std::string_view name) {
   throw_unknown("zoo::cluster", "cluster", name, cluster_names());
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

@@ -6,7 +6,7 @@
 
 #include <hetplan/zoo/operator_graph.hpp>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 enum class norm_kind { rms, layer };            ///< hidden, or twice hidden (scale and shift) parameters
 enum class norm_place { before, after };        ///< before attention and MLP, or after the residual adds (BERT)
@@ -80,7 +80,7 @@ tensor language_head(operator_graph& g, const std::string& prefix, const languag
 /// Throws invalid_input unless 1 <= tokens <= the model's context.
 void check_tokens(const std::string& name, const language_model& m, int tokens);
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo
 
 #ifndef HETPLAN_COMPILED
 #include <hetplan/zoo/transformer.ipp>

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace HETPLAN_NAMESPACE::zoo {
+namespace hetplan::zoo {
 
 HETPLAN_INLINE tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows) {
   return g.weighted(std::move(name), "norm", x, t.norm_parameters(), 0, rows * t.hidden, {layer_split::none});
@@ -92,4 +92,4 @@ HETPLAN_INLINE void check_tokens(const std::string& name, const language_model& 
   throw invalid_input("zoo::model: \"" + name + "\": tokens = " + std::to_string(tokens) + "; expected 1 to " + std::to_string(m.context));
 }
 
-}  // namespace HETPLAN_NAMESPACE::zoo
+}  // namespace hetplan::zoo

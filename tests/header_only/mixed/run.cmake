@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# Links asks.cpp and answers.cpp in the four ways of building them: alike they make a program, mixed the linker names the
-# function that has two names.
+# Links asks.cpp and answers.cpp in the four ways of building them; then against a library of another version, which the linker
+# must miss by name.
 cmake_minimum_required(VERSION 3.21)
 
 file(REMOVE_RECURSE "${WORK_DIR}")
@@ -27,36 +27,54 @@ foreach(way IN ITEMS header_only compiled)
   endforeach()
 endforeach()
 
+# What stands for the library: its symbol, of this version and of another.
+foreach(library IN ITEMS linkage other)
+  set(version "")
+  if(library STREQUAL "other")
+    set(version "#include <hetplan/core/version.hpp>\n#undef HETPLAN_VERSION_MINOR\n#define HETPLAN_VERSION_MINOR 999\n")
+  endif()
+  file(WRITE "${WORK_DIR}/${library}.cpp" "${version}#include <hetplan/core/linkage.ipp>\n")
+  execute_process(
+    COMMAND "${COMPILER}" -std=c++20 -O0 -DHETPLAN_COMPILED ${includes} -c "${WORK_DIR}/${library}.cpp" -o "${WORK_DIR}/${library}.o"
+    RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${library}.cpp does not compile")
+  endif()
+endforeach()
+
 foreach(asking IN ITEMS header_only compiled)
   foreach(answering IN ITEMS header_only compiled)
+    set(library "")
+    if(asking STREQUAL "compiled" OR answering STREQUAL "compiled")
+      set(library "${WORK_DIR}/linkage.o")
+    endif()
     execute_process(
-      COMMAND "${COMPILER}" "${WORK_DIR}/asks.${asking}.o" "${WORK_DIR}/answers.${answering}.o" -o "${WORK_DIR}/program"
+      COMMAND "${COMPILER}" "${WORK_DIR}/asks.${asking}.o" "${WORK_DIR}/answers.${answering}.o" ${library} -o "${WORK_DIR}/program"
       RESULT_VARIABLE status
       OUTPUT_VARIABLE output
       ERROR_VARIABLE output)
-    if(asking STREQUAL answering)
-      if(NOT status EQUAL 0)
-        message("${output}")
-        message(FATAL_ERROR "both ${asking}: must link")
-      endif()
-      execute_process(COMMAND "${WORK_DIR}/program" RESULT_VARIABLE status)
-      if(NOT status EQUAL 0)
-        message(FATAL_ERROR "both ${asking}: an empty plan has ${status} stages")
-      endif()
-      continue()
-    endif()
-
-    if(status EQUAL 0)
-      message(FATAL_ERROR "asks.cpp ${asking} and answers.cpp ${answering}: must not link")
-    endif()
-    set(asked "stages_of(hetplan::plan const&)")
-    if(asking STREQUAL "compiled")
-      set(asked "stages_of(hetplan::compiled::plan const&)")
-    endif()
-    string(FIND "${output}" "${asked}" found)
-    if(found LESS 0)
+    if(NOT status EQUAL 0)
       message("${output}")
-      message(FATAL_ERROR "asks.cpp ${asking} and answers.cpp ${answering}: the linker does not name ${asked}")
+      message(FATAL_ERROR "asks.cpp ${asking} and answers.cpp ${answering}: must link")
+    endif()
+    execute_process(COMMAND "${WORK_DIR}/program" RESULT_VARIABLE status)
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR "asks.cpp ${asking} and answers.cpp ${answering}: an empty plan has ${status} stages")
     endif()
   endforeach()
 endforeach()
+
+# The library of another version.
+execute_process(
+  COMMAND "${COMPILER}" "${WORK_DIR}/asks.compiled.o" "${WORK_DIR}/answers.compiled.o" "${WORK_DIR}/other.o" -o "${WORK_DIR}/program"
+  RESULT_VARIABLE status
+  OUTPUT_VARIABLE output
+  ERROR_VARIABLE output)
+if(status EQUAL 0)
+  message(FATAL_ERROR "headers of this version and a library of another: must not link")
+endif()
+string(REGEX MATCH "hetplan::detail::library_[0-9]+_[0-9]+_[0-9]+" found "${output}")
+if(NOT found)
+  message("${output}")
+  message(FATAL_ERROR "the linker does not say which version is missing")
+endif()

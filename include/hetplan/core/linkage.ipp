@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/core/linkage.hpp>
+
+#ifdef HETPLAN_COMPILED
+namespace hetplan::detail {
+const char HETPLAN_DETAIL_THIS_LIBRARY = 0;
+}  // namespace hetplan::detail
+#endif

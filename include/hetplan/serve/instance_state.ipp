@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/serve/instance_state.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hetplan::serve {
+
+namespace detail {
+struct ends_later {
+  template <class S>
+  bool operator()(const S& a, const S& b) const {
+    return a.end_s != b.end_s ? a.end_s > b.end_s : a.number > b.number;
+  }
+};
+}  // namespace detail
+
+HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
+  while (!under_way_.empty() && is_over(under_way_.front().end_s, now_s)) {
+    const auto s = under_way_.front();
+    std::ranges::pop_heap(under_way_, detail::ends_later());
+    under_way_.pop_back();
+    held_ = under_way_.empty() ? 0 : held_ - s.rate;
+    out.emplace_back(s.number, ended_request::how::done, s.end_s, s.rate / wanted_);
+  }
+}
+
+HETPLAN_INLINE double stream_set::free_rate(double now_s) const {
+  if (!is_over(ready_s_, now_s)) return 0;
+  const double left = times_->stream_capacity(static_cast<int>(under_way_.size()) + 1) - held_;
+  return left > relative_tolerance * wanted_ ? left : 0;
+}
+
+HETPLAN_INLINE void stream_set::begin(request_number r, double frames, double now_s) {
+  const double rate = has_whole_rate(now_s) ? wanted_ : free_rate(now_s);
+  held_ += rate;
+  under_way_.push_back({now_s + frames / wanted_, r, rate, now_s});
+  std::ranges::push_heap(under_way_, detail::ends_later());
+}
+
+HETPLAN_INLINE void stream_set::fail(double now_s, ended_requests& out) {
+  for (const auto& s : under_way_) {
+    const double part = (now_s - s.begin_s) / (s.end_s - s.begin_s);
+    out.emplace_back(s.number, ended_request::how::failed, now_s, part * s.rate / wanted_);
+  }
+  under_way_.clear();
+  held_ = 0;
+}
+
+namespace detail {
+/// First the smaller step, then the smaller number, at the front of a heap.
+struct leaves_later {
+  template <class M>
+  bool operator()(const M& a, const M& b) const {
+    return a.leaves != b.leaves ? a.leaves > b.leaves : a.number > b.number;
+  }
+};
+}  // namespace detail
+
+HETPLAN_INLINE double running_set::boundary_s(std::int64_t steps) const {
+  if (steps == 0) return boundary_s_;
+  return boundary_s_ + static_cast<double>(steps) * times_->step_s(static_cast<int>(set_.size()));
+}
+
+HETPLAN_INLINE std::int64_t running_set::next_change() const {
+  if (set_.empty()) return line_.empty() ? never : 0;
+  const auto leaves = set_.front().leaves - steps_done_;
+  return room() && looks_ < leaves ? looks_ : leaves;
+}
+
+HETPLAN_INLINE std::int64_t running_set::next_boundary(double now_s) const {
+  if (set_.empty() || !is_over(boundary_s_, now_s)) return 0;
+  const double step_s = times_->step_s(static_cast<int>(set_.size()));
+  auto k = static_cast<std::int64_t>(std::floor((now_s - boundary_s_) / step_s));
+  while (!is_over(boundary_s(k), now_s)) --k;  // the quotient was rounded
+  while (is_over(boundary_s(k), now_s)) ++k;
+  return k;
+}
+
+HETPLAN_INLINE void running_set::advance(double now_s, const request_stream& all, ended_requests& out) {
+  for (;;) {
+    const auto k = next_change();
+    if (k == never || !is_over(boundary_s(k), now_s)) return;
+    change(k, all, out);
+  }
+}
+
+HETPLAN_INLINE void running_set::change(std::int64_t steps, const request_stream& all, ended_requests& out) {
+  boundary_s_ = boundary_s(steps);
+  steps_done_ += steps;
+  looks_ = never;
+  while (!set_.empty() && set_.front().leaves <= steps_done_) {
+    out.emplace_back(set_.front().number, ended_request::how::done, boundary_s_, 1);
+    std::ranges::pop_heap(set_, detail::leaves_later());
+    set_.pop_back();
+    ++done_;
+  }
+  let_in(all, out);
+}
+
+HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_requests& out) {
+  int joined = 0;
+  double tokens_in = 0;
+  while (room() && !line_.empty()) {
+    const auto number = line_[0];
+    line_.pop();
+    const auto& r = all[number];
+    if (is_over(all.arrival_s(number) + times_->latency_s(), boundary_s_)) {
+      out.emplace_back(number, ended_request::how::timed_out, boundary_s_, 0);
+      continue;
+    }
+    ++joined;
+    tokens_in += static_cast<double>(r.tokens_in);
+    set_.push_back({steps_done_ + static_cast<std::int64_t>(r.length) - 1, number});
+    std::ranges::push_heap(set_, detail::leaves_later());
+  }
+  if (joined > 0) {
+    boundary_s_ += times_->pass_s(joined, tokens_in);
+    looks_ = 0;
+  }
+}
+
+HETPLAN_INLINE void running_set::join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
+  line_.push(r);
+  if (set_.empty()) {
+    if (!is_over(boundary_s_, now_s)) return;  // it loads
+    boundary_s_ = now_s;
+    change(0, all, out);
+  } else if (line_.size() == 1) {
+    looks_ = next_boundary(now_s);
+  }
+}
+
+HETPLAN_INLINE double running_set::expected_start_s(double now_s, double there_s, std::size_t coming) const {
+  const double next_s = std::max(there_s, set_.empty() ? boundary_s_ : boundary_s(next_boundary(now_s)));
+  const auto free = static_cast<std::int64_t>(times_->batch()) - static_cast<std::int64_t>(set_.size());
+  const auto late = static_cast<std::int64_t>(line_.size() + coming) + 1 - free;
+  if (late <= 0) return next_s;
+  const auto batch = times_->batch();
+  return next_s + static_cast<double>(late) * times_->typical_in_set_s(batch) / static_cast<double>(batch);
+}
+
+HETPLAN_INLINE double running_set::expected_end_s(double now_s, double there_s, std::size_t coming) const {
+  const auto after = std::min(static_cast<std::size_t>(times_->batch()), set_.size() + line_.size() + coming + 1);
+  return expected_start_s(now_s, there_s, coming) + times_->typical_in_set_s(static_cast<int>(after));
+}
+
+HETPLAN_INLINE void running_set::fail(double now_s, ended_requests& out) {
+  for (const auto& m : set_) out.emplace_back(m.number, ended_request::how::failed, now_s, 0);
+  set_.clear();
+}
+
+HETPLAN_INLINE void batch_queue::play(double now_s, const request_stream& all, ended_requests& out) {
+  for (;;) {
+    const bool takes = !line_.empty() && is_over(take_s_, now_s);
+    if (size_ > 0 && is_over(end_s_, takes ? take_s_ : now_s)) {
+      end_first(out);
+    } else if (takes) {
+      take_batch(all, out);
+    } else {
+      return;
+    }
+  }
+}
+
+HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_requests& out) {
+  std::size_t size = 0;
+  double tokens_in = 0;
+  double tokens_out = 1;
+  while (!line_.empty() && size < static_cast<std::size_t>(times_->batch())) {
+    const auto number = line_[0];
+    line_.pop();
+    const auto& r = all[number];
+    if (is_over(all.arrival_s(number) + times_->latency_s(), take_s_)) {
+      out.emplace_back(number, ended_request::how::timed_out, take_s_, 0);
+      continue;
+    }
+    computing_.push(number);
+    ++size;
+    if (times_->generates()) {
+      tokens_in += static_cast<double>(r.tokens_in);
+      tokens_out = std::max(tokens_out, static_cast<double>(r.length));
+    }
+  }
+  if (size == 0) return;
+  const int requests = static_cast<int>(size);
+  double duration_s = times_->pass_s(requests, tokens_in);
+  if (tokens_out > 1) duration_s += (tokens_out - 1) * times_->step_s(requests);
+  const double end_s = take_s_ + duration_s;
+  if (size_ == 0) {
+    end_s_ = end_s;
+    size_ = size;
+  } else {
+    if (!behind_) behind_ = std::make_unique<std::deque<batch_under_way>>();
+    const double before_s = behind_->empty() ? end_s_ : behind_->back().end_s;
+    behind_->push_back({std::max(end_s, before_s), size});  // nobody overtakes in a pipeline
+  }
+  take_s_ += times_->stages() == 1 ? duration_s : duration_s / static_cast<double>(times_->stages());
+}
+
+HETPLAN_INLINE void batch_queue::end_first(ended_requests& out) {
+  for (std::size_t k = 0; k < size_; ++k) out.emplace_back(computing_[k], ended_request::how::done, end_s_, 1);
+  computing_.pop(size_);
+  done_ += size_;
+  size_ = 0;
+  if (!behind_ || behind_->empty()) return;
+  end_s_ = behind_->front().end_s;
+  size_ = behind_->front().size;
+  behind_->pop_front();
+}
+
+HETPLAN_INLINE std::vector<request_number> batch_queue::send_back() { return line_.take_all(); }
+
+HETPLAN_INLINE void batch_queue::fail(double now_s, ended_requests& out) {
+  for (const auto number : computing_.take_all()) out.emplace_back(number, ended_request::how::failed, now_s, 0);
+  size_ = 0;
+  behind_.reset();
+}
+
+}  // namespace hetplan::serve
