@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/bandwidth_trace.hpp>
-#include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/timeline.hpp>
+#include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/io/bandwidth_trace.hpp>
+#include <hetplan/io/timeline_json.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>

@@ -12,9 +12,9 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "measure.hpp"

@@ -15,11 +15,11 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/baselines.hpp>
 
 #include "measure.hpp"
 #include "support/random_source.hpp"

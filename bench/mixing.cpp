@@ -17,11 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/mix/clairvoyant.hpp>
-#include <hetplan/mix/hypervolume.hpp>
-#include <hetplan/mix/mixing.hpp>
-#include <hetplan/mix/mixing_program.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
+#include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/progress.hpp>
 #include <hetplan/solve/glpk.hpp>
 

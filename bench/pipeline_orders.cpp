@@ -14,10 +14,9 @@
 #include <vector>
 
 #include <hetplan/schedule/automatic_orders.hpp>
-#include <hetplan/schedule/dispatch_rules.hpp>
+#include <hetplan/schedule/order_rules.hpp>
 #include <hetplan/schedule/order_replay.hpp>
-#include <hetplan/schedule/step_law_spans.hpp>
-#include <hetplan/schedule/zero_bubble_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 
 #include "measure.hpp"
 #include "support/random_source.hpp"

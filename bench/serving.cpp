@@ -10,9 +10,9 @@
 
 #include <sys/resource.h>
 
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 #include "measure.hpp"
 

@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/partition/cell_policy.hpp>
-#include <hetplan/partition/search_result.hpp>
+#include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/search_context.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 
 using namespace hetplan;

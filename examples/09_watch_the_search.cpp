@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include <hetplan/decompose/serial.hpp>
+#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/draw/search_table_svg.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>

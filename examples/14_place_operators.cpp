@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include <hetplan/graph/bgl.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/place/contiguous_partition.hpp>
 
 using namespace hetplan;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/simulate/transfers_under_way.hpp>
+#include <hetplan/simulate/prescribed.hpp>
 
 using namespace hetplan;
 

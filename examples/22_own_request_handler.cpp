@@ -5,10 +5,10 @@
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 using namespace hetplan;
 

@@ -8,7 +8,7 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 using namespace hetplan;
 

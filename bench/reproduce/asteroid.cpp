@@ -9,17 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/homogeneous.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/uncontended.hpp>
-#include <hetplan/cluster/without.hpp>
-#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/edgeshard.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>

@@ -7,17 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/coordinator.hpp>
 #include <hetplan/adapt/failure_detector.hpp>
-#include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/run.hpp>
-#include <hetplan/draw/adaptation_svg.hpp>
+#include <hetplan/draw/adaptation_report.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
-#include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "reproduce/asteroid_setting.hpp"

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/without.hpp>
-#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
-#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 

@@ -10,23 +10,20 @@
 #include <vector>
 
 #include <hetplan/cluster/uncontended.hpp>
-#include <hetplan/cluster/without.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
-#include <hetplan/graph/chain_view.hpp>
-#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
 #include <hetplan/recipes/on_device.hpp>
-#include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
-#include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
 
 namespace bench {

@@ -10,22 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/part.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/plan/estimate.hpp>
-#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/even_split.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
-#include <hetplan/recipes/metis.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/replicas.hpp>
+#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/zero_bubble.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/glpk.hpp>

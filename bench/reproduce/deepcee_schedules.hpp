@@ -11,9 +11,8 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
-#include <hetplan/schedule/dispatch_rules.hpp>
+#include <hetplan/schedule/order_rules.hpp>
 #include <hetplan/schedule/order_replay.hpp>
-#include <hetplan/schedule/zero_bubble_orders.hpp>
 
 #include "reproduce/plot_svg.hpp"
 #include "reproduce/sections.hpp"

@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "reproduce/sections.hpp"

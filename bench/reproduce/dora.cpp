@@ -15,28 +15,22 @@
 
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cost/profiled.hpp>
-#include <hetplan/graph/chain_view.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/dora_as_printed.hpp>
-#include <hetplan/recipes/edgeshard.hpp>
-#include <hetplan/recipes/even_split.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
-#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/on_device.hpp>
-#include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/solve/glpk.hpp>
-#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 #include <hetplan/tasks/expand.hpp>
-#include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "reproduce/dora_deadlines.hpp"

@@ -12,7 +12,7 @@
 
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/mix/clairvoyant.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/zoo/models.hpp>

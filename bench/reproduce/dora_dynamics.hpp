@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <hetplan/adapt/run.hpp>
-#include <hetplan/draw/adaptation_svg.hpp>
+#include <hetplan/draw/adaptation_report.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>

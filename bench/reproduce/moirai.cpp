@@ -16,13 +16,10 @@
 #include <vector>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/coarsen/fused_graph.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/find_schedule.hpp>
-#include <hetplan/place/getf.hpp>
-#include <hetplan/place/heft.hpp>
-#include <hetplan/place/m_sct.hpp>
+#include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/make_placement_table.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/solve/glpk.hpp>

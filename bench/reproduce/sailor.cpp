@@ -16,9 +16,8 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/profiled.hpp>
-#include <hetplan/exchange/sailor_plan.hpp>
 #include <hetplan/exchange/sailor_profile.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

@@ -11,12 +11,11 @@
 #include <hetplan/adapt/recovery_policies.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
-#include <hetplan/draw/adaptation_svg.hpp>
-#include <hetplan/io/adapt_results_json.hpp>
+#include <hetplan/io/results_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/timeline_json.hpp>
-#include <hetplan/io/unused_timeline_fields.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 
 #include "commands.hpp"

@@ -13,7 +13,7 @@
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/unused_job_fields.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/solve/glpk.hpp>
 

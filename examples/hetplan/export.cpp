@@ -5,20 +5,14 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/draw/dot.hpp>
-#include <hetplan/exchange/export_distributed_llama.hpp>
-#include <hetplan/exchange/export_llama_cpp.hpp>
-#include <hetplan/exchange/export_prima_cpp.hpp>
-#include <hetplan/exchange/export_torch.hpp>
-#include <hetplan/exchange/export_vllm.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
 #ifdef HETPLAN_HAS_ONNX
 #include <hetplan/exchange/onnx_parts.hpp>
 #endif
-#include <hetplan/exchange/placement_json.hpp>
-#include <hetplan/exchange/whole_blocks.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
-#include <hetplan/plan/expand_blocks.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"

@@ -2,12 +2,10 @@
 #include <cstdio>
 #include <iostream>
 
-#include <hetplan/coarsen/compute_scores.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/draw/groups_chart.hpp>
-#include <hetplan/draw/groups_report.hpp>
-#include <hetplan/draw/markup.hpp>
-#include <hetplan/io/groups_json.hpp>
+#include <hetplan/draw/svg.hpp>
+#include <hetplan/io/results_json.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"

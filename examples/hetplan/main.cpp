@@ -14,7 +14,7 @@
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/text.hpp>
-#include <hetplan/recipes/pipedream.hpp>
+#include <hetplan/recipes/baselines.hpp>
 
 #include "commands.hpp"
 #include "named_models.hpp"

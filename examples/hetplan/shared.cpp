@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/coarsen/fused_graph.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
@@ -23,10 +22,7 @@
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/unused_cluster_fields.hpp>
-#include <hetplan/io/unused_job_fields.hpp>
-#include <hetplan/io/unused_plan_fields.hpp>
-#include <hetplan/io/unused_profiles.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

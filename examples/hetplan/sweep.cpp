@@ -17,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <hetplan/io/csv_lines.hpp>
+#include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/file.hpp>
-#include <hetplan/io/json_object.hpp>
-#include <hetplan/io/serving_sweep_json.hpp>
+#include <hetplan/io/json_node.hpp>
+#include <hetplan/io/sweep_json.hpp>
 
 #include "outputs.hpp"
 #include "sweep_plans.hpp"

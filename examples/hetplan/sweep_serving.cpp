@@ -8,14 +8,14 @@
 
 #include <hetplan/core/version.hpp>
 #include <hetplan/exchange/requests_file.hpp>
-#include <hetplan/io/cloud_json.hpp>
-#include <hetplan/io/faults_json.hpp>
+#include <hetplan/io/services_json.hpp>
+#include <hetplan/io/deployment_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/requests_csv.hpp>
-#include <hetplan/io/serving_sweep_json.hpp>
-#include <hetplan/io/unused_faults.hpp>
+#include <hetplan/io/sweep_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
-#include <hetplan/serve/fixed_placement.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/size_for.hpp>
 
 namespace cli {

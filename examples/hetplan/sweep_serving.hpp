@@ -9,9 +9,9 @@
 
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/services_json.hpp>
-#include <hetplan/io/serving_sweep_json.hpp>
+#include <hetplan/io/sweep_json.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
 #include "sweep.hpp"

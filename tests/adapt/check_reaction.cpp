@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a policy answers is checked before anything of it is carried out.
 
-#include <hetplan/adapt/check_reaction.hpp>
+#include <hetplan/adapt/adaptation_policy.hpp>
 
 #include <functional>
 #include <limits>

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/holdings.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 #include "support/random_instance.hpp"

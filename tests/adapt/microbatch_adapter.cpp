@@ -4,7 +4,6 @@
 #include <hetplan/adapt/microbatch_adapter.hpp>
 
 #include <hetplan/adapt/fixed_policies.hpp>
-#include <hetplan/adapt/pass_size.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 

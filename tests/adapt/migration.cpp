@@ -8,8 +8,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/coordinator.hpp>
-#include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/simulator.hpp>

@@ -2,7 +2,7 @@
 // The blocks that a policy of one's own is made of, on their own.
 
 #include <hetplan/adapt/fixed_policies.hpp>
-#include <hetplan/adapt/reorder_transfers.hpp>
+#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/cost/roofline.hpp>
 

@@ -4,7 +4,7 @@
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
-#include <hetplan/mix/clairvoyant.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>

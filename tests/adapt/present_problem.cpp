@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The problem of the moment says of a plan what the runner of the whole problem says under the same conditions.
 
-#include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/environment.hpp>
 
 #include <vector>
 

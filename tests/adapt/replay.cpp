@@ -10,7 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/proportional_cut.hpp>
+#include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/profiled.hpp>

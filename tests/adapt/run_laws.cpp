@@ -12,8 +12,8 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/plan/rename_devices.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 #include "adapt/support.hpp"

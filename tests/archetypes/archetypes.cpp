@@ -15,14 +15,14 @@
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/graph/layer_dag.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/mix/mixing_program.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/mix/progress.hpp>
-#include <hetplan/partition/cell_policy.hpp>
-#include <hetplan/partition/search_result.hpp>
+#include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/search_context.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/place/contiguous_partition.hpp>
-#include <hetplan/place/heft.hpp>
+#include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/estimate.hpp>
@@ -31,7 +31,7 @@
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/schedule/refine.hpp>
-#include <hetplan/serve/any_request_handler.hpp>
+#include <hetplan/serve/request_handler.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/simulate/watched.hpp>

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/cluster/homogeneous.hpp>
-#include <hetplan/cluster/without.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/plan/validate.hpp>
 
 #include "support/by_hand.hpp"

@@ -14,7 +14,6 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
-#include <hetplan/coarsen/compute_scores.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/zoo/models.hpp>

@@ -9,12 +9,11 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/coarsen/fused_graph.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/zoo/devices.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "support/random_source.hpp"

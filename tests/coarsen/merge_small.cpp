@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "support/random_source.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: cell_policy needs: std::size_t capacity() const
-#include <hetplan/partition/cell_policy.hpp>
+#include <hetplan/partition/partial_store.hpp>
 
 struct my_cells {
   int capacity() const { return 5; }

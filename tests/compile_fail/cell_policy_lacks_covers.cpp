@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: cell_policy needs: bool covers(const partial_plan& kept, const partial_plan& other) const
-#include <hetplan/partition/cell_policy.hpp>
+#include <hetplan/partition/partial_store.hpp>
 
 struct my_cells {
   std::size_t capacity() const { return 5; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: a planner needs: hetplan::plan_result operator()(const hetplan::planning_problem&) const
 #include <hetplan/adapt/replanning.hpp>
-#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/plan.hpp>
 
 using namespace hetplan;
 

@@ -6,7 +6,6 @@
 #include <boost/graph/adjacency_list.hpp>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
@@ -17,14 +16,14 @@
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
-#include <hetplan/serve/any_placement_policy.hpp>
-#include <hetplan/serve/any_request_handler.hpp>
-#include <hetplan/serve/any_service_time.hpp>
+#include <hetplan/serve/placement_policy.hpp>
+#include <hetplan/serve/request_handler.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/simulator.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: service_time needs: hetplan::seconds step(const hetplan::serve::service_run&, int requests) const
-#include <hetplan/serve/any_service_time.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 using namespace hetplan::serve;
 

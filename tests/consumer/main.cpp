@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Values and functions: what the functions are defined in, the headers or hetplan::compiled, is the build's choice.
 #include <hetplan/core/version.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #ifdef HAS_onnx
 #include <hetplan/exchange/onnx_graph.hpp>
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A shared library of the user's, which holds a part of hetplan::compiled.
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 #include <cstddef>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/core/numbered_work.hpp>
+#include <hetplan/core/crew.hpp>
 
 #include <algorithm>
 #include <atomic>

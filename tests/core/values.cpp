@@ -10,7 +10,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>

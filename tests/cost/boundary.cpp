@@ -10,11 +10,10 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/cost/remembered_cost.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 #include "support/random_source.hpp"
 

@@ -12,8 +12,8 @@
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 #include "support/random_source.hpp"
 

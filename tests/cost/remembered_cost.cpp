@@ -11,11 +11,11 @@
 #include <catch2/catch.hpp>
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/any_memory_model.hpp>
-#include <hetplan/cost/remembered_cost.hpp>
+#include <hetplan/cost/memory_model.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora.hpp>
 

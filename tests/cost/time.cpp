@@ -7,11 +7,11 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 using namespace hetplan;
 

@@ -8,9 +8,8 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/decompose/decomposition.hpp>
-#include <hetplan/decompose/serial.hpp>
-#include <hetplan/graph/light_boundaries.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/zoo/models.hpp>
 
 using namespace hetplan;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/decompose/serial.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "support/random_source.hpp"

@@ -2,20 +2,19 @@
 // The code that the pages under docs/ quote (docs.quotes_test compares them): here it compiles and does what they say.
 
 #include <hetplan/adapt/run.hpp>
-#include <hetplan/coarsen/compute_scores.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/mix/hypervolume.hpp>
-#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/mix/pareto_set.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/handle_locally.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/milp.hpp>
 

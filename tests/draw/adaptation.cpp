@@ -12,15 +12,14 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/conditions.hpp>
-#include <hetplan/draw/adaptation_canvas.hpp>
+#include <hetplan/adapt/timeline.hpp>
+#include <hetplan/draw/adaptation_rows.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
-#include <hetplan/draw/adaptation_svg.hpp>
 #include <hetplan/draw/adaptation_view.hpp>
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/ticks.hpp>
 
-#include "draw/markup.hpp"
+#include "draw/svg.hpp"
 #include "support/compared_histories.hpp"
 
 namespace test_adaptation {

@@ -7,12 +7,10 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/coarsen/compute_scores.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/draw/groups_chart.hpp>
-#include <hetplan/draw/groups_report.hpp>
 
-#include "draw/markup.hpp"
+#include "draw/svg.hpp"
 
 namespace test_groups {
 

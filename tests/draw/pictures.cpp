@@ -15,14 +15,14 @@
 #include <hetplan/draw/chrome_trace.hpp>
 #include <hetplan/draw/dot.hpp>
 #include <hetplan/draw/gantt.hpp>
-#include <hetplan/draw/markup.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/recipes/heft.hpp>
+#include <hetplan/recipes/placers.hpp>
 #include <hetplan/simulate/watched.hpp>
 
-#include "draw/markup.hpp"
+#include "draw/svg.hpp"
 
 using namespace hetplan;
 

@@ -3,8 +3,8 @@
 
 #include <hetplan/draw/report.hpp>
 #include <hetplan/draw/report_candidates.hpp>
-#include <hetplan/draw/report_script.hpp>
-#include <hetplan/simulate/critical_chain.hpp>
+#include <hetplan/draw/page.hpp>
+#include <hetplan/simulate/waits.hpp>
 #include <hetplan/simulate/watched.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "draw/markup.hpp"
+#include "draw/svg.hpp"
 #include "support/by_hand.hpp"
 #include "support/random_instance.hpp"
 

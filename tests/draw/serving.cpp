@@ -10,15 +10,13 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/draw/heat_grid.hpp>
+#include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/serving_deployment.hpp>
 #include <hetplan/draw/serving_flows.hpp>
-#include <hetplan/draw/serving_levels.hpp>
 #include <hetplan/draw/serving_report.hpp>
-#include <hetplan/draw/serving_view.hpp>
+#include <hetplan/draw/serving_summary.hpp>
 
-#include "draw/markup.hpp"
+#include "draw/svg.hpp"
 #include "support/small_edge_cloud.hpp"
 
 namespace test_serving {

@@ -5,12 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/export_distributed_llama.hpp>
-#include <hetplan/exchange/export_llama_cpp.hpp>
-#include <hetplan/exchange/export_prima_cpp.hpp>
-#include <hetplan/exchange/export_torch.hpp>
-#include <hetplan/exchange/export_vllm.hpp>
-#include <hetplan/exchange/placement_json.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
+#include <hetplan/exchange/onnx_parts.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "exchange/runtime_split.hpp"

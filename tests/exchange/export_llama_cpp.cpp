@@ -5,9 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/export_llama_cpp.hpp>
-#include <hetplan/exchange/export_prima_cpp.hpp>
-#include <hetplan/exchange/shell_word.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/io/text.hpp>
 
 #include "exchange/runtime_split.hpp"

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/export_prima_cpp.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
 
 #include "exchange/runtime_split.hpp"
 #include "io/reading.hpp"

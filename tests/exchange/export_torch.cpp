@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/export_torch.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
 
 #include "exchange/runtime_split.hpp"
 #include "io/reading.hpp"

@@ -11,7 +11,7 @@
 
 #include <onnx/onnx_pb.h>
 
-#include <hetplan/cost/check_mode.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/exchange/onnx_graph.hpp>
 #include <hetplan/io/file.hpp>

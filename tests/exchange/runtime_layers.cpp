@@ -5,8 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/runtime_layers.hpp>
-#include <hetplan/exchange/runtime_stages.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "exchange/runtime_split.hpp"

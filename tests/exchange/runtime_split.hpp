@@ -11,7 +11,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
 #include "support/random_source.hpp"

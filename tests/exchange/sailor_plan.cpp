@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/exchange/sailor_plan.hpp>
+#include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/validate.hpp>

@@ -5,8 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/runtime_stages.hpp>
-#include <hetplan/exchange/whole_blocks.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/zoo/models.hpp>
 

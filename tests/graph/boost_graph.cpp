@@ -22,7 +22,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/graph/bgl.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
 using namespace hetplan;

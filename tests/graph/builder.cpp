@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 using namespace hetplan;
 

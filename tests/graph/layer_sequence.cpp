@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/graph/chain_view.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 #include "support/random_source.hpp"
 

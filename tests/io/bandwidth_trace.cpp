@@ -14,7 +14,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/bandwidth_trace.hpp>
+#include <hetplan/io/timeline_json.hpp>
 
 #include "io/reading.hpp"
 #include "support/by_hand.hpp"

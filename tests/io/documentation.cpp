@@ -10,17 +10,14 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/check_together.hpp>
-#include <hetplan/io/cloud_json.hpp>
+#include <hetplan/io/services_json.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/deployment_json.hpp>
-#include <hetplan/io/faults_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
-#include <hetplan/io/services_json.hpp>
-#include <hetplan/io/serving_results_json.hpp>
-#include <hetplan/io/serving_sweep_json.hpp>
+#include <hetplan/io/results_json.hpp>
 #include <hetplan/io/sweep_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/bounds.hpp>

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/json_object.hpp>
 #include <hetplan/io/text.hpp>
 
 #include "io/reading.hpp"

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>

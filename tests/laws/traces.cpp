@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What every trace must satisfy, whatever the plan: the rules of execution read back from the outcome.
 
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 

@@ -11,7 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/mix/mixing.hpp>
-#include <hetplan/mix/mixing_program.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/rate_hull.hpp>
 
 #include "support/noisy_jobs.hpp"

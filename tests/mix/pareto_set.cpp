@@ -9,8 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/mix/criterion.hpp>
-#include <hetplan/mix/hypervolume.hpp>
+#include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 
 #include "support/random_source.hpp"

@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/mix/clairvoyant.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/progress.hpp>
 
 #include "support/noisy_jobs.hpp"

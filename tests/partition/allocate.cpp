@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include <hetplan/partition/allocate.hpp>
 #include <hetplan/partition/hand_out.hpp>
 
 #include "support/random_source.hpp"

@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/partition/best_grid.hpp>
-#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/validate.hpp>

@@ -8,9 +8,9 @@
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
-#include <hetplan/partition/plain_dp.hpp>
+#include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/plan.hpp>
 
 #include "support/search_instance.hpp"
 

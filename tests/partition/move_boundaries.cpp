@@ -4,13 +4,13 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/graph/light_boundaries.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/polish.hpp>
+#include <hetplan/simulate/mend_limits.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 #include "support/search_instance.hpp"

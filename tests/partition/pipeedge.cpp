@@ -11,7 +11,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/decompose/serial.hpp>
+#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/estimate.hpp>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include <hetplan/partition/plain_dp.hpp>
+#include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 
 #include "support/no_flush.hpp"

@@ -18,9 +18,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/graph/ideals.hpp>
-#include <hetplan/graph/linear_orders.hpp>
 #include <hetplan/place/contiguous_partition.hpp>
-#include <hetplan/place/load_bound.hpp>
 
 #include "support/random_source.hpp"
 

@@ -10,15 +10,10 @@
 
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/find_schedule.hpp>
-#include <hetplan/place/fit_memory.hpp>
-#include <hetplan/place/getf.hpp>
-#include <hetplan/place/heft.hpp>
+#include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
-#include <hetplan/place/m_etf.hpp>
-#include <hetplan/place/m_sct.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
-#include <hetplan/place/placement_bounds.hpp>
-#include <hetplan/place/ranking.hpp>
+#include <hetplan/place/device_domains.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <support/random_tables.hpp>
 #include <support/shared_data.hpp>

@@ -16,7 +16,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
-#include <hetplan/place/cheapest_part.hpp>
 #include <hetplan/place/place_operators.hpp>
 
 #include "support/by_hand.hpp"

@@ -13,7 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/find_schedule.hpp>
-#include <hetplan/place/heft.hpp>
+#include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>
 #include <hetplan/solve/glpk.hpp>

@@ -9,7 +9,7 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/place/make_placement_table.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/simulate/evaluate.hpp>

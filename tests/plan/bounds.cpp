@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/solve/glpk.hpp>

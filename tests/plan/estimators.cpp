@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>

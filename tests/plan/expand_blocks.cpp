@@ -6,9 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/coarsen/fused_graph.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/expand_blocks.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>

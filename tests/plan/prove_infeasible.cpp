@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/prove_infeasible.hpp>
+#include <hetplan/plan/bounds.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 #include "support/limited_job.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <hetplan/cluster/device.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/reductions.hpp>
 
 #include <utility>

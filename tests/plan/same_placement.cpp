@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/plan/plan.hpp>
 
 #include <algorithm>
 #include <functional>

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/plan/step_law.hpp>
 
 #include "support/closed_form_latency.hpp"
 #include "support/no_flush.hpp"

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/cluster/without.hpp>
-#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
+#include <hetplan/recipes/baselines.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/small_problem.hpp"

@@ -9,30 +9,19 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/cluster/homogeneous.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/uncontended.hpp>
-#include <hetplan/cluster/without.hpp>
 #include <hetplan/cost/profiled.hpp>
-#include <hetplan/graph/chain_view.hpp>
-#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dapple.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/dora_as_printed.hpp>
-#include <hetplan/recipes/edgeshard.hpp>
-#include <hetplan/recipes/even_split.hpp>
-#include <hetplan/recipes/getf.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/heft.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
-#include <hetplan/recipes/m_etf.hpp>
-#include <hetplan/recipes/m_sct.hpp>
-#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/recipes/placers.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/on_device.hpp>
-#include <hetplan/recipes/pipedream.hpp>
-#include <hetplan/recipes/pipeline.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/found_none.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/cost/check_mode.hpp>
+#include <hetplan/cost/cost_model.hpp>
 
 #include <functional>
 #include <string>
@@ -17,10 +17,7 @@
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
-#include <hetplan/recipes/edgeshard.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
-#include <hetplan/recipes/metis.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/serve/judged_service_time.hpp>
 #include <hetplan/zoo/models.hpp>
 

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/replicas.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/by_hand.hpp"

@@ -9,7 +9,7 @@
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/least_overflow.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_as_printed.hpp>
 #include <hetplan/recipes/few_blocks.hpp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/zoo/devices.hpp>
+#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "support/small_problem.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/recipes/even_split.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/objective.hpp>
 
 #include "support/random_source.hpp"

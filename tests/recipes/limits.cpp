@@ -8,13 +8,9 @@
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/compare.hpp>
-#include <hetplan/recipes/dapple.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/metis.hpp>
-#include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 #include "support/found_none.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/recipes/gpipe.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

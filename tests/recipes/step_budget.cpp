@@ -7,7 +7,7 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/simulate/quick_judgement.hpp>
+#include <hetplan/simulate/ranking.hpp>
 
 namespace test_step_budget {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/schedule/bgl.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
-#include <hetplan/schedule/network_schedule.hpp>
+#include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/critical_path.hpp>
-#include <hetplan/tasks/transfer_rules.hpp>
+#include <hetplan/tasks/transfer_sender.hpp>
 
 #include <algorithm>
 #include <iterator>

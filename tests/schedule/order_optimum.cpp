@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Proven orders: known optima, and a slow search that knows nothing but the rules of a pipeline.
 
-#include <hetplan/schedule/order_optimum.hpp>
+#include <hetplan/schedule/automatic_orders.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_replay.hpp>
 
 #include "support/random_source.hpp"

@@ -10,7 +10,7 @@
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/step_laws.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/zero_bubble.hpp>

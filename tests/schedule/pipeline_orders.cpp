@@ -15,11 +15,9 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
-#include <hetplan/schedule/dispatch_rules.hpp>
-#include <hetplan/schedule/interleaved_orders.hpp>
+#include <hetplan/schedule/order_rules.hpp>
 #include <hetplan/schedule/order_replay.hpp>
-#include <hetplan/schedule/step_law_spans.hpp>
-#include <hetplan/schedule/zero_bubble_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 
 #include "support/random_source.hpp"
 #include "support/shared_data.hpp"

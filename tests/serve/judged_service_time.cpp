@@ -9,11 +9,11 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/serve/handle_locally.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/judged_service_time.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 

@@ -13,8 +13,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/request_handlers.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/simulated_goodput.hpp>
 #include <hetplan/serve/submodular_placement.hpp>
 

@@ -12,12 +12,10 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/serve/central_handler.hpp>
-#include <hetplan/serve/fixed_placement.hpp>
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
-#include <hetplan/serve/pass_on_in_turn.hpp>
+#include <hetplan/serve/request_handlers.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 #include "support/random_source.hpp"
 #include "support/small_edge_cloud.hpp"

@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/serve/latency_histogram.hpp>
 #include <hetplan/serve/service_history.hpp>
 
 #include "support/random_source.hpp"

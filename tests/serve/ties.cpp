@@ -6,11 +6,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/serve/central_handler.hpp>
-#include <hetplan/serve/latency_histogram.hpp>
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/request_handlers.hpp>
+#include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace test_serve_ties {
 

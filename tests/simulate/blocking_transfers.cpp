@@ -4,9 +4,9 @@
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/refine.hpp>
-#include <hetplan/simulate/critical_chain.hpp>
+#include <hetplan/simulate/waits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 #include <catch2/catch.hpp>
 

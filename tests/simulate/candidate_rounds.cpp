@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What observers of planners are told: one count, whatever the estimates and parts behind it.
 
-#include <hetplan/simulate/candidate_rounds.hpp>
+#include <hetplan/simulate/ranking.hpp>
 
 #include <algorithm>
 #include <cstdint>

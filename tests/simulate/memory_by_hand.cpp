@@ -3,7 +3,7 @@
 
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/estimate.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/glpk.hpp>

@@ -13,7 +13,7 @@
 #include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/simulate/transfers_under_way.hpp>
+#include <hetplan/simulate/prescribed.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"

@@ -8,7 +8,7 @@
 
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_replay.hpp>
-#include <hetplan/schedule/zero_bubble_orders.hpp>
+#include <hetplan/schedule/order_rules.hpp>
 
 #include "support/zero_bubble_rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/io/policy_history.hpp>
+#include <hetplan/io/timeline_json.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_history.hpp"

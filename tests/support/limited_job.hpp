@@ -10,9 +10,9 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/brute_force.hpp>
-#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

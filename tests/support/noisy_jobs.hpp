@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/mix/clairvoyant.hpp>
+#include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/progress.hpp>
 
 #include "support/random_source.hpp"

@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <hetplan/place/placement_rules.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/placement_table.hpp>
 
 namespace hetplan::test {

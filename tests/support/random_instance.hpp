@@ -15,7 +15,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/tasks/expand.hpp>

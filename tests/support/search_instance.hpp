@@ -8,8 +8,8 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/decompose/serial.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 

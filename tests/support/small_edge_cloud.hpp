@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 #include "support/random_source.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::test {
 

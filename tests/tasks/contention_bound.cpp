@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The bound of a plan against what the simulator says.
 
-#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 #include <algorithm>
 #include <cstddef>

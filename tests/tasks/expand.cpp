@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 #include <map>

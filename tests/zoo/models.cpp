@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/zoo/models.hpp>
 
 using namespace hetplan;

@@ -10,9 +10,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include <hetplan/zoo/language_models.hpp>
 #include <hetplan/zoo/models.hpp>
-#include <hetplan/zoo/multimodal.hpp>
 
 #include "support/shared_data.hpp"
 

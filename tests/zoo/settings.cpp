@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/settings.hpp>
 
 using namespace hetplan;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace executors {
 

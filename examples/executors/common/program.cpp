@@ -11,7 +11,7 @@
 #include <range/v3/action/unique.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/plain_stages.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace executors {
 

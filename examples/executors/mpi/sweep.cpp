@@ -16,7 +16,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <hetplan/core/escaped.hpp>
+#include <hetplan/core/error.hpp>
 
 #include "../../hetplan/search_options.hpp"
 #include "../../hetplan/sweep.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <hetplan/adapt/failure_detector.hpp>
-#include <hetplan/adapt/moved_bytes.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/cost/profiled.hpp>

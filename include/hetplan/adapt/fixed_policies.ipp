@@ -10,10 +10,10 @@
 
 #include <range/v3/view/zip.hpp>
 
-#include <hetplan/adapt/present_problem.hpp>
-#include <hetplan/adapt/reorder_transfers.hpp>
+#include <hetplan/adapt/environment.hpp>
+#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/timeline.hpp>
-#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::adapt {
 

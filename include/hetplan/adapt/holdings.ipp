@@ -11,7 +11,7 @@
 #include <range/v3/view/sliding.hpp>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan::adapt {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
-#include <hetplan/adapt/conditions.hpp>
-#include <hetplan/cost/any_energy_model.hpp>
+#include <hetplan/adapt/timeline.hpp>
+#include <hetplan/cost/energy_model.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

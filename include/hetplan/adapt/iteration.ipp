@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::adapt {
 

@@ -8,13 +8,35 @@
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
-#include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/goal.hpp>
 #include <hetplan/adapt/iteration.hpp>
+#include <hetplan/adapt/policy_options.hpp>
+#include <hetplan/adapt/replanning.hpp>
+#include <hetplan/adapt/timeline.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/refine.hpp>
 
 namespace hetplan::adapt {
+
+// Many plans of one job from a planner of single ones: the fastest, the most frugal, and those between.
+
+/// Asks a planner for least latency, for least energy, and for least energy within latencies between these two, in equal
+/// ratios; the answer is the Pareto set of all plans in (response, energy), fastest first. Where not even the fastest plan does
+/// the job's iterations by its deadline, nobody is asked for more.
+///
+/// Complexity  2 + `between` calls of the planner, or one.
+/// Source      Dora, section 4.3: "the QoE-compliant, Pareto-optimal plans generated earlier"; how many, and from which runs
+///             of the search, is not said there.
+struct plan_menu {
+  any_planner planner;
+  int between = 4;
+
+  /// To 2^-20 of itself: libraries differ in the last digits of a power, and a search may not.
+  [[nodiscard]] static double rounded(double x);
+
+  [[nodiscard]] plan_result operator()(const planning_problem& problem) const;
+};
 
 // The second rung: the same plan, its transfers scheduled for the network of the moment. Nothing moves.
 
@@ -81,6 +103,21 @@ class known_plans {
   std::vector<entry> all_;
   long long uses_ = 0;
 };
+
+// The answer to a small change: the running plan with its transfers in another order, where that serves better.
+
+/// A reaction on the rung `network`: the running plan, its transfers scheduled for the moment. Nothing where that finds no other
+/// order, or none that serves the job's goal better.
+///
+/// @param known    takes in the running plan and the one found.
+/// @param s        `s.running` must not be null.
+/// @param options  `network` and `thinking.reschedule`.
+/// Complexity  that of known_plans::reschedule and two of its simulations, if the moment is new.
+/// Throws      as schedule::refine; invalid_input if nothing runs.
+/// Determinism yes.
+/// Source      Dora, section 4.3: "first attempts to accommodate these changes by adjusting the network scheduling".
+[[nodiscard]] std::optional<reaction> reorder_transfers(const planning_problem& problem, known_plans& known, const situation& s,
+                                                        const policy_options& options);
 
 }  // namespace hetplan::adapt
 

@@ -8,11 +8,11 @@
 #include <limits>
 #include <string>
 
-#include <hetplan/adapt/reorder_transfers.hpp>
-#include <hetplan/adapt/run_migration.hpp>
+#include <hetplan/adapt/known_plans.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
-#include <hetplan/core/at_most.hpp>
-#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan::adapt {
 

@@ -2,14 +2,39 @@
 #pragma once
 /// The noun for what a switch of plans moves, and two ways to make one: what is missing, or all of it through one device.
 
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/holdings.hpp>
+#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/status.hpp>
+#include <hetplan/cost/energy_model.hpp>
 
 namespace hetplan::adapt {
+
+// How many bytes a device needs of a layer before it can go on with it.
+
+/// Does nothing change these weights? Outside training nothing does, in training the frozen ones stay.
+[[nodiscard]] inline bool is_immutable(const layer& l, const workload& w) { return w.mode != mode::training || !l.trainable; }
+
+/// What a device needs of a layer to go on: W, and with its optimizer's state W (1 + optimizer_factor) where it learns.
+///
+/// Gradients are not moved: a switch happens between iterations.  Source  semantics, section 10.
+[[nodiscard]] inline bytes moved_bytes(const layer& l, const workload& w) {
+  return is_immutable(l, w) ? l.weight : l.weight * (1 + w.optimizer_factor);
+}
+/// Its optimizer's state alone.
+[[nodiscard]] inline bytes moved_state(const layer& l, const workload& w) {
+  return is_immutable(l, w) ? bytes{} : l.weight * w.optimizer_factor;
+}
+/// Its weights with these parts of the optimizer's state.
+[[nodiscard]] inline bytes moved_bytes(const layer& l, const workload& w, const std::vector<state_part>& parts) {
+  if (parts == std::vector<state_part>{{}}) return moved_bytes(l, w);
+  bytes total = l.weight;
+  for (const state_part& p : parts) total += moved_state(l, w) * p.size();
+  return total;
+}
 
 /// Bytes that one device sends another.
 struct fetch {
@@ -82,6 +107,47 @@ migration finished(migration m, const hetplan::status& found, std::vector<fetch>
 ///              weights based on the new configuration".
 [[nodiscard]] migration through_coordinator(const holdings& held, const plan& next, device_id coordinator, const planning_graph& model,
                                             const cluster& c, const conditions& now);
+
+// What a migration takes: its fetches are transfers, and the simulator runs them like any others.
+
+/// A migration on the network.
+struct migration_run {
+  bool ended = true;  ///< false: `until` came first, and the numbers are as far as it came
+  seconds time = {};
+  bytes moved = {};                          ///< of a whole run
+  std::vector<bytes> sent = {};              ///< by device
+  std::vector<bytes> received = {};          ///< by device
+  std::vector<joules> energy = {};           ///< by device; 0 for those that take no part
+  std::vector<bytes> carried = {};           ///< by resource: payload x weight
+  std::vector<double> background_left = {};  ///< of the traffic beside it [B]
+};
+
+/// Adds a migration to other work on the same network; rounds are joined by barriers.
+///
+/// @param start           what the first round waits for, if anything.
+/// @param fetch_priority  of its transfers, for runs under `sharing::priority`: smaller first.
+/// @return                what work that waits for the migration depends on: the barrier behind the last round, or `start` if
+///                        nothing moves.
+/// Complexity             O(fetches).
+/// Throws                 invalid_input for an infeasible migration, or a fetch between devices without a route.
+[[nodiscard]] std::optional<tasks::task_graph_builder::handle> add_migration(tasks::task_graph_builder& b, const migration& m,
+                                                                             const cluster& c,
+                                                                             std::optional<tasks::task_graph_builder::handle> start = {},
+                                                                             int fetch_priority = 0);
+
+/// Runs a migration, transfers sharing the network fairly with each other and with what the options put beside them.
+///
+/// Devices that take part draw what the energy model charges an idle device for the whole time, and for their bytes; the
+/// others are not charged. No migration is faster than max over resources of bytes x weight / capacity, round by round.
+///
+/// Complexity    that of simulate on one transfer per fetch.
+/// Throws        invalid_input for an infeasible migration, or one that can never end (a capacity that stays 0, no `until`).
+/// Determinism   as simulate.
+/// Source        semantics, sections 6, 8 and 10.
+[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const simulator_options& options,
+                                          const any_energy_model& energy = {});
+/// Alone on the network as it is now.
+[[nodiscard]] migration_run run_migration(const migration& m, const cluster& c, const conditions& now, const any_energy_model& energy = {});
 
 }  // namespace hetplan::adapt
 

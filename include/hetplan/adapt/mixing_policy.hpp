@@ -26,7 +26,7 @@ struct mixing_options {
 /// moment; where asking will not pay (plan_search), only the plan that runs next is scheduled.
 ///
 /// With a deadline a latency is not looked at.
-/// Needs   qoe.deadline and qoe.iterations in what is wanted; a planner that answers a menu (plan_menu.hpp).
+/// Needs   qoe.deadline and qoe.iterations in what is wanted; a planner that answers a menu (known_plans.hpp).
 /// Source  Dora, section 4.3, eqs 7-8 and uniform progress.
 class mixing_policy {
  public:

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
-#include <hetplan/adapt/conditions.hpp>
-#include <hetplan/core/require_function.hpp>
+#include <hetplan/adapt/timeline.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <hetplan/adapt/check_reaction.hpp>
-#include <hetplan/adapt/present_problem.hpp>
+#include <hetplan/adapt/adaptation_policy.hpp>
+#include <hetplan/adapt/environment.hpp>
 
 namespace hetplan::adapt {
 

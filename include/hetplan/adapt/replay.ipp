@@ -16,16 +16,14 @@
 #include <range/v3/view/transform.hpp>
 #include <range/v3/view/zip.hpp>
 
-#include <hetplan/adapt/proportional_cut.hpp>
+#include <hetplan/adapt/replication.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/graph/sequence_cuts.hpp>
-#include <hetplan/partition/allocate.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/partition/hand_out.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plain_stages.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>

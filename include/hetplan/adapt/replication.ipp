@@ -10,9 +10,9 @@
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
 
-#include <hetplan/adapt/moved_bytes.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::adapt {
 

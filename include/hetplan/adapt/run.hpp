@@ -17,18 +17,15 @@
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
-#include <hetplan/adapt/check_reaction.hpp>
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/history.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/moved_bytes.hpp>
 #include <hetplan/adapt/replication.hpp>
-#include <hetplan/adapt/run_migration.hpp>
-#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::adapt {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/coordinator.hpp>
+#include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/iteration.hpp>
-#include <hetplan/adapt/moved_bytes.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/switch_estimate.hpp>
-#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan::adapt {
 

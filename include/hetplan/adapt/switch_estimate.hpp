@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include <hetplan/adapt/conditions.hpp>
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/cost/any_memory_model.hpp>
-#include <hetplan/mix/plan_rates.hpp>
+#include <hetplan/adapt/timeline.hpp>
+#include <hetplan/cost/memory_model.hpp>
+#include <hetplan/mix/mixing.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

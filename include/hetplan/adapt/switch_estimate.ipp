@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/replication.hpp>
-#include <hetplan/adapt/run_migration.hpp>
 
 namespace hetplan::adapt {
 

@@ -3,8 +3,16 @@
 
 #include <hetplan/adapt/timeline.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/indices.hpp>
+#include <range/v3/view/transform.hpp>
+#include <range/v3/view/zip.hpp>
 
 #include <hetplan/core/error.hpp>
 
@@ -96,6 +104,124 @@ HETPLAN_INLINE void check_timeline(const timeline& t, const cluster& c) {
   if (!v) return;
   if (!v->event) throw invalid_input("timeline: " + v->what);
   throw invalid_input("timeline: event " + std::to_string(*v->event) + " at " + to_text(t.events[*v->event].at.value()) + " s: " + v->what);
+}
+
+HETPLAN_INLINE conditions nominal(const cluster& c) {
+  return {std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1),
+          c.network().resources() | ranges::views::transform(&resource::capacity) | ranges::to<std::vector>()};
+}
+
+HETPLAN_INLINE void apply(conditions& now, const event& e) {
+  if (const auto* r = std::get_if<capacity_becomes>(&e.what)) now.capacity[r->resource.index()] = r->capacity;
+  if (const auto* s = std::get_if<speed_becomes>(&e.what)) now.speed[s->device.index()] = s->speed;
+  if (const auto* l = std::get_if<device_leaves>(&e.what)) now.present[l->device.index()] = 0;
+  if (const auto* j = std::get_if<device_joins>(&e.what)) now.present[j->device.index()] = 1;
+}
+
+HETPLAN_INLINE double change(const conditions& before, const conditions& now) {
+  double most = 0;
+  const auto compare = [&](double old_value, double new_value) {
+    if (old_value != new_value) most = std::max(most, std::abs(new_value / old_value - 1));
+  };
+  if (before.present != now.present) most = 1;
+  for (const auto& [a, b] : ranges::views::zip(before.speed, now.speed)) compare(a, b);
+  for (const auto& [a, b] : ranges::views::zip(before.capacity, now.capacity)) compare(a.value(), b.value());
+  return most;
+}
+
+HETPLAN_INLINE double rounded_value(double usual, long k) {
+  double factor = 1;  // not a power, which may differ in its last digit from library to library
+  for (long i = 0; i < std::abs(k); ++i) factor *= rounding_step;
+  return k < 0 ? usual / factor : usual * factor;
+}
+
+HETPLAN_INLINE conditions rounded(conditions now, const cluster& c) {
+  const auto round = [](double value, double usual) {
+    return value > 0 && usual > 0 ? rounded_value(usual, std::lround(rounding_steps(value / usual))) : value;
+  };
+  for (double& s : now.speed) s = round(s, 1);
+  for (auto&& [capacity, usual] : ranges::views::zip(now.capacity, c.network().resources())) {
+    capacity = bytes_per_second(round(capacity.value(), usual.capacity.value()));
+  }
+  return now;
+}
+
+HETPLAN_INLINE simulator_options from_the_start(const conditions& now, const cluster& c) {
+  simulator_options o;
+  for (const auto& [r, usual, capacity] : ranges::views::zip(ranges::views::indices, c.network().resources(), now.capacity)) {
+    if (capacity != usual.capacity) o.capacities.push_back({{}, resource_id(r), capacity});
+  }
+  for (const auto& [d, speed] : ranges::views::enumerate(now.speed)) {
+    if (speed != 1) o.speeds.push_back({{}, device_id(d), speed});
+  }
+  return o;
+}
+
+HETPLAN_INLINE void check_trace(const bandwidth_trace& t) {
+  if (t.steps.empty()) throw invalid_input("bandwidth trace: expected at least one step");
+  for (std::size_t i = 0; i < t.steps.size(); ++i) {
+    const double at = t.steps[i].at.value(), rate = t.steps[i].rate.value();
+    const std::string where = "bandwidth trace: step " + std::to_string(i) + ": ";
+    if (!std::isfinite(at) || at < 0) throw invalid_input(where + "at = " + to_text(at) + "; expected finite seconds >= 0");
+    if (i > 0 && at <= t.steps[i - 1].at.value())
+      throw invalid_input(where + "at = " + to_text(at) + "; expected a time after " + to_text(t.steps[i - 1].at.value()) + " s");
+    if (!std::isfinite(rate) || rate < 0) throw invalid_input(where + "rate = " + to_text(rate) + "; expected finite bytes/s >= 0");
+  }
+}
+
+HETPLAN_INLINE seconds length(const bandwidth_trace& t, std::size_t step) {
+  if (t.steps.size() < 2) return {};
+  const std::size_t i = std::min(step, t.steps.size() - 2);
+  return t.steps[i + 1].at - t.steps[i].at;
+}
+
+HETPLAN_INLINE seconds length(const bandwidth_trace& t) {
+  if (t.steps.empty()) return {};
+  return t.steps.back().at - t.steps.front().at + length(t, t.steps.size() - 1);
+}
+
+HETPLAN_INLINE bytes_per_second mean(const bandwidth_trace& t) {
+  const seconds whole = length(t);
+  if (t.steps.size() == 1) return t.steps.front().rate;
+  double sum = 0;
+  for (std::size_t i = 0; i < t.steps.size(); ++i) sum += t.steps[i].rate.value() * (length(t, i) / whole);
+  return bytes_per_second(sum);
+}
+
+HETPLAN_INLINE bandwidth_trace scaled(bandwidth_trace t, bytes_per_second target) {
+  check_trace(t);
+  if (!is_finite(target) || target.value() < 0)
+    throw invalid_input("bandwidth trace: mean = " + to_text(target.value()) + "; expected finite bytes/s >= 0");
+  const double now = mean(t).value();
+  if (now == 0 && target.value() > 0)
+    throw invalid_input("bandwidth trace: its mean is 0 and cannot become " + to_text(target.value()) + " bytes/s");
+  if (now == 0) return t;
+  for (bandwidth_trace::step& s : t.steps) {
+    s.rate = bytes_per_second(s.rate.value() / now * target.value());
+    if (!is_finite(s.rate))
+      throw invalid_input("bandwidth trace: its mean cannot become " + to_text(target.value()) + " bytes/s, a rate would not be finite");
+  }
+  return t;
+}
+
+HETPLAN_INLINE std::vector<event> events_of(const bandwidth_trace& t, resource_id resource, seconds duration, past_the_end then) {
+  check_trace(t);
+  std::vector<event> events;
+  const double whole = length(t).value();
+  const bool again = then == past_the_end::repeats && whole > 0 && std::isfinite(whole);
+  for (std::size_t round = 0;; ++round) {
+    for (const bandwidth_trace::step& s : t.steps) {
+      double at = round == 0 ? s.at.value() : s.at.value() + static_cast<double>(round) * whole;
+      if (!events.empty()) at = std::max(at, events.back().at.value());  // rounding must not turn time back
+      if (!(at < duration.value())) return events;
+      if (events.size() == max_trace_events) {
+        throw invalid_input("bandwidth trace: expected at most " + std::to_string(max_trace_events) + " steps in " +
+                            to_text(duration.value()) + " s, got more");
+      }
+      events.push_back({seconds(at), capacity_becomes{resource, s.rate}});
+    }
+    if (!again) return events;
+  }
 }
 
 }  // namespace hetplan::adapt

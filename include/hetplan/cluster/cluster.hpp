@@ -53,6 +53,56 @@ class cluster {
   hetplan::network network_;
 };
 
+// A view: some of a cluster's devices, on a network with other capacities.
+
+/// A part of a cluster and how its devices are numbered here and there. Resources keep their ids.
+struct cluster_part {
+  cluster devices;
+  std::vector<device_id> original;  ///< by id in the part: the id in the whole
+  std::vector<device_id> renamed;   ///< by id in the whole: the id in the part, invalid where it is left out
+};
+
+/// Source  semantics, section 10: what is left of a cluster when devices are away.
+/// @param keep        by device of the whole: is it in the part; at least one is.
+/// @param capacities  by resource, finite >= 0; one at 0 takes its routes away.
+/// Throws  invalid_input (no device is kept, a size does not match).   Complexity  O(devices^2 + resources).
+[[nodiscard]] cluster_part part_of(const cluster& whole, std::span<const char> keep, std::span<const bytes_per_second> capacities);
+
+// Views for planners that do not look at something: memory, or what the network takes.
+
+/// What a planner sees that does not ask whether a plan fits: every device has more memory than any plan takes (1 EB).
+///
+/// Plans of the view are plans of the cluster, but may not fit there.
+/// Source  PipeDream, Dapple and HetPipe as Asteroid, section 5.2, describes them.
+[[nodiscard]] cluster without_memory_limits(const cluster& c);
+
+/// What a planner sees that balances work and overlooks what moves: transfers take no time at all.
+///
+/// Plans of the view are plans of the cluster where all pairs of devices are joined.
+/// Source  GPipe's partition as Asteroid, section 5.5, describes it.
+[[nodiscard]] cluster without_network_costs(const cluster& c);
+
+// A view: all devices alike, on wires of their own that are all alike.
+
+/// The device in the middle of a cluster by compute rate, the slower of two middles; ties: the smaller id.
+///
+/// Complexity  O(N log N).  Source  own.
+[[nodiscard]] device_id median_device(const cluster& c);
+
+/// What a planner for clusters of equal machines sees: each device is a copy of one of them, with the least memory of all, since
+/// whoever may state one memory only states one that all have; each pair has a full-duplex wire of the mean peak bandwidth
+/// and the mean latency of the pairs that are joined at finite rates.
+///
+/// Plans of the view are plans of the cluster where all pairs of devices are joined and each has the accelerators that it
+/// splits tensors among: devices keep their ids and names.
+///
+/// @param like  the device that all look like.
+/// Complexity   O(N^2).
+/// Source       what Alpa, PipeDream and Dapple assume (Asteroid, section 5.1); which device stands for all is ours.
+[[nodiscard]] cluster homogeneous(const cluster& c, device_id like);
+/// Each device like the median one.
+[[nodiscard]] inline cluster homogeneous(const cluster& c) { return homogeneous(c, median_device(c)); }
+
 }  // namespace hetplan
 
 #ifndef HETPLAN_COMPILED

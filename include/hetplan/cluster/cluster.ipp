@@ -3,8 +3,15 @@
 
 #include <hetplan/cluster/cluster.hpp>
 
+#include <algorithm>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan {
@@ -37,6 +44,107 @@ HETPLAN_INLINE void cluster::number_devices() {
     check_device(d);
     if (!seen.insert(d.name).second) throw invalid_input("cluster \"" + name_ + "\": device \"" + d.name + "\" appears twice");
   }
+}
+
+namespace detail {
+
+/// The routes between the devices that are kept, without those over a resource that is down.
+struct part_of_network {
+  const network& whole;
+  std::span<const device_id> original;
+  std::span<const bytes_per_second> capacities;
+
+  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const {
+    std::vector<resource> all(whole.resources().begin(), whole.resources().end());
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      if (capacities[r].value() > 0) all[r].capacity = capacities[r];
+    }
+    return all;
+  }
+  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
+    const route* way = whole.find(original[from.index()], original[to.index()]);
+    if (way == nullptr) return std::nullopt;
+    for (const resource_use& u : way->via) {
+      if (capacities[u.resource.index()].value() <= 0) return std::nullopt;
+    }
+    return *way;
+  }
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE cluster_part part_of(const cluster& whole, std::span<const char> keep, std::span<const bytes_per_second> capacities) {
+  if (keep.size() != whole.size() || capacities.size() != whole.network().resources().size()) {
+    throw invalid_input("part_of: " + std::to_string(keep.size()) + " devices and " + std::to_string(capacities.size()) +
+                        " capacities; cluster \"" + whole.name() + "\" has " + std::to_string(whole.size()) + " and " +
+                        std::to_string(whole.network().resources().size()));
+  }
+  std::vector<device> kept;
+  std::vector<device_id> original, renamed(whole.size());
+  for (const device& d : whole.devices()) {
+    if (keep[d.id.index()] == 0) continue;
+    renamed[d.id.index()] = device_id(kept.size());
+    original.push_back(d.id);
+    kept.push_back(d);
+  }
+  if (kept.empty()) throw invalid_input("part_of: no device of cluster \"" + whole.name() + "\" is kept; expected at least one");
+  cluster devices(whole.name(), std::move(kept), detail::part_of_network{whole.network(), original, capacities});
+  return {std::move(devices), std::move(original), std::move(renamed)};
+}
+
+namespace detail {
+
+/// Everybody is joined to everybody at no cost.
+struct free_routes {
+  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return {}; }
+  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id, device_id) const { return route{}; }
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE cluster without_memory_limits(const cluster& c) {
+  std::vector<device> roomy(c.devices().begin(), c.devices().end());
+  for (device& d : roomy) {
+    d.memory = bytes(1e18);
+    d.memory_budget.reset();
+  }
+  return c.with_devices(std::move(roomy));
+}
+
+HETPLAN_INLINE cluster without_network_costs(const cluster& c) {
+  return {c.name(), {c.devices().begin(), c.devices().end()}, detail::free_routes{}};
+}
+
+HETPLAN_INLINE device_id median_device(const cluster& c) {
+  std::vector<device_id> by_rate;
+  for (const device& d : c.devices()) by_rate.push_back(d.id);
+  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].total_compute() < c[b].total_compute(); });
+  return by_rate[(by_rate.size() - 1) / 2];
+}
+
+HETPLAN_INLINE cluster homogeneous(const cluster& c, device_id like) {
+  bytes least = c[like].usable_memory();
+  for (const device& d : c.devices()) least = std::min(least, d.usable_memory());
+  std::vector<device> alike;
+  double rate = 0, latency = 0;
+  int pairs = 0;
+  for (const device& d : c.devices()) {
+    device copy = c[like];
+    copy.id = d.id;
+    copy.name = d.name;
+    copy.memory = least;
+    copy.memory_budget.reset();
+    alike.push_back(std::move(copy));
+    for (const device& e : c.devices()) {
+      const route* way = d.id == e.id ? nullptr : c.network().find(d.id, e.id);
+      if (way == nullptr || way->via.empty()) continue;
+      rate += c.network().peak_bandwidth(d.id, e.id).value();
+      latency += way->latency.value();
+      ++pairs;
+    }
+  }
+  if (pairs == 0) return c.with_devices(std::move(alike));  // nothing on the network takes time
+  return {c.name(), std::move(alike), mesh{bytes_per_second(rate / pairs), seconds(latency / pairs)}};
 }
 
 }  // namespace hetplan

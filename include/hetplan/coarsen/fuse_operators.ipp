@@ -4,9 +4,409 @@
 #include <hetplan/coarsen/fuse_operators.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/cost/profiled.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {
+
+namespace detail {
+
+using type_lists = std::vector<std::vector<std::string>>;
+
+/// Every head followed by every tail.
+HETPLAN_INLINE void append_products(type_lists& rules, const type_lists& heads, const type_lists& tails) {
+  for (const auto& head : heads) {
+    for (const auto& tail : tails) {
+      rules.push_back(head);
+      rules.back().insert(rules.back().end(), tail.begin(), tail.end());
+    }
+  }
+}
+
+HETPLAN_INLINE type_lists one_by_one(std::initializer_list<const char*> types) {
+  type_lists all;
+  for (const char* type : types) all.push_back({type});
+  return all;
+}
+
+/// Operators that work on each number by itself, given one tensor.
+HETPLAN_INLINE type_lists activations() {
+  return one_by_one({"relu", "leakyrelu", "prelu", "clip", "sigmoid", "tanh", "gelu", "elu", "silu", "hardsigmoid", "hardswish", "mish"});
+}
+
+/// An activation that ONNX has no operator for, from the first operator that has a single reader.
+HETPLAN_INLINE type_lists written_out_activations() {
+  return {{"div", "erf", "add", "mul", "mul"},  // GELU
+          {"mul", "erf", "add", "mul", "mul"},
+          {"div", "erf", "add", "mul"},
+          {"mul", "erf", "add", "mul"},
+          {"pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"},  // its approximation
+          {"pow", "mul", "add", "mul", "tanh", "add", "mul"},
+          {"sigmoid", "mul"},      // SiLU
+          {"hardsigmoid", "mul"},  // hard swish
+          {"add", "clip", "mul", "div"},
+          {"add", "clip", "div", "mul"},
+          {"add", "clip", "mul"},
+          {"add", "clip", "div"},
+          {"softplus", "tanh", "mul"}};  // Mish
+}
+
+HETPLAN_INLINE type_lists rules_as_types(const fusion_rules& given) {
+  type_lists all;
+  for (const auto& rule : given.rules) {
+    std::vector<std::string> types;
+    const auto fail = [&](const std::string& what) {
+      throw invalid_input("fusion rules \"" + escaped(given.name) + "\": rule " + std::to_string(&rule - given.rules.data()) + " " + what);
+    };
+    for (const std::string& kind : rule) {
+      const std::vector<std::string> named = operator_types(kind, given.aliases);
+      if (named.empty()) fail("names an operator \"" + escaped(kind) + "\"; expected the name of a kind");
+      types.insert(types.end(), named.begin(), named.end());
+    }
+    if (types.size() < 2) fail("has " + std::to_string(types.size()) + " operators; expected at least two");
+    all.push_back(std::move(types));
+  }
+  return all;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE const std::vector<type_alias>& common_aliases() {
+  static const std::vector<type_alias> all = [] {
+    std::vector<type_alias> known{
+        {"convbn", {"conv", "bn"}}, {"convbnrelu", {"conv", "bn", "relu"}}, {"convrelu", {"conv", "relu"}}, {"bnrelu", {"bn", "relu"}}};
+    const auto same = [&](const char* type, std::initializer_list<const char*> kinds) {
+      for (const char* kind : kinds) known.push_back({kind, {type}});
+    };
+    same("conv", {"conv1d", "conv2d", "conv3d", "convolution", "depthwiseconv", "depthwiseconv2d"});
+    same("deconv", {"convtranspose", "convtranspose2d", "deconvolution", "conv2dtranspose"});
+    same("matmul", {"gemm", "linear", "dense", "fc", "fullyconnected", "innerproduct", "matrixmultiply"});
+    same("bn", {"batchnorm", "batchnorm1d", "batchnorm2d", "batchnormalization", "batchnorminference"});
+    same("layernorm", {"norm", "layernormalization", "rmsnorm", "rmsnormalization", "simplifiedlayernormalization"});
+    same("add", {"sum", "plus", "biasadd", "residualadd", "elementwiseadd"});
+    same("sub", {"subtract", "minus"});
+    same("mul", {"multiply", "times", "scale"});
+    same("div", {"divide", "realdiv"});
+    same("pow", {"power"});
+    same("min", {"minimum"});
+    same("max", {"maximum"});
+    same("clip", {"clamp", "relu6", "hardtanh"});
+    same("silu", {"swish"});
+    same("hardswish", {"hswish"});
+    same("hardsigmoid", {"hsigmoid"});
+    same("gelu", {"fastgelu", "quickgelu"});
+    same("tanh", {"hyperbolictangent"});
+    same("sigmoid", {"logistic"});
+    same("avgpool", {"averagepool", "globalaveragepool", "globalavgpool"});
+    same("maxpool", {"globalmaxpool"});
+    same("reshape", {"flatten", "squeeze", "unsqueeze", "view"});
+    same("transpose", {"permute"});
+    return known;
+  }();
+  return all;
+}
+
+HETPLAN_INLINE std::string plain_type(std::string_view kind) {
+  std::string plain;
+  for (const char c : kind) {
+    if (c == '_' || c == '-') continue;
+    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return plain;
+}
+
+HETPLAN_INLINE std::vector<std::string> operator_types(std::string_view kind, std::span<const type_alias> aliases) {
+  std::vector<std::string> types;
+  while (!kind.empty()) {
+    const std::size_t end = std::min(kind.find('+'), kind.size());
+    std::string plain = plain_type(kind.substr(0, end));
+    kind.remove_prefix(std::min(end + 1, kind.size()));
+    if (plain.empty()) continue;
+    const auto known = std::find_if(aliases.begin(), aliases.end(), [&](const type_alias& a) { return a.kind == plain; });
+    if (known == aliases.end()) types.push_back(std::move(plain));
+    else types.insert(types.end(), known->types.begin(), known->types.end());
+  }
+  return types;
+}
+
+HETPLAN_INLINE fusion_rules tensorrt_like() {
+  fusion_rules r{.name = "tensorrt"};
+  const detail::type_lists acts = detail::activations(), sum{{"add"}};
+  detail::type_lists summed_acts;
+  detail::append_products(summed_acts, sum, acts);
+  for (const detail::type_lists& tails : {acts, sum, summed_acts}) {
+    detail::append_products(r.rules, {{"conv"}, {"conv", "bn"}, {"deconv"}, {"deconv", "bn"}, {"matmul"}, {"matmul", "bn"}}, tails);
+  }
+  detail::append_products(r.rules, {{"conv"}, {"deconv"}, {"matmul"}, {"pad", "conv"}}, {{"bn"}});
+  detail::append_products(r.rules, {{"pad"}}, {{"conv"}, {"deconv"}});
+  detail::append_products(r.rules, {{"pad", "conv"}, {"pad", "conv", "bn"}, {"bn"}}, acts);
+  for (auto& written : detail::written_out_activations()) r.rules.push_back(std::move(written));
+  const detail::type_lists binary = detail::one_by_one({"add", "sub", "mul", "div", "min", "max", "pow"});
+  const detail::type_lists unary = detail::one_by_one({"sqrt", "exp", "log", "abs", "neg", "erf", "reciprocal"});
+  detail::append_products(r.rules, binary, binary);
+  detail::append_products(r.rules, binary, unary);
+  detail::append_products(r.rules, unary, binary);
+  detail::append_products(r.rules, unary, unary);
+  detail::append_products(r.rules, binary, acts);
+  detail::append_products(r.rules, acts, binary);
+  r.rules.push_back({"pow", "reducemean", "add", "sqrt", "div", "mul", "add"});  // layer norm, behind its first difference
+  r.rules.push_back({"softmax", "log"});
+  r.rules.push_back({"softmax", "topk"});
+  detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"reshape"}, {"transpose"}, {"reducemean"}, {"reducesum"}});
+  detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"transpose", "reshape"}, {"reshape", "transpose"}});
+  std::sort(r.rules.begin(), r.rules.end());
+  r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
+  return r;
+}
+
+HETPLAN_INLINE fusion_rules onednn_like() {
+  fusion_rules r{.name = "onednn"};
+  const detail::type_lists acts = detail::activations();
+  const detail::type_lists binary = detail::one_by_one({"add", "sub", "mul", "div", "min", "max"});
+  const detail::type_lists products{{"conv"}, {"conv", "bn"}, {"deconv"}, {"deconv", "bn"}, {"matmul"}};
+  detail::append_products(r.rules, {{"conv"}, {"deconv"}}, {{"bn"}});
+  for (const detail::type_lists& tails : {acts, binary}) {
+    detail::append_products(r.rules, products, tails);
+    detail::append_products(r.rules, binary, tails);
+    detail::append_products(r.rules, detail::one_by_one({"softmax", "layernorm", "reducemean", "reducesum"}), tails);
+  }
+  detail::append_products(r.rules, detail::one_by_one({"avgpool", "maxpool"}), binary);
+  r.rules.push_back({"bn", "relu"});
+  detail::type_lists pairs, behind_sums;
+  detail::append_products(pairs, detail::one_by_one({"add", "mul"}), acts);
+  detail::append_products(pairs, acts, detail::one_by_one({"add", "mul"}));
+  detail::append_products(pairs, detail::one_by_one({"add", "mul", "div"}), detail::one_by_one({"add", "mul"}));
+  detail::append_products(behind_sums, {{"add", "add"}, {"add", "mul"}, {"mul", "add"}}, acts);
+  detail::append_products(r.rules, products, pairs);
+  detail::append_products(r.rules, products, behind_sums);
+  detail::append_products(r.rules, {{"matmul", "add"}, {"conv"}}, {{"sigmoid", "mul"}, {"hardsigmoid", "mul"}});
+  r.rules.push_back({"div", "erf", "add", "mul", "mul"});
+  r.rules.push_back({"mul", "erf", "add", "mul", "mul"});
+  detail::append_products(
+      r.rules, {{"matmul"}, {"matmul", "div"}, {"matmul", "mul"}, {"matmul", "add"}, {"matmul", "div", "add"}, {"matmul", "mul", "add"}},
+      {{"softmax", "matmul"}});
+  std::sort(r.rules.begin(), r.rules.end());
+  r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
+  return r;
+}
+
+HETPLAN_INLINE fusion_rules no_fusion() { return {.name = "none"}; }
+
+namespace detail {
+
+/// Makes the layers of fused_graph, one after the other.
+class layer_fusion {
+ public:
+  layer_fusion(const planning_graph& model, const blocks& b, const fusion_rules& rules, std::span<const device> devices);
+
+  [[nodiscard]] layer_spec fused(std::size_t block);
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw invalid_input("fused_graph: model \"" + escaped(model_.name()) + "\": " + what);
+  }
+  [[nodiscard]] std::string name_of(std::span<const layer_id> members);
+  [[nodiscard]] std::string kind_of(std::span<const layer_id> members) const;
+  /// What the block keeps to itself of what this member moves, per sample.
+  [[nodiscard]] bytes kept(const layer& l) const;
+  /// @param saved  bytes per sample that no longer move.
+  [[nodiscard]] std::vector<layer_profile> profiles_of(std::span<const layer_id> members, bytes saved) const;
+  void add_profile(std::vector<layer_profile>& all, const std::string& kind, std::span<const layer_id> members, bytes saved) const;
+
+  const planning_graph& model_;
+  const blocks& blocks_;
+  const fusion_rules& rules_;
+  std::map<std::string, double> bandwidth_;  ///< by kind, bytes per second
+  std::set<std::string> names_;
+};
+
+HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blocks& b, const fusion_rules& rules,
+                                          std::span<const device> devices)
+    : model_(model), blocks_(b), rules_(rules) {
+  if (b.block_of.size() != model.size()) {
+    fail("the blocks are of " + std::to_string(b.block_of.size()) + " layers; expected its " + std::to_string(model.size()));
+  }
+  std::vector<std::size_t> found(b.size(), 0);
+  for (std::size_t l = 0; l < model.size(); ++l) {
+    const std::size_t block = b.block_of[l];
+    if (block >= b.size() || found[block] >= b.layers[block].size() || b.layers[block][found[block]++] != layer_id(l)) {
+      fail("layer " + std::to_string(l) + " is not where the blocks say; expected each layer in one block, sorted");
+    }
+  }
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    if (b.layers[i].empty() || found[i] != b.layers[i].size()) fail("block " + std::to_string(i) + " is not made of its layers");
+    if (b.layers[i].size() == 1) names_.insert(model[b.layers[i].front()].name);
+  }
+  for (const device& d : devices) {
+    double& rate = bandwidth_[d.kind.empty() ? d.name : d.kind];
+    rate = std::max(rate, d.memory_bandwidth.value());
+  }
+}
+
+HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
+  const std::vector<layer_id>& members = blocks_.layers[block];
+  if (members.size() == 1) return spec_of(model_, model_[members.front()]);
+  layer_spec all{.name = name_of(members), .kind = kind_of(members), .backward_input_flops = flops{}, .backward_weight_flops = flops{}};
+  members_of_one_layer one;
+  flops forward;
+  bytes weight_traffic, traffic, saved, for_weights;
+  for (const layer_id id : members) {
+    const layer& l = model_[id];
+    if (const char* why = one.join(l)) fail("block \"" + escaped(all.name) + "\" holds " + why + ", which no layer can");
+    forward += l.forward_flops;
+    *all.backward_input_flops += l.backward_input_flops;
+    *all.backward_weight_flops += l.backward_weight_flops;
+    if (l.weight > bytes{}) {
+      all.trainable = l.trainable;
+      if (l.weight_group < 0) all.weight += l.weight;
+      else {
+        all.weight = l.weight;
+        all.weight_group = model_.weight_groups()[static_cast<std::size_t>(l.weight_group)];
+      }
+    }
+    weight_traffic += l.weight_traffic;
+    all.activation += l.activation;
+    for_weights += l.activation_for_weights;
+    const bytes stays = std::min(l.traffic, kept(l));
+    traffic += l.traffic - stays;
+    saved += stays;
+    all.kv_bytes_per_token += l.kv_bytes_per_token;
+  }
+  if (model_[members.front()].has_flops) all.forward_flops = forward;
+  all.weight_traffic = weight_traffic;
+  all.traffic = traffic;
+  all.activation_for_weights = std::min(for_weights, all.activation);
+  all.profiles = profiles_of(members, saved);
+  return all;
+}
+
+HETPLAN_INLINE std::string layer_fusion::name_of(std::span<const layer_id> members) {
+  constexpr std::size_t longest = 200;
+  std::string name;
+  for (const layer_id l : members) name += (l == members.front() ? "" : "+") + model_[l].name;
+  if (name.size() > longest) name = model_[members.front()].name + "+" + std::to_string(members.size() - 1) + " more";
+  std::string unique = name;
+  for (int i = 2; !names_.insert(unique).second; ++i) unique = name + "#" + std::to_string(i);
+  return unique;
+}
+
+HETPLAN_INLINE std::string layer_fusion::kind_of(std::span<const layer_id> members) const {
+  std::string kind;
+  for (const layer_id l : members) {
+    for (const std::string& type : operator_types(model_[l].kind, rules_.aliases)) kind += (kind.empty() ? "" : "+") + type;
+  }
+  return kind;
+}
+
+HETPLAN_INLINE bytes layer_fusion::kept(const layer& l) const {
+  const std::size_t block = blocks_.block_of[l.id.index()];
+  bytes moved;
+  for (const std::uint32_t e : model_.in_edges(l.id)) {
+    const layer_edge& in = model_.edges()[e];
+    if (blocks_.block_of[in.from.index()] == block) moved += in.forward;
+  }
+  bytes written;
+  for (const layer_edge& out : model_.out_edges(l.id)) {
+    if (blocks_.block_of[out.to.index()] != block) return moved;
+    written = std::max(written, out.forward);
+  }
+  return moved + written;
+}
+
+HETPLAN_INLINE std::vector<layer_profile> layer_fusion::profiles_of(std::span<const layer_id> members, bytes saved) const {
+  std::vector<layer_profile> all;
+  for (const layer_profile& p : model_[members.front()].profiles) {
+    const auto measured = [&](layer_id l) { return model_[l].profile_for(p.device_kind) != nullptr; };
+    if (std::all_of(members.begin(), members.end(), measured)) add_profile(all, p.device_kind, members, saved);
+  }
+  return all;
+}
+
+HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, const std::string& kind, std::span<const layer_id> members,
+                                              bytes saved) const {
+  const device on{.name = kind, .kind = kind};
+  std::set<double> batches;
+  double largest = std::numeric_limits<double>::infinity();  // beyond it a member's measurements say nothing
+  bool backward = true;
+  for (const layer_id l : members) {
+    const layer_profile& p = *model_[l].profile_for(kind);
+    batches.insert(p.batch.begin(), p.batch.end());
+    backward = backward && !p.backward_s.empty();
+  }
+  for (const layer_id l : members) {
+    largest = std::min(largest, profiled{}.largest_batch({model_[l], phase::forward}, on));
+    if (backward) largest = std::min(largest, profiled{}.largest_batch({model_[l], phase::backward_input}, on));
+  }
+  layer_profile sum{.device_kind = kind, .batch = {}, .forward_s = {}, .backward_s = {}};
+  const auto rate = bandwidth_.find(kind);
+  const double saved_s = rate == bandwidth_.end() || !(rate->second > 0) ? 0 : saved.value() / rate->second;  // per sample
+  std::vector<double> before(members.size());                                                                 // at the batch size before
+  double most_rise = 0, forward_s = 0;                                                                        // at the last batch size
+  for (const double b : batches) {
+    if (b > largest && !sum.batch.empty()) break;
+    double longest_s = 0, backward_s = 0;
+    forward_s = most_rise = 0;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const layer& l = model_[members[m]];
+      const double s = profiled{}.time({l, phase::forward, b}, on).value();
+      forward_s += s;
+      longest_s = std::max(longest_s, s);
+      most_rise = std::max(most_rise, s - before[m]);
+      before[m] = s;
+      if (!backward) continue;
+      for (const phase part : {phase::backward_input, phase::backward_weight}) backward_s += profiled{}.time({l, part, b}, on).value();
+    }
+    sum.batch.push_back(b);
+    sum.forward_s.push_back(std::max(longest_s, forward_s - saved_s * b));
+    if (backward) sum.backward_s.push_back(backward_s);
+  }
+  if (const std::size_t n = sum.batch.size(); n > 1) {  // the last slope goes on, so it must not fall behind that of any member
+    sum.forward_s[n - 1] = std::min(forward_s, std::max(sum.forward_s[n - 1], sum.forward_s[n - 2] + most_rise));
+  }
+  all.push_back(std::move(sum));
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blocks& b, const fusion_rules& rules,
+                                          std::span<const device> devices) {
+  detail::layer_fusion fusion(model, b, rules, devices);
+  planning_graph_builder builder(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
+  for (std::size_t i = 0; i < b.size(); ++i) builder.add_layer(fusion.fused(i));
+  std::map<std::pair<std::size_t, std::size_t>, std::pair<bytes, bytes>> crossing;  // forward and gradient
+  std::map<std::size_t, std::pair<bytes, bytes>> tensor;                            // of one layer, by the block that reads it
+  for (const layer& l : model.layers()) {
+    const std::size_t from = b.block_of[l.id.index()];
+    tensor.clear();
+    for (const layer_edge& e : model.out_edges(l.id)) {
+      const std::size_t to = b.block_of[e.to.index()];
+      if (to == from) continue;
+      if (to < from)
+        throw invalid_input("fused_graph: an edge goes from block " + std::to_string(from) + " back to block " + std::to_string(to));
+      auto& [forward, gradient] = tensor[to];
+      forward = std::max(forward, e.forward);
+      gradient = std::max(gradient, e.gradient);
+    }
+    for (const auto& [to, moved] : tensor) {
+      auto& [forward, gradient] = crossing[{from, to}];
+      forward += moved.first;
+      gradient += moved.second;
+    }
+  }
+  for (const auto& [pair, moved] : crossing) builder.add_edge(layer_id(pair.first), layer_id(pair.second), moved.first, moved.second);
+  return std::move(builder).build();
+}
 
 namespace detail {
 

@@ -2,15 +2,49 @@
 #pragma once
 /// Three tiers: bad input throws before any work; infeasible is a status in a result; our own bugs assert.
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/core/quantity.hpp>
 
 namespace hetplan {
+
+// Names and messages as a terminal may see them.
+
+/// The text with control characters written as \n, \t or \u00XX, so that it stays on one line and
+/// a hostile file cannot speak to the terminal. What was escaped stays as it is.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+// Comparing what was added up: rounding is no difference.
+
+/// Sums of the same numbers in another order, or with other brackets, differ by less than this part of them.
+inline constexpr double relative_tolerance = 1e-9;
+
+/// Are two times of one clock in this order, or the same but for rounding?
+///
+/// @param span  what the tolerance is a part of: how long that takes which ends then, or may take. A clock that began long ago counts
+///              in larger steps; four of these are no difference, either.
+/// Complexity   O(1).   NaN is in no order.
+/// Source       semantics, section 1.
+[[nodiscard]] inline bool at_most(double a, double b, double span) {
+  constexpr double four_steps = 0x1p-50;
+  return a <= b || a - b <= relative_tolerance * span + four_steps * std::abs(b);
+}
+
+/// Is an amount, or a time since the beginning, at most another one, but for rounding: to one part in 10^9 of the smaller?
+[[nodiscard]] inline bool at_most(double a, double b) { return at_most(a, b, std::min(std::abs(a), std::abs(b))); }
+template <int T, int D, int E, int W>
+[[nodiscard]] bool at_most(quantity<T, D, E, W> a, quantity<T, D, E, W> b) {
+  return at_most(a.value(), b.value());
+}
 
 /// The caller's data breaks a rule. The message says who, where, what was given, what was expected.
 class invalid_input : public std::invalid_argument {
@@ -55,3 +89,19 @@ namespace detail {
 
 /// A promise of the library to itself; on in every build, so never put it inside a hot loop.
 #define HETPLAN_ASSERT(condition) ((condition) ? void() : ::hetplan::detail::assertion_failed(#condition, __FILE__, __LINE__))
+
+namespace hetplan {
+
+// A door that takes a callable takes one that holds something: an empty std::function or a null pointer could not be called.
+
+/// Throws invalid_input where it holds none; `who` was given it and needs `expected`.
+template <class Signature>
+void require_function(const std::function<Signature>& f, const std::string& who, const char* expected) {
+  if (!f) throw invalid_input(who + ": was given an empty function or a null pointer; expected " + expected);
+}
+
+}  // namespace hetplan
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/core/error.ipp>
+#endif

@@ -9,6 +9,20 @@
 
 #include <hetplan/core/linkage.hpp>
 
+namespace hetplan {
+
+// Fetching ahead of need.
+
+/// Begins to fetch what stands there into the cache, for reading soon; any address will do.
+///
+/// g++ takes a function that does nothing but fetch for one without an effect, and leaves out its calls: the empty statement is one.
+inline void prefetch(const void* at) {
+  __builtin_prefetch(at);
+  asm volatile("" : : "r"(at));
+}
+
+}  // namespace hetplan
+
 #if defined(__GLIBC__)
 // As <sys/mman.h> has it, whose macros break other libraries' headers (MAP_TYPE that of ONNX).
 extern "C" int madvise(void* at, std::size_t bytes, int advice) noexcept;

@@ -9,6 +9,18 @@
 
 namespace hetplan {
 
+// Seconds on the wall clock since something began, for limits on time and for reports.
+
+/// Runs from its construction on.
+class stopwatch {
+ public:
+  stopwatch();
+  [[nodiscard]] double elapsed_s() const;
+
+ private:
+  long long begin_ns_;
+};
+
 /// Steps that planning takes at most unless told otherwise: some seconds.
 inline constexpr long long standard_steps = 10'000'000;
 
@@ -43,3 +55,7 @@ class step_budget {
 }
 
 }  // namespace hetplan
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/core/step_budget.ipp>
+#endif

@@ -2,11 +2,24 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
+#include <string>
 #include <string_view>
 
 #include <hetplan/core/linkage.hpp>
 
 namespace hetplan {
+
+// Numbers in sentences.
+
+/// What std::printf would write. Arguments are numbers and C strings.
+template <class... Args>
+[[nodiscard]] std::string format_line(const char* format, Args... args) {
+  const int length = std::snprintf(nullptr, 0, format, args...);
+  std::string text(static_cast<std::size_t>(length), '\0');
+  std::snprintf(text.data(), text.size() + 1, format, args...);
+  return text;
+}
 
 /// The length of the UTF-8 character that starts at `i`, 0 where there is none (also for surrogates and codes beyond Unicode).
 [[nodiscard]] std::size_t utf8_length(std::string_view text, std::size_t i);

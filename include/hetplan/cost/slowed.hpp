@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/any_cost_model.hpp>
 #include <hetplan/cost/cost_model.hpp>
 
 namespace hetplan {

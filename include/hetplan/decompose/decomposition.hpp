@@ -8,11 +8,30 @@
 #include <type_traits>
 #include <utility>
 
-#include <hetplan/core/require_function.hpp>
+#include <hetplan/coarsen/merge_small.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::decompose {
+
+// A DAG as a row of serial chains.
+
+/// Splits the graph of blocks into maximal serial chains and lists them so that every edge points forward.
+///
+/// Neighbouring blocks u, v share a chain exactly if v is u's only successor and u is v's only predecessor;
+/// edges of the model between the same two blocks count once. The DAG need not be series-parallel.
+///
+/// @param blocks    a partition of the model's layers, in any numbering, whose quotient has no cycle.
+/// @return          chains in a topological order: always the one with the smallest block that is ready.
+/// Complexity       O(layers log layers + edges log edges).
+/// Determinism      see @return.
+/// Throws           invalid_input (no partition of the model's layers; the quotient has a cycle).
+/// Source           Dora sec. 4.1, serial decomposition.
+[[nodiscard]] layer_sequence serial(const planning_graph& model, const coarsen::blocks& blocks);
+
+/// Every layer a block.
+[[nodiscard]] inline layer_sequence serial(const planning_graph& model) { return serial(model, coarsen::each_layer(model)); }
 
 /// A callable that puts all layers of a model into blocks in a row, and the row into chains: every layer in one block, every edge
 /// forward or inside a block. A stage is a piece of one chain or a run of whole chains. Pure.
@@ -41,7 +60,7 @@ struct joined_chains {
   [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;
 };
 
-/// The model's own numbering in at most `most` blocks that end where little crosses (graph/light_boundaries.hpp). Source: ours.
+/// The model's own numbering in at most `most` blocks that end where little crosses (graph/layer_sequence.hpp). Source: ours.
 struct light_row {
   std::size_t most = 200;
   [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;

@@ -9,7 +9,7 @@
 
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/io/policy_history.hpp>
+#include <hetplan/io/timeline_json.hpp>
 #include <hetplan/problem/job.hpp>
 
 namespace hetplan::draw::detail {

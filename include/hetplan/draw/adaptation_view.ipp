@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include <hetplan/plan/same_placement.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan::draw::detail {
 

@@ -12,10 +12,10 @@
 
 #include <range/v3/view/transform.hpp>
 
-#include <hetplan/draw/markup.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/io/text.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::draw {
 

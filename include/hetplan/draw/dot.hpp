@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/draw/palette.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 

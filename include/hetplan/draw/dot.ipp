@@ -12,7 +12,7 @@
 #include <range/v3/view/enumerate.hpp>
 #include <range/v3/view/sliding.hpp>
 
-#include <hetplan/draw/markup.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::draw::detail {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::draw::detail {
 

@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include <hetplan/core/linkage.hpp>
-#include <hetplan/draw/markup.hpp>
-#include <hetplan/draw/report_script.hpp>
+#include <hetplan/draw/svg.hpp>
 
 namespace hetplan::draw::detail {
 

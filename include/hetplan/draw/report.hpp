@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <hetplan/core/id.hpp>
-#include <hetplan/draw/palette.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/evaluation.hpp>
 #include <hetplan/plan/plan_result.hpp>

@@ -9,18 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/coarsen/compute_scores.hpp>
+#include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/draw/gantt_rows.hpp>
-#include <hetplan/draw/groups_report.hpp>
+#include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_candidates.hpp>
-#include <hetplan/draw/report_run.hpp>
 #include <hetplan/draw/report_tables.hpp>
-#include <hetplan/draw/report_time_chart.hpp>
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/tasks/contention_bound.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 
 namespace hetplan::draw::detail {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/draw/report_run.hpp>
+#include <hetplan/draw/report_timeline.hpp>
 
 namespace hetplan::draw::detail {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include <hetplan/draw/palette.hpp>
-#include <hetplan/draw/report_run.hpp>
+#include <hetplan/draw/report_timeline.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::draw::detail {

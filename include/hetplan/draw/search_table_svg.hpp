@@ -6,9 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include <hetplan/partition/device_space.hpp>
-#include <hetplan/partition/search_result.hpp>
-#include <hetplan/partition/search_tables.hpp>
+#include <hetplan/partition/candidate_costs.hpp>
+#include <hetplan/partition/search_context.hpp>
 
 namespace hetplan::draw {
 

@@ -4,19 +4,304 @@
 #include <hetplan/draw/serving_flows.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numbers>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <hetplan/draw/clock_scale.hpp>
+#include <hetplan/draw/gantt_rows.hpp>
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_tables.hpp>
 #include <hetplan/draw/svg.hpp>
 
 namespace hetplan::draw::detail {
+
+/// Servers as cards in the order of the list, each ring in rows of its own.
+class deployment_painter {
+ public:
+  explicit deployment_painter(const serving_view& view) : view_(view) {
+    const std::size_t n = view.cloud.size();
+    columns_ = n <= 3 ? 3 : n <= 8 ? 4 : n <= 24 ? 6 : 8;
+    card_ = (width + gutter) / static_cast<double>(columns_) - gutter;
+    place_cards();
+  }
+
+  [[nodiscard]] std::string paint() && {
+    for (std::size_t s = 0; s < cards_.size(); ++s) card(s);
+    for (const auto& i : view_.first.instances) slices(i);
+    out_.append(std::move(slices_));
+    out_.append(std::move(ties_));
+    out_.open_group("");  // texts on fills keep their ink on dark paper
+    out_.append(std::move(words_));
+    out_.close_group();
+    return std::move(out_).embedded(width, bottom_, "Services on GPUs", " id=\"deployment-picture\"");
+  }
+
+ private:
+  static constexpr double width = 1180, gutter = 18, bar = 18, pitch = 22, names = 22, head = 24;
+  struct bar_state {
+    double y = 0, filled = 0;  ///< filled: share of its compute that is drawn
+  };
+  struct card_state {
+    double x = 0, y = 0;
+    std::vector<bar_state> gpus = {}, devices = {};
+  };
+  struct point {
+    double x, y;
+  };
+
+  void place_cards() {
+    const auto& servers = view_.cloud.servers;
+    const auto ring_size = static_cast<std::size_t>(view_.cloud.ring.group);
+    double y = 4;
+    for (std::size_t first = 0; first < servers.size(); first += ring_size) {
+      const std::size_t end = std::min(servers.size(), first + ring_size);
+      if (view_.rings() > 1) {
+        out_.text(0, y + 12, "ring " + std::to_string(first / ring_size), {.size = 11, .fill = palette::quiet, .weight = 600});
+        y += 20;
+      }
+      for (std::size_t row = first; row < end; row += columns_) {
+        std::size_t most = 0;
+        for (std::size_t s = row; s < std::min(end, row + columns_); ++s) {
+          card_state c{static_cast<double>(s - row) * (card_ + gutter), y};
+          const auto lines = servers[s].gpus.size() + servers[s].devices.size();
+          for (std::size_t k = 0; k < lines; ++k)
+            (k < servers[s].gpus.size() ? c.gpus : c.devices).push_back({y + head + static_cast<double>(k) * pitch});
+          most = std::max(most, lines);
+          cards_.push_back(std::move(c));
+        }
+        y += head + pitch * static_cast<double>(most) + 14;
+      }
+    }
+    bottom_ = y;
+  }
+  /// "2 × A2, 2 × A100", in the order of the GPUs.
+  [[nodiscard]] static std::string kinds(const serve::edge_server& s) {
+    if (s.gpus.empty()) return "no GPU";
+    std::string text;
+    for (std::size_t g = 0, n = 0; g < s.gpus.size(); g += n) {
+      n = 1;
+      while (g + n < s.gpus.size() && s.gpus[g + n].kind == s.gpus[g].kind) ++n;
+      text += (text.empty() ? "" : ", ") + std::to_string(n) + " × " + s.gpus[g].kind;
+    }
+    return text;
+  }
+  void card(std::size_t s) {
+    const auto& server = view_.cloud.servers[s];
+    const auto& c = cards_[s];
+    const auto room = static_cast<std::size_t>(card_ / (0.62 * 11.5));
+    const std::string name = fitted(server.name, room), about = kinds(server);
+    out_.text(c.x, c.y + 14, name, {.size = 12, .weight = 600});
+    if (characters(name) + characters(about) + 2 < room)
+      out_.text(c.x + card_, c.y + 14, about, {.size = 10.5, .fill = palette::quiet, .anchor = "end"});
+    for (std::size_t g = 0; g < c.gpus.size(); ++g)
+      empty_bar(
+          c.x, c.gpus[g].y, std::to_string(g),
+          server.name + " GPU " + std::to_string(g) + ": " + server.gpus[g].kind + ", " + engineering(server.gpus[g].memory.value(), "B"));
+    for (std::size_t d = 0; d < c.devices.size(); ++d) {
+      const auto& device = server.devices[d];
+      empty_bar(
+          c.x, c.devices[d].y, "d" + std::to_string(d),
+          device.name + ", registered with " + server.name + ": " + device.unit.kind + ", " + engineering(device.unit.memory.value(), "B"));
+    }
+  }
+  void empty_bar(double x, double y, const std::string& name, const std::string& hover) {
+    out_.text(x + names - 6, y + 13, name, {.size = 9.5, .fill = palette::quiet, .anchor = "end"});
+    out_.rect(x + names, y, card_ - names, bar, palette::track.hex(), hover, " rx=\"3\"");
+  }
+  void slices(const serve::instance& i) {
+    std::vector<point> middles;
+    for (const auto& g : i.gpus)
+      middles.push_back(slice(i, cards_[g.server.index()], cards_[g.server.index()].gpus[static_cast<std::size_t>(g.number)]));
+    if (i.device)
+      slice(i, cards_[i.device->server.index()], cards_[i.device->server.index()].devices[static_cast<std::size_t>(i.device->number)]);
+    if (middles.size() > 1) tie(i, middles);
+  }
+  /// @return  where ties are fastened.
+  point slice(const serve::instance& i, const card_state& c, bar_state& b) {
+    const std::size_t l = i.what.index();
+    const double share = view_.services[l].variants[static_cast<std::size_t>(i.variant)].compute_share, whole = card_ - names;
+    const double x = c.x + names + b.filled * whole, wide = std::max(1.0, share * whole - 1);
+    b.filled += share;
+    slices_.rect(x, b.y, wide, bar, view_.fill(l).hex(), about(i), " rx=\"3\" class=\"slice\"");
+    const bool tied = i.gpus.size() > 1;
+    const double begin = tied ? 16 : 5, room = wide - begin - 3;
+    const std::string batch = " ×" + std::to_string(i.batch), &name = view_.services[l].name;
+    const auto fit = static_cast<std::size_t>(std::max(0.0, room / (0.58 * 10.5)));
+    std::string text;
+    if (characters(name) + characters(batch) <= fit) text = name + batch;
+    else if (fit >= 3) text = fitted(name, fit);
+    if (!text.empty()) words_.text(x + begin, b.y + 12.5, text, {.size = 10.5}, " pointer-events=\"none\"");
+    return {x + 8, b.y + bar / 2};
+  }
+  [[nodiscard]] std::string place(serve::gpu_slot g) const { return view_.name(g.server) + " GPU " + std::to_string(g.number); }
+  [[nodiscard]] std::string about(const serve::instance& i) const {
+    const auto& s = view_.services[i.what.index()];
+    const auto& v = s.variants[static_cast<std::size_t>(i.variant)];
+    std::string text = s.name + ", variant " + v.name + "\nbatches of up to " + std::to_string(i.batch);
+    if (i.frames > 1) text += ", " + std::to_string(i.frames) + " frames of a stream in each";
+    text += "\nof each GPU " + percent(v.compute_share) + " of the compute, " + engineering(v.memory.value(), "B");
+    if (v.tensor_parallel > 1) text += "\ntensor parallel: " + std::to_string(v.tensor_parallel);
+    if (v.pipeline_parallel > 1) text += "\npipeline stages: " + std::to_string(v.pipeline_parallel);
+    if (i.groups > 1) text += "\ndata-parallel groups: " + std::to_string(i.groups);
+    if (i.gpus.size() > 1) {
+      text += "\non ";
+      for (std::size_t k = 0; k < i.gpus.size(); ++k) text += (k > 0 ? ", " : "") + place(i.gpus[k]);
+    }
+    return text;
+  }
+  /// A line through the slices of one instance, straight within a server.
+  void tie(const serve::instance& i, const std::vector<point>& middles) {
+    std::string d;
+    for (std::size_t k = 0; k < middles.size(); ++k) {
+      const point p = middles[k];
+      if (k == 0) {
+        d = "M" + fixed(p.x, 1) + " " + fixed(p.y, 1);
+        continue;
+      }
+      const point q = middles[k - 1];
+      const double bow = i.gpus[k].server == i.gpus[k - 1].server ? 0 : std::min(40.0, 0.25 * std::abs(p.x - q.x) + 12);
+      d += "C" + fixed(q.x + (p.x - q.x) / 3, 1) + " " + fixed(q.y + bow, 1) + " " + fixed(q.x + 2 * (p.x - q.x) / 3, 1) + " " +
+           fixed(p.y + bow, 1) + " " + fixed(p.x, 1) + " " + fixed(p.y, 1);
+    }
+    const std::string hex = view_.line(i.what.index()).hex(), hover = about(i);
+    ties_.path(d, "none", {}, " stroke=\"" + palette::paper.hex() + "\" stroke-width=\"4\" stroke-opacity=\"0.8\" pointer-events=\"none\"");
+    ties_.path(d, "none", hover, " class=\"tie\" stroke=\"" + hex + "\" stroke-width=\"2\"");
+    std::string dots;
+    for (const point p : middles) dots += "M" + fixed(p.x - 3.5, 1) + " " + fixed(p.y, 1) + "a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0Z";
+    ties_.path(dots, hex, hover);
+  }
+
+  const serving_view& view_;
+  std::size_t columns_ = 1;
+  double card_ = 0, bottom_ = 0;
+  std::vector<card_state> cards_;
+  svg_writer out_, slices_, ties_, words_;
+};
+
+HETPLAN_INLINE std::string deployment_picture(const serving_view& view) { return deployment_painter(view).paint(); }
+
+HETPLAN_INLINE double answered_within(const serve::service& s, const serve::service_totals& t, double times) {
+  const auto all = static_cast<double>(t.requests()), served = static_cast<double>(t[serve::request_outcome::served]);
+  if (all == 0) return 0;
+  if (times == 1) return served / all;
+  // A bin of the histogram that holds the SLO itself is cut there.
+  const double within = t.latency.count_within(seconds(times * s.latency.value()));
+  return (times < 1 ? std::min(within, served) : std::max(within, served)) / all;
+}
+
+/// Curves on the left, bars of streams on the right.
+class levels_painter {
+ public:
+  explicit levels_painter(const serving_view& view) : view_(view) {
+    for (std::size_t l = 0; l < view.services.size(); ++l) {
+      if (view.history.services[l].requests() > 0) (view.services[l].is_stream() ? streams_ : timed_).push_back(l);
+    }
+    if (timed_.empty()) bars_left_ = 172;
+    if (streams_.empty()) right_ = 950;
+    height_ = std::max(260.0, 15.0 * static_cast<double>(std::max(timed_.size(), streams_.size() * 2)));
+  }
+
+  [[nodiscard]] std::string paint() && {
+    if (timed_.empty() && streams_.empty()) return {};
+    if (!timed_.empty()) curves();
+    if (!streams_.empty()) bars();
+    return std::move(out_).embedded(1180, box_top + height_ + 52, "Share of requests answered within multiples of the SLO",
+                                    " id=\"levels-chart\"");
+  }
+
+ private:
+  static constexpr double left = 172, box_top = 14, octaves = 4;
+  static constexpr std::size_t steps = 32;  ///< of an octave
+  [[nodiscard]] row_box box() const { return {box_top, height_}; }
+  [[nodiscard]] double x(double times) const { return left + (right_ - left) * (std::log2(times) + 2) / octaves; }
+
+  void curves() {
+    out_.rect(left, box_top, right_ - left, height_, palette::track.hex());
+    for (int p = 0; p <= 100; p += 25) {
+      const double y = box().level(p / 100.0);
+      out_.line(left, y, right_, y, palette::grid);
+      out_.text(left - 8, y + 3.5, std::to_string(p) + " %", {.size = 10.5, .fill = palette::quiet, .anchor = "end"});
+    }
+    out_.text(0, box_top + height_ / 2 - 4, "Answered", {.size = 12.5, .weight = 600});
+    out_.text(0, box_top + height_ / 2 + 12, "share of requests", {.size = 10.5, .fill = palette::quiet});
+    const double bottom = box_top + height_;
+    for (const auto& [times, text] :
+         std::array<std::pair<double, std::string_view>, 5>{{{0.25, "¼"}, {0.5, "½"}, {1, "SLO"}, {2, "2"}, {4, "4"}}}) {
+      if (times == 1) out_.line(x(1), box_top, x(1), bottom + 4, palette::ink, 1.2, " stroke-dasharray=\"4 3\"");
+      else out_.line(x(times), box_top, x(times), bottom + 4, palette::grid);
+      out_.text(x(times), bottom + 20, text,
+                {.fill = times == 1 ? palette::ink : palette::quiet, .anchor = "middle", .weight = times == 1 ? 600 : 400});
+    }
+    out_.text((left + right_) / 2, bottom + 40, "time to the answer, in multiples of the SLO",
+              {.size = 10.5, .fill = palette::quiet, .anchor = "middle"});
+    for (const std::size_t l : timed_) curve(l);
+    labels();
+  }
+  [[nodiscard]] double share(std::size_t l, double times) const {
+    return answered_within(view_.services[l], view_.history.services[l], times);
+  }
+  void curve(std::size_t l) {
+    std::string d;
+    for (std::size_t k = 0; k <= static_cast<std::size_t>(octaves) * steps; ++k) {
+      const double times = std::exp2(static_cast<double>(k) / steps - 2);
+      d += (k == 0 ? "M" : "L") + fixed(x(times), 1) + " " + fixed(box().level(share(l, times)), 1);
+    }
+    const std::string stroke = " stroke=\"" + view_.line(l).hex() + "\" stroke-width=\"2\" stroke-linejoin=\"round\"" +
+                               (l >= 10 ? " stroke-dasharray=\"6 3\"" : "");  // colours begin again
+    out_.path(d, "none", {}, stroke);
+    std::string hover = view_.services[l].name + ": answered within";
+    for (const auto& [times, words] : std::array<std::pair<double, std::string_view>, 4>{
+             {{0.5, "half the SLO"}, {1, "the SLO"}, {2, "twice the SLO"}, {4, "four times the SLO"}}})
+      hover +=
+          "\n" + engineering(times * view_.services[l].latency.value(), "s") + ", " + std::string(words) + ": " + percent(share(l, times));
+    out_.path(d, "none", hover, " class=\"curve\" stroke=\"transparent\" stroke-width=\"12\" pointer-events=\"stroke\"");
+  }
+  /// At the ends of the curves, moved apart, each with its share within the SLO.
+  void labels() {
+    constexpr double line = 15;
+    std::vector<std::pair<double, std::size_t>> at;  // baseline, service
+    for (const std::size_t l : timed_) at.emplace_back(box().level(share(l, 4)) + 4, l);
+    std::ranges::sort(at);
+    for (std::size_t i = 1; i < at.size(); ++i) at[i].first = std::max(at[i].first, at[i - 1].first + line);
+    double lowest = box_top + height_ + 4;
+    for (std::size_t i = at.size(); i-- > 0; lowest -= line) lowest = at[i].first = std::min(at[i].first, lowest);
+    for (const auto& [y, l] : at) {
+      const double end = box().level(share(l, 4));
+      out_.path("M" + fixed(right_ + 2) + " " + fixed(end, 1) + "L" + fixed(right_ + 12) + " " + fixed(y - 4, 1), "none", {},
+                " stroke=\"" + view_.line(l).hex() + "\"");
+      out_.text(right_ + 16, y, fitted(view_.services[l].name, 18) + "  " + percent(share(l, 1)), {.size = 11, .fill = palette::quiet});
+    }
+  }
+  void bars() {
+    const double width = 1180 - bars_left_, pitch = std::min(44.0, height_ / static_cast<double>(streams_.size()));
+    double y = box_top;
+    for (const std::size_t l : streams_) {
+      const auto& t = view_.history.services[l];
+      out_.text(bars_left_, y + 11, fitted(view_.services[l].name, 22), {.size = 11.5, .weight = 600});
+      out_.text(1180, y + 11, percent(t.attainment()), {.size = 11.5, .anchor = "end", .weight = 600});
+      const std::string hover = view_.services[l].name + ", a stream at " + fixed(view_.services[l].rate, 2) + " frames/s\n" +
+                                short_number(t.credit) + " of " + short_number(t.asked) + " frames served";
+      out_.rect(bars_left_, y + 17, width, 9, palette::track.hex(), hover);
+      out_.rect(bars_left_, y + 17, width * std::clamp(t.attainment(), 0.0, 1.0), 9, view_.line(l).hex(), hover);
+      y += pitch;
+    }
+    out_.text(bars_left_, box_top + height_ + 40, "streams: share of their frames that was served", {.size = 10.5, .fill = palette::quiet});
+  }
+
+  const serving_view& view_;
+  std::vector<std::size_t> timed_, streams_;
+  double right_ = 700, bars_left_ = 930, height_ = 260;
+  svg_writer out_;
+};
+
+HETPLAN_INLINE std::string levels_chart(const serving_view& view) { return levels_painter(view).paint(); }
 
 /// One ring as a circle.
 class ring_circle {

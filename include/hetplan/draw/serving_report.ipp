@@ -13,17 +13,12 @@
 #include <vector>
 
 #include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/draw/clock_script.hpp>
-#include <hetplan/draw/grid_script.hpp>
-#include <hetplan/draw/heat_grid.hpp>
+#include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/report_time_chart.hpp>
-#include <hetplan/draw/serving_deployment.hpp>
+#include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/draw/serving_flows.hpp>
-#include <hetplan/draw/serving_levels.hpp>
 #include <hetplan/draw/serving_summary.hpp>
-#include <hetplan/draw/serving_view.hpp>
-#include <hetplan/draw/signs.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/ticks.hpp>
 
 namespace hetplan::draw::detail {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/draw/gantt_scale.hpp>
+#include <hetplan/draw/gantt_rows.hpp>
 #include <hetplan/draw/svg.hpp>
 
 namespace hetplan::draw::detail {

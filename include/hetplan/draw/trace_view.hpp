@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/draw/palette.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/waits.hpp>
 

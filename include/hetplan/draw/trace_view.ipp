@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include <hetplan/tasks/sharded_stage.hpp>
+#include <hetplan/tasks/expand.hpp>
 
 namespace hetplan::draw {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/place/placement_workload.hpp>
+#include <hetplan/place/placement_table.hpp>
 
 namespace hetplan::exchange {
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,8 +12,20 @@
 
 #include <hetplan/graph/layer.hpp>
 #include <hetplan/io/json_node.hpp>
+#include <hetplan/io/requests_csv.hpp>
 
 namespace hetplan::exchange {
+
+// Tables of other projects: the columns that are needed, whatever else they have.
+
+/// Throws invalid_input where a text is what a well-known program has compressed.
+void require_text(std::string_view text, const std::string& file);
+
+/// The lines of a table of which these columns are read; the first `needed` of them must be there, others are let be.
+///
+/// Throws  invalid_input that names the file: what require_text and io::csv_lines throw.
+[[nodiscard]] io::csv_lines foreign_table(std::string_view text, const std::string& file, std::span<const std::string_view> columns,
+                                          std::size_t needed);
 
 /// An object of a format that is not ours: what is needed is looked up, other keys (debug information) are let be.
 class foreign_object {

@@ -15,8 +15,8 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/place/placement_units.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/place/place_operators.hpp>
 
 namespace hetplan::exchange {
 

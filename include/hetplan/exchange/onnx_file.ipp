@@ -18,13 +18,11 @@
 #include <onnx/onnx_pb.h>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 #include <hetplan/exchange/onnx_checks.hpp>
-#include <hetplan/exchange/onnx_folding.hpp>
 #include <hetplan/exchange/onnx_functions.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
-#include <hetplan/exchange/onnx_options.hpp>
 #include <hetplan/exchange/onnx_scopes.hpp>
+#include <hetplan/exchange/onnx_values.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
 namespace hetplan::exchange::detail {

@@ -5,13 +5,25 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <onnx/onnx_pb.h>
 
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/exchange/onnx_values.hpp>
 
 namespace hetplan::exchange::detail {
+
+// Shapes, and what is computed from them.
+
+/// What a node computes from numbers that are known: shapes, and arithmetic with them, whole or in floating point. By output, with type and
+/// shape; where `known` is false their number does not say the shape. Empty where the node computes something else.
+///
+/// Source  ONNX's operator specifications; its own data propagation stops at Range and at floating point. FLOAT is rounded to single
+///         precision after each step, as a runtime rounds it.
+[[nodiscard]] std::vector<onnx_tensor> fold(const onnx::NodeProto& n, const onnx_lookup& tensor);
 
 /// Files grow by that much at most: functions that call functions twice grow without bound.
 inline constexpr std::size_t most_expanded_nodes = 500'000;

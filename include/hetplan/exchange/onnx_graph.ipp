@@ -13,7 +13,7 @@
 #include <hetplan/exchange/onnx_file.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
 #include <hetplan/exchange/onnx_scopes.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::exchange {
 

@@ -17,7 +17,7 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/exchange/onnx_products.hpp>
+#include <hetplan/exchange/onnx_operators.hpp>
 
 namespace hetplan::exchange::detail {
 

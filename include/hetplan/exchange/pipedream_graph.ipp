@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/escaped.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/file.hpp>
 
 namespace hetplan::exchange {

@@ -10,7 +10,7 @@
 #include <range/v3/view/map.hpp>
 
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/text.hpp>
 
 namespace hetplan::exchange {

@@ -12,8 +12,8 @@
 #include <range/v3/view/transform.hpp>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/core/escaped.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::exchange {
 

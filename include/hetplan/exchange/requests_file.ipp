@@ -18,13 +18,12 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/exchange/foreign_table.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/text.hpp>
-#include <hetplan/serve/draw.hpp>
+#include <hetplan/serve/pending_request.hpp>
 
 namespace hetplan::exchange {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::exchange {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/exchange/foreign_table.hpp>
+#include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/text.hpp>
 

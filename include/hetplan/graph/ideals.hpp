@@ -13,9 +13,21 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/linkage.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
 namespace hetplan {
+
+// Several topological orders of one DAG, most of them depth first: what a graph is linearised to.
+
+/// The stable order, and depth-first orders from the sources and from the sinks, each with the smallest and with the largest node
+/// first; no order twice.
+///
+/// @param edges     without cycles.
+/// Complexity       O((n + edges) log n).
+/// Determinism      always the same orders in the same sequence.
+[[nodiscard]] std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
+                                                                  std::span<const std::pair<std::size_t, std::size_t>> edges);
 
 /// A set of nodes 0 ... n-1, as bits; a view.
 class node_set {

@@ -3,9 +3,68 @@
 
 #include <hetplan/graph/ideals.hpp>
 
+#include <algorithm>
+
 #include <boost/graph/graph_traits.hpp>
 
+#include <hetplan/graph/topological_order.hpp>
+
 namespace hetplan {
+
+namespace detail {
+
+/// Goes on with what has just become ready, so that a branch is finished before the next one is begun.
+[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> depth_first_order(const std::vector<std::vector<std::size_t>>& successors,
+                                                                        bool smallest_first) {
+  std::vector<std::size_t> waiting(successors.size(), 0), stack, order;
+  for (const auto& targets : successors) {
+    for (const std::size_t v : targets) ++waiting[v];
+  }
+  const auto push = [&](std::vector<std::size_t> ready) {
+    std::sort(ready.begin(), ready.end());
+    if (smallest_first) std::reverse(ready.begin(), ready.end());  // the last pushed is the next
+    stack.insert(stack.end(), ready.begin(), ready.end());
+  };
+  std::vector<std::size_t> ready;
+  for (std::size_t v = 0; v < successors.size(); ++v) {
+    if (waiting[v] == 0) ready.push_back(v);
+  }
+  push(std::move(ready));
+  while (!stack.empty()) {
+    const std::size_t node = stack.back();
+    stack.pop_back();
+    order.push_back(node);
+    ready = {};
+    for (const std::size_t v : successors[node]) {
+      if (--waiting[v] == 0) ready.push_back(v);
+    }
+    push(std::move(ready));
+  }
+  return order;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
+                                                                   std::span<const std::pair<std::size_t, std::size_t>> edges) {
+  std::vector<std::vector<std::size_t>> successors(n), predecessors(n), orders{topological_order(n, edges)};
+  for (const auto& [from, to] : edges) {
+    successors[from].push_back(to);
+    predecessors[to].push_back(from);
+  }
+  for (const bool smallest_first : {true, false}) {
+    orders.push_back(detail::depth_first_order(successors, smallest_first));
+    auto from_sinks = detail::depth_first_order(predecessors, smallest_first);
+    std::reverse(from_sinks.begin(), from_sinks.end());
+    orders.push_back(std::move(from_sinks));
+  }
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    for (std::size_t j = orders.size(); --j > i;) {
+      if (orders[i] == orders[j]) orders.erase(orders.begin() + static_cast<std::ptrdiff_t>(j));
+    }
+  }
+  return orders;
+}
 
 HETPLAN_INLINE std::span<const ideal_family::step> ideal_family::steps(std::size_t ideal) const {
   return std::span(steps_).subspan(first_step_[ideal], first_step_[ideal + 1] - first_step_[ideal]);

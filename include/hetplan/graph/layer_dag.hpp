@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <hetplan/graph/bgl.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 

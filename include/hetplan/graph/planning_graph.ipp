@@ -3,7 +3,11 @@
 
 #include <hetplan/graph/planning_graph.hpp>
 
+#include <algorithm>
+#include <numeric>
+
 #include <hetplan/core/error.hpp>
+#include <hetplan/graph/topological_order.hpp>
 
 namespace hetplan {
 
@@ -38,6 +42,197 @@ HETPLAN_INLINE flops planning_graph::forward_flops() const {
   flops total;
   for (const layer& l : layers_) total += l.forward_flops;
   return total;
+}
+
+HETPLAN_INLINE planning_graph_builder::planning_graph_builder(std::string name, double bytes_per_parameter, int tokens_per_sample) {
+  graph_.name_ = std::move(name);
+  require(bytes_per_parameter > 0 && std::isfinite(bytes_per_parameter), "bytes_per_parameter", bytes_per_parameter, "a finite number > 0");
+  require(tokens_per_sample >= 1, "tokens_per_sample", tokens_per_sample, "an integer >= 1");
+  graph_.bytes_per_parameter_ = bytes_per_parameter;
+  graph_.tokens_per_sample_ = tokens_per_sample;
+}
+
+HETPLAN_INLINE layer_id planning_graph_builder::add_layer(layer_spec spec) {
+  check(spec);
+  const layer_id id(specs_.size());
+  if (!graph_.by_name_.emplace(spec.name, id).second) fail("layer \"" + spec.name + "\" appears twice");
+  specs_.push_back(std::move(spec));
+  return id;
+}
+
+HETPLAN_INLINE void planning_graph_builder::add_edge(layer_id from, layer_id to, bytes forward, std::optional<bytes> gradient) {
+  if (from.index() >= specs_.size() || to.index() >= specs_.size()) fail("an edge names a layer that was not added");
+  const std::string where = "edge \"" + specs_[from.index()].name + "\" -> \"" + specs_[to.index()].name + "\"";
+  if (from == to) fail(where + " joins a layer to itself");
+  require_amount(forward, where + " bytes");
+  if (gradient) require_amount(*gradient, where + " gradient");
+  if (!pairs_.emplace(from, to).second) fail(where + " appears twice");
+  graph_.edges_.push_back({from, to, forward, gradient.value_or(forward)});
+}
+
+HETPLAN_INLINE void planning_graph_builder::add_edge(std::string_view from, std::string_view to, bytes forward,
+                                                     std::optional<bytes> gradient) {
+  add_edge(graph_.find(from), graph_.find(to), forward, gradient);
+}
+
+HETPLAN_INLINE planning_graph planning_graph_builder::build() && {
+  if (specs_.empty()) fail("a model has at least one layer");
+  renumber();
+  std::sort(graph_.edges_.begin(), graph_.edges_.end(),
+            [](const layer_edge& a, const layer_edge& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  index_edges();
+  resolve_layers();
+  return std::move(graph_);
+}
+
+HETPLAN_INLINE void planning_graph_builder::require(bool ok, const std::string& what, double given, const char* expected) const {
+  if (!ok) fail(what + " = " + to_text(given) + "; expected " + expected);
+}
+
+HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
+  if (s.name.empty()) fail("a layer has an empty name");
+  const std::string where = "layer \"" + s.name + "\" ";
+  if (!s.forward_flops && s.profiles.empty()) fail(where + "needs forward_flops or a profile");
+  if (s.forward_flops) require_amount(*s.forward_flops, where + "forward_flops");
+  if (s.backward_input_flops) require_amount(*s.backward_input_flops, where + "backward_input_flops");
+  if (s.backward_weight_flops) require_amount(*s.backward_weight_flops, where + "backward_weight_flops");
+  require_amount(s.weight, where + "weight");
+  if (s.weight_traffic) require_amount(*s.weight_traffic, where + "weight_traffic");
+  require_amount(s.activation, where + "activation");
+  if (const auto part = s.activation_for_weights) {
+    require_amount(*part, where + "activation_for_weights");
+    require(*part <= s.activation, where + "activation_for_weights", part->value(), "at most the layer's activation");
+  }
+  if (s.traffic) require_amount(*s.traffic, where + "traffic");
+  require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
+  if (s.split == layer_split::along && s.weight > bytes{}) fail(where + "is split along others; expected a layer without weights");
+  require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
+  std::set<std::string_view> kinds;
+  for (const layer_profile& p : s.profiles) {
+    if (!kinds.insert(p.device_kind).second) fail(where + "profile \"" + p.device_kind + "\" appears twice");
+    check(p, where);
+  }
+}
+
+HETPLAN_INLINE void planning_graph_builder::check(const layer_profile& p, const std::string& where) const {
+  const std::string at = where + "profile \"" + p.device_kind + "\" ";
+  if (p.batch.empty()) fail(at + "has no entry");
+  if (p.forward_s.size() != p.batch.size()) fail(at + "forward has another length than batch");
+  if (!p.backward_s.empty() && p.backward_s.size() != p.batch.size()) fail(at + "backward has another length than batch");
+  for (std::size_t i = 0; i < p.batch.size(); ++i) {
+    require(std::isfinite(p.batch[i]) && p.batch[i] >= 1, at + "batch", p.batch[i], "a number >= 1");
+    if (i > 0) require(p.batch[i] > p.batch[i - 1], at + "batch", p.batch[i], "ascending sizes");
+  }
+  for (const double t : p.forward_s) require(std::isfinite(t) && t >= 0, at + "forward", t, "finite seconds >= 0");
+  for (const double t : p.backward_s) require(std::isfinite(t) && t >= 0, at + "backward", t, "finite seconds >= 0");
+}
+
+HETPLAN_INLINE void planning_graph_builder::renumber() {
+  auto& edges = graph_.edges_;
+  if (std::all_of(edges.begin(), edges.end(), [](const layer_edge& e) { return e.from < e.to; })) return;
+
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (const layer_edge& e : edges) pairs.emplace_back(e.from.index(), e.to.index());
+  const std::vector<std::size_t> order = topological_order(specs_.size(), pairs);
+  if (order.size() < specs_.size()) {
+    const auto [from, to] = edge_on_cycle(specs_.size(), pairs, order);
+    fail("edge \"" + specs_[from].name + "\" -> \"" + specs_[to].name + "\" is on a cycle");
+  }
+  std::vector<layer_id> position(specs_.size());
+  std::vector<layer_spec> ordered(specs_.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    position[order[i]] = layer_id(i);
+    ordered[i] = std::move(specs_[order[i]]);
+  }
+  specs_ = std::move(ordered);
+  for (layer_edge& e : edges) e = {position[e.from.index()], position[e.to.index()], e.forward, e.gradient};
+  for (auto& [name, id] : graph_.by_name_) id = position[id.index()];
+}
+
+HETPLAN_INLINE void planning_graph_builder::index_edges() {
+  const std::size_t n = specs_.size();
+  auto& edges = graph_.edges_;
+  graph_.first_out_.assign(n + 1, 0);
+  graph_.first_in_.assign(n + 1, 0);
+  for (const layer_edge& e : edges) {
+    ++graph_.first_out_[e.from.index() + 1];
+    ++graph_.first_in_[e.to.index() + 1];
+  }
+  std::partial_sum(graph_.first_out_.begin(), graph_.first_out_.end(), graph_.first_out_.begin());
+  std::partial_sum(graph_.first_in_.begin(), graph_.first_in_.end(), graph_.first_in_.begin());
+  graph_.in_.resize(edges.size());
+  auto next = graph_.first_in_;
+  for (std::size_t i = 0; i < edges.size(); ++i) graph_.in_[next[edges[i].to.index()]++] = static_cast<std::uint32_t>(i);
+}
+
+HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
+  graph_.layers_.reserve(specs_.size());
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    layer_spec& s = specs_[i];
+    const layer_id id(i);
+    bytes in, largest_out;
+    for (const std::uint32_t e : graph_.in_edges(id)) in += graph_.edges_[e].forward;
+    for (const layer_edge& e : graph_.out_edges(id)) largest_out = std::max(largest_out, e.forward);
+    const flops forward = s.forward_flops.value_or(flops{});
+    const bool learns = s.trainable && s.weight > bytes{};
+    const layer_split by_default = s.weight > bytes{} ? layer_split::rows : layer_split::none;
+    const std::int32_t group = group_of(s, id);
+    graph_.layers_.push_back({.id = id,
+                              .name = std::move(s.name),
+                              .kind = std::move(s.kind),
+                              .forward_flops = forward,
+                              .backward_input_flops = s.backward_input_flops.value_or(forward),
+                              .backward_weight_flops = s.backward_weight_flops.value_or(learns ? forward : flops{}),
+                              .weight = s.weight,
+                              .trainable = s.trainable,
+                              .weight_traffic = s.weight_traffic.value_or(s.weight),
+                              .weight_group = group,
+                              .activation = s.activation,
+                              .activation_for_weights = s.activation_for_weights.value_or(s.activation),
+                              .traffic = s.traffic.value_or(in + largest_out),
+                              .largest_output = largest_out,
+                              .kv_bytes_per_token = s.kv_bytes_per_token,
+                              .split = s.split.value_or(by_default),
+                              .split_units = s.split_units,
+                              .has_flops = s.forward_flops.has_value(),
+                              .profiles = std::move(s.profiles)});
+  }
+}
+
+HETPLAN_INLINE std::int32_t planning_graph_builder::group_of(const layer_spec& s, layer_id id) {
+  if (s.weight_group.empty()) return -1;
+  const auto [known, fresh] = group_index_.emplace(s.weight_group, static_cast<std::int32_t>(graph_.weight_groups_.size()));
+  const std::int32_t index = known->second;
+  if (fresh) {
+    graph_.weight_groups_.push_back(s.weight_group);
+    group_head_.push_back(id);
+    return index;
+  }
+  const layer& head = graph_.layers_[group_head_[static_cast<std::size_t>(index)].index()];
+  if (head.weight != s.weight || head.trainable != s.trainable) {
+    fail("layers \"" + head.name + "\" and \"" + s.name + "\" share weight_group \"" + s.weight_group +
+         "\" but differ in weight or trainable");
+  }
+  return index;
+}
+
+HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
+  return {.name = l.name,
+          .kind = l.kind,
+          .forward_flops = l.has_flops ? std::optional(l.forward_flops) : std::nullopt,
+          .backward_input_flops = l.backward_input_flops,
+          .backward_weight_flops = l.backward_weight_flops,
+          .weight = l.weight,
+          .trainable = l.trainable,
+          .weight_traffic = l.weight_traffic,
+          .weight_group = l.weight_group < 0 ? "" : g.weight_groups()[static_cast<std::size_t>(l.weight_group)],
+          .activation = l.activation,
+          .activation_for_weights = l.activation_for_weights,
+          .traffic = l.traffic,
+          .kv_bytes_per_token = l.kv_bytes_per_token,
+          .split = l.split,
+          .split_units = l.split_units,
+          .profiles = l.profiles};
 }
 
 }  // namespace hetplan

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include <hetplan/cost/check_mode.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/text.hpp>
 

@@ -13,7 +13,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/io/json_object.hpp>
+#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/text.hpp>
 
 namespace hetplan::io {

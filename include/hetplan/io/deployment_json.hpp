@@ -8,12 +8,25 @@
 #include <vector>
 
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_time.hpp>
+#include <hetplan/serve/serving_faults.hpp>
 
 namespace hetplan::io {
+
+// Faults of an edge cloud as files: hetplan/faults/1.
+
+inline constexpr std::string_view faults_format = "hetplan/faults/1";
+
+namespace keys {
+inline constexpr std::array<std::string_view, 2> faults{"format", "events"};
+inline constexpr std::array<std::string_view, 7> fault{"at", "kind", "server", "until", "gpu", "device", "factor"};
+}  // namespace keys
+
+/// Throws invalid_input `FILE: /pointer: expected X, got Y`.
+[[nodiscard]] std::vector<serve::serving_fault> read_faults(const json_document& d, const serve::edge_cloud& cloud);
 
 inline constexpr std::string_view deployment_format = "hetplan/deployment/1";
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 
 namespace hetplan::io {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include <hetplan/io/json_object.hpp>
+#include <hetplan/io/json_node.hpp>
 #include <hetplan/problem/job.hpp>
 
 namespace hetplan::io {

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 
 namespace hetplan::io {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/io/json_object.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 
 namespace hetplan::io {

@@ -12,7 +12,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/json_object.hpp>
+#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/plan.hpp>
 

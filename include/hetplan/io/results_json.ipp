@@ -3,10 +3,220 @@
 
 #include <hetplan/io/results_json.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/status.hpp>
+#include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 namespace hetplan::io {
+
+HETPLAN_INLINE std::string write_groups(const coarsen::device_groups& g, const cluster& c) {
+  const auto names = [&](const std::vector<device_id>& devices) {
+    json list = json::array();
+    for (const device_id d : devices) list.push_back(c[d].name);
+    return list;
+  };
+  json o;
+  o["regions"] = json::array();
+  for (const coarsen::device_region& r : g.regions) {
+    json x;
+    x["devices"] = names(r.devices);
+    put(x, "distance", r.inner_s);
+    x["classes"] = json::array();
+    for (const auto& devices : r.classes) x["classes"].push_back(names(devices));
+    o["regions"].push_back(std::move(x));
+  }
+  o["devices"] = json::array();
+  for (const device& d : c.devices()) o["devices"].push_back(d.name);
+  o["scores"] = json::array();
+  for (const double score : g.scores) o["scores"].push_back(json_number(score));
+  o["merges"] = json::array();
+  for (std::size_t m = 0; m < g.merges.size(); ++m) {
+    json x;
+    x["nodes"] = {g.merges[m].left, g.merges[m].right};
+    put(x, "distance", g.merges[m].height);
+    x["inside"] = m < g.merges_inside();
+    o["merges"].push_back(std::move(x));
+  }
+  o["distances"] = json::array();
+  for (std::size_t a = 0; a < c.size(); ++a) {
+    json row = json::array();
+    for (std::size_t b = 0; b < c.size(); ++b) {
+      const double d = g.distances(a, b);
+      row.push_back(std::isfinite(d) ? json_number(d) : json());
+    }
+    o["distances"].push_back(std::move(row));
+  }
+  return json_text(o);
+}
+
+namespace detail {
+
+/// Stretches that follow one another and differ in time, iterations and energy only, as one.
+[[nodiscard]] HETPLAN_INLINE std::vector<adapt::stretch> merged_stretches(const std::vector<adapt::stretch>& all) {
+  std::vector<adapt::stretch> few;
+  for (const adapt::stretch& s : all) {
+    const bool alike = !few.empty() && few.back().what == s.what && few.back().plan == s.plan && few.back().response_s == s.response_s &&
+                       few.back().violates == s.violates && few.back().end_s == s.start_s;
+    if (!alike) {
+      few.push_back(s);
+      continue;
+    }
+    few.back().end_s = s.end_s;
+    few.back().iterations += s.iterations;
+    few.back().energy_J += s.energy_J;
+  }
+  return few;
+}
+
+HETPLAN_INLINE json adoption_json(const adapt::adoption& a) {
+  json o;
+  put(o, "caused", a.caused_s);
+  put(o, "decided", a.decided_s);
+  put(o, "done", a.done_s);
+  o["step"] = to_string(a.reached);
+  o["reason"] = a.reason;
+  put(o, "stall", a.stall_s);
+  put(o, "bytes", a.moved_bytes);
+  put(o, "energy", a.moved_J);
+  o["from"] = a.from;
+  o["plan"] = a.to;
+  return o;
+}
+
+HETPLAN_INLINE json policy_json(const policy_history& row, const planning_graph& model, const cluster& c,
+                                const adapt_results_options& options) {
+  const adapt::history& h = row.history;
+  json o;
+  o["policy"] = row.policy;
+  o["status"] = to_string(h.status.result);
+  o["reason"] = h.status.reason;
+  put_proof(o, h.status);
+  o["iterations"] = h.iterations;
+  o["violations"] = h.violations;
+  put(o, "stall", h.stall_s);
+  put(o, "energy", h.energy_J);
+  o["switches"] = h.switches;
+  put(o, "bytes_moved", h.moved_bytes);
+  put(o, "reaction", h.reaction_s);
+  if (h.finished_s) put(o, "finished", *h.finished_s);
+  o["missed_deadline"] = h.missed_deadline;
+  o["lost"] = h.lost;
+  o["cut_off"] = h.cut_off;
+  o["device_energy"] = json::object();
+  for (std::size_t d = 0; d < std::min(h.device_energy_J.size(), c.size()); ++d)
+    put(o["device_energy"], c.devices()[d].name, h.device_energy_J[d]);
+  o["plans"] = json::array();
+  for (const plan& p : h.plans) o["plans"].push_back(plan_json(p, model, c));
+  o["adoptions"] = json::array();
+  for (const adapt::adoption& a : h.adoptions) o["adoptions"].push_back(adoption_json(a));
+  o["stretches"] = json::array();
+  const std::vector<adapt::stretch> stretches = merged_stretches(h.stretches);
+  if (stretches.size() > options.max_stretches) {
+    o["stretches_left_out"] = stretches.size();
+    return o;
+  }
+  for (const adapt::stretch& s : stretches) {
+    o["stretches"].push_back(json::array({to_string(s.what), json_number(s.start_s), json_number(s.end_s), s.plan, s.iterations,
+                                          json_number(s.response_s), json_number(s.energy_J), s.violates}));
+  }
+  return o;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string write_histories(std::span<const policy_history> rows, const planning_graph& model, const cluster& c,
+                                           const adapt_results_options& options) {
+  json o;
+  o["policies"] = json::array();
+  for (const policy_history& r : rows) o["policies"].push_back(detail::policy_json(r, model, c, options));
+  return json_text(o);
+}
+
+namespace detail {
+
+template <class Counts>
+json outcome_counts(const Counts& count) {
+  json o = json::object();
+  for (std::size_t k = 0; k < serve::request_outcomes; ++k) {
+    const auto outcome = static_cast<serve::request_outcome>(k);
+    o[std::string(to_string(outcome))] = count(outcome);
+  }
+  return o;
+}
+
+HETPLAN_INLINE json service_json(const serve::service_totals& t, const std::string& name) {
+  json o;
+  o["name"] = name;
+  o["requests"] = t.requests();
+  o["outcomes"] = outcome_counts([&](serve::request_outcome x) { return t[x]; });
+  put(o, "asked", t.asked);
+  put(o, "credit", t.credit);
+  put(o, "attainment", t.attainment());
+  if (t.latency.count() > 0) {
+    json latency;
+    put(latency, "mean", t.latency.mean());
+    for (const auto& [key, q] : {std::pair("p50", 0.5), {"p90", 0.9}, {"p99", 0.99}}) put(latency, key, t.latency.quantile(q));
+    put(latency, "largest", t.latency.largest());
+    o["latency"] = std::move(latency);
+  }
+  return o;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string write_history(const serve::service_history& h, const serve::edge_cloud& cloud,
+                                         const std::vector<serve::service>& services) {
+  json o;
+  o["status"] = std::string(h.result.result == outcome::feasible ? "finished" : to_string(h.result.result));
+  if (!h.result.reason.empty()) o["reason"] = h.result.reason;
+  o["requests"] = h.requests();
+  o["outcomes"] = detail::outcome_counts([&](serve::request_outcome x) { return h.count(x); });
+  put(o, "credit", h.credit());
+  put(o, "attainment", h.attainment());
+  put(o, "duration", h.duration);
+  put(o, "goodput", h.goodput_per_s());
+  put(o, "mean_offloads", h.mean_offloads());
+  o["offloads"] = h.offloads;
+  o["publications"] = h.publications;
+  o["changes"] = h.changes;
+  for (std::size_t l = 0; l < services.size(); ++l) o["services"].push_back(detail::service_json(h.services[l], services[l].name));
+  for (std::size_t s = 0; s < cloud.size(); ++s) {
+    const auto& t = h.servers[s];
+    json server;
+    server["name"] = cloud.servers[s].name;
+    server["entered"] = t.entered;
+    server["passed_on"] = t.passed_on;
+    server["ended"] = t.ended;
+    put(server, "credit", t.credit);
+    o["servers"].push_back(std::move(server));
+  }
+  return json_text(o);
+}
+
+HETPLAN_INLINE std::string write_sizing(const serve::sizing& s, double target) {
+  const auto step = [](const serve::sizing_step& x) {
+    json o;
+    o["gpus_per_server"] = x.gpus_per_server;
+    o["gpus"] = x.gpus;
+    put(o, "attainment", x.attainment);
+    return o;
+  };
+  json o;
+  put(o, "target", target);
+  o["status"] = std::string(to_string(s.result.result));
+  if (!s.result.reason.empty()) o["reason"] = s.result.reason;
+  o["best"] = step(s.best);
+  o["tried"] = json::array();
+  for (const auto& t : s.tried) o["tried"].push_back(step(t));
+  return json_text(o);
+}
 
 namespace detail {
 

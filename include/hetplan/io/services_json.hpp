@@ -3,14 +3,63 @@
 /// Services and their times as files: hetplan/services/1.
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <hetplan/io/json_document.hpp>
+#include <hetplan/io/json_node.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::io {
+
+// Names of servers, services and devices, as files use them.
+
+/// Finds ids by name; what it refers to must outlive it. Throws at the node where there is no such name.
+class serving_names {
+ public:
+  serving_names(const serve::edge_cloud& cloud, const std::vector<serve::service>& services);
+
+  [[nodiscard]] serve::server_id server(const json_node& n) const;
+  [[nodiscard]] serve::service_id service(const json_node& n) const;
+  /// The number of a registered device of a server.
+  [[nodiscard]] int device(serve::server_id owner, const json_node& n) const;
+
+  /// Without a node: no id where there is no such name.
+  [[nodiscard]] serve::server_id find_server(std::string_view name) const;
+  [[nodiscard]] serve::service_id find_service(std::string_view name) const;
+
+ private:
+  const serve::edge_cloud* cloud_;
+  std::unordered_map<std::string_view, serve::server_id> servers_;
+  std::unordered_map<std::string_view, serve::service_id> services_;
+};
+
+// Edge clouds as files: hetplan/cloud/1.
+
+inline constexpr std::string_view cloud_format = "hetplan/cloud/1";
+
+/// The most servers of a cloud file, and GPUs of a server.
+inline constexpr int max_servers = 1'000'000;
+inline constexpr int max_gpus_per_server = 1024;
+
+namespace keys {
+inline constexpr std::array<std::string_view, 5> cloud{"format", "name", "servers", "ring", "load_bandwidth"};
+inline constexpr std::array<std::string_view, 3> ring{"period", "group", "max_age"};
+inline constexpr std::array<std::string_view, 8> server{"name",     "count",   "gpus",           "uplink",
+                                                        "downlink", "latency", "load_bandwidth", "devices"};
+inline constexpr std::array<std::string_view, 3> gpu{"kind", "memory", "count"};
+inline constexpr std::array<std::string_view, 5> registered_device{"name", "kind", "memory", "bandwidth", "latency"};
+}  // namespace keys
+
+/// Throws invalid_input `FILE: /pointer: expected X, got Y`.
+[[nodiscard]] serve::edge_cloud read_cloud(const json_document& d);
+
+/// What read_cloud reads back identically.
+[[nodiscard]] std::string write_cloud(const serve::edge_cloud& c);
 
 inline constexpr std::string_view services_format = "hetplan/services/1";
 

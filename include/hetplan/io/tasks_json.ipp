@@ -9,7 +9,7 @@
 
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/expansion_size.hpp>
-#include <hetplan/plan/plain_stages.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 

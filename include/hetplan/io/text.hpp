@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <hetplan/core/escaped.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::io {
 

@@ -8,11 +8,31 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/adapt/bandwidth_trace.hpp>
+#include <hetplan/adapt/history.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/io/json_document.hpp>
 
 namespace hetplan::io {
+
+// Bandwidth traces as text: `seconds Mbit/s` per line.
+
+/// Reads a trace from text: two columns separated by blanks or tabs; empty lines are skipped. `file` is what messages call it.
+///
+/// Throws  invalid_input `FILE: line N: expected X, got Y`: not two columns, no finite number >= 0, a time that is not after the
+///         one before it; `FILE: ...` where there is no line.
+/// Source  docs/reference/files.md, hetplan/timeline/1; the form in which ../shared/data/bandwidth keeps its traces.
+[[nodiscard]] adapt::bandwidth_trace parse_bandwidth_trace(std::string_view text, const std::string& file);
+
+/// Reads a trace file. Throws what read_text and parse_bandwidth_trace throw.
+[[nodiscard]] adapt::bandwidth_trace read_bandwidth_trace(const std::string& path);
+
+// The row of everything that compares policies: who, and what came of it.
+
+/// What one policy made of a timeline; all rows of a comparison are of one timeline, one job and one cluster.
+struct policy_history {
+  std::string policy;
+  adapt::history history;
+};
 
 inline constexpr std::string_view timeline_format = "hetplan/timeline/1";
 

@@ -3,16 +3,81 @@
 /// Who fills a horizon with turns of plans: the door for mixing controllers, and the ones that ship.
 
 #include <concepts>
+#include <cstddef>
 #include <functional>
+#include <optional>
+#include <span>
 #include <utility>
 
-#include <hetplan/core/require_function.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/mix/mixing.hpp>
-#include <hetplan/mix/mixing_program.hpp>
 #include <hetplan/mix/rate_hull.hpp>
-#include <hetplan/solve/any_lp_solver.hpp>
+#include <hetplan/solve/lp.hpp>
 
 namespace hetplan::mix {
+
+// Plan mixing as the paper's linear program: switching is charged in proportion to a plan's share of the horizon, which
+// bounds what it costs in truth.
+
+/// The least seconds and the least joules to get into a plan from any other or from what runs: 0 for the running plan.
+[[nodiscard]] switch_cost least_switch_cost(const plan_rates& rates, std::optional<std::size_t> running, std::size_t to);
+
+/// Eqs 7-8. Columns: the share x of the horizon of each plan by index, that of idling, and the shortfall. Rows: progress,
+/// and the shares, which sum to 1.
+///
+///   minimize    sum over plans of x_p (e_p (H - d_p) + idle d_p + J_p) + x_idle idle H + lambda z
+///   subject to  sum of r_p (H - d_p) x_p + z = EP,   sum of x = 1,   x, z >= 0
+///
+/// with d_p, J_p the least switching cost into p. Its optimum is at most that of any sequence of turns, each plan having at
+/// most one (so also `mix`'s), whatever the table: w_p seconds of work there are x_p = w_p / (H - d_p) <= 1 here, which
+/// take x_p H <= w_p + d_p of the horizon and J_p x_p <= J_p, and the rest idles at the power at which pauses are counted.
+/// With an infinite price z is fixed to 0: then it bounds mixtures without shortfall, and is infeasible if there are none.
+///
+/// Complexity  O(n^2).
+/// Throws      invalid_input (check_mixing), and for a horizon <= 0.
+/// Source      Dora, section 4.3, eqs 7-8. Deviations: idling and a shortfall are columns; pauses draw idle power and what
+///             the switch itself takes; "=" for ">=" (see mix).
+[[nodiscard]] lp_problem mixing_program(const plan_rates& rates, const mixing_goal& goal);
+
+/// What the linear program promises: a lower bound for `mix`, and more than a device can hold where switching costs.
+/// Parts: the running plan first, then by index; shares below 1e-12 are left out.
+///
+/// Status      infeasible: no time is left, or with an infinite price no mixture does the work; stopped: the solver has no
+///             answer.
+/// Complexity  O(n^2) and the solver's.
+/// Throws      invalid_input (check_mixing).
+/// Source      Dora, section 4.3, eqs 7-8.
+[[nodiscard]] mixture mix_relaxed(const plan_rates& rates, const mixing_goal& goal, const any_lp_solver& solver);
+
+// What a job costs at least: for one who knows every plan's rate in every future period and switches for free.
+
+/// A stretch of time in which rates and powers stay as they are; `rates.switches` is not read.
+struct rate_period {
+  double seconds = 0;
+  plan_rates rates = {};
+};
+
+/// No way to run a job takes less energy, or does more of it.
+struct clairvoyant_bound {
+  hetplan::status status = {};  ///< infeasible: nobody could do the work in these periods
+  double energy_J = 0;          ///< until the end of the last period, idling included
+  double progress = 0;
+  double shortfall = 0;
+  double price_J = 0;  ///< of the last unit of work, beyond idling; 0 without work
+};
+
+/// The least energy to do `work` in the given periods, which end at the deadline.
+///
+/// In each period the least power at an average rate is the hull of the plans there (rate_hull), which is convex; so the
+/// cheapest pieces of all hulls are bought first, until the work is done: a fractional knapsack with several choices,
+/// exact, and the last piece's slope is the price of work. Where the work cannot be done, everything is bought.
+///
+/// Complexity   O(T n log n) for T periods of n plans.
+/// Throws       invalid_input for work or seconds that are negative or not finite, and bad rates (check_plan_rates).
+/// Determinism  pieces of one price: the earlier period first; only sums depend on it, in the last digits.
+/// Source       the linear program of Dora's eqs 7-8 over all periods at once, without switching costs.
+[[nodiscard]] clairvoyant_bound clairvoyant(std::span<const rate_period> periods, double work);
 
 /// A callable that says which plans run in a horizon, in which order and for how long. Pure.
 ///

@@ -11,7 +11,6 @@
 #include <hetplan/core/status.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
-#include <hetplan/mix/plan_rates.hpp>
 
 namespace hetplan::mix {
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <string>
 
-#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan::mix {

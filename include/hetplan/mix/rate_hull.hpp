@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <hetplan/mix/mixing.hpp>
-#include <hetplan/mix/plan_rates.hpp>
 
 namespace hetplan::mix {
 

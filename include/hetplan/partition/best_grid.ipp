@@ -18,7 +18,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/hand_out.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::partition {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <hetplan/core/linkage.hpp>
-#include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 
 namespace hetplan::partition {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/require_function.hpp>
-#include <hetplan/partition/device_space.hpp>
-#include <hetplan/partition/search_tables.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/partition/candidate_costs.hpp>
+#include <hetplan/partition/search_context.hpp>
 
 namespace hetplan::partition {
 

@@ -3,15 +3,85 @@
 /// A chain of layers over regions that a slow network joins: what a run of layers takes in a region, how long a boundary travels
 /// between two, and DeepCEE's cost of a split.
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include <hetplan/cluster/exchange.hpp>
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/core/status.hpp>
+#include <hetplan/partition/candidate_costs.hpp>
+#include <hetplan/plan/pipeline_steps.hpp>
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/step_law.hpp>
 
 namespace hetplan::partition {
+
+// Peak traffic between groups of a device space.
+
+/// What links cost between any two groups. Where all pairs of devices are joined alike no group matters.
+///
+/// Complexity  O(classes^2 * resources on a route^2) to build, O(parts of both groups) to ask.
+/// Source      Dora, section 4.1: every pair has its peak bandwidth; Asteroid, section 3.2: the slowest pair is charged for
+///             its groups (peak_exchange). Own: by classes instead of devices, which exchange_test allows.
+class group_links {
+ public:
+  group_links(const device_space& space, const network& net, const plan& blank)
+      : space_(space), size_(blank.microbatch_size), microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training) {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    const std::size_t n = space.classes.size();
+    by_class_.resize(n * n);
+    best_ = {{inf, inf}, {inf, inf}, true};
+    bool any = false;
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = 0; b < n; ++b) {
+        if (a == b && space.classes[a].size() < 2) continue;
+        const device_id one[] = {space.classes[a].front()}, other[] = {space.classes[b][a == b ? 1 : 0]};
+        const exchange_cost x = by_class_[a * n + b] = peak_exchange(net, one, other);
+        if (!any) alike_ = x;
+        any = true;
+        uniform_ = uniform_ && x == alike_;
+        best_.forward = {std::min(best_.forward.latency_s, x.forward.latency_s), std::min(best_.forward.s_per_byte, x.forward.s_per_byte)};
+        best_.backward = {std::min(best_.backward.latency_s, x.backward.latency_s),
+                          std::min(best_.backward.s_per_byte, x.backward.s_per_byte)};
+        best_.half_duplex = best_.half_duplex && x.half_duplex;
+      }
+    }
+    if (!any) best_ = {};
+  }
+
+  /// Does every link cost the same?
+  [[nodiscard]] bool uniform() const { return uniform_; }
+  /// Stands for a group in comparisons: 0 where no group matters.
+  [[nodiscard]] std::uint32_t key(std::size_t group) const { return uniform_ ? 0 : static_cast<std::uint32_t>(group); }
+  [[nodiscard]] exchange_cost between(std::size_t group, std::size_t other) const {
+    if (uniform_) return alike_;
+    exchange_cost all;
+    for (const auto& a : space_.groups[group]) {
+      for (const auto& b : space_.groups[other]) all.cover(by_class_[a.of_class * space_.classes.size() + b.of_class]);
+    }
+    return all;
+  }
+  /// A link that all microbatches of the job cross with so many bytes per sample, gradients in training.
+  [[nodiscard]] link_times time(const exchange_cost& x, double forward_bytes, double gradient_bytes) const {
+    const auto t = time_link(x, size_, microbatches_, forward_bytes, training_ ? gradient_bytes : 0);
+    return {t.total_s, t.backward_s, t.own_s};
+  }
+  /// No link costs less.
+  [[nodiscard]] const exchange_cost& best() const { return best_; }
+
+ private:
+  const device_space& space_;
+  int size_, microbatches_;
+  bool training_;
+  std::vector<exchange_cost> by_class_;
+  exchange_cost alike_, best_;
+  bool uniform_ = true;
+};
 
 /// A run of layers as one stage of the pipeline, in a region: seconds per microbatch, and its collectives per iteration (AL).
 struct region_stage {
@@ -101,6 +171,39 @@ class region_cost_sum {
 void require_region_chain(const region_chain& chain, const std::string& who);
 
 }  // namespace detail
+
+// DeepCEE's beam search over orders of regions and splits of layers.
+
+/// A split and how it was found. Not feasible: no split.
+struct region_result {
+  hetplan::status status = {};
+  region_split split = {};
+  long long weighed = 0;  ///< splits by the beam, extensions by the exact search
+};
+
+struct region_beam_options {
+  region_cost cost = region_cost::printed;
+  region_use use = region_use::all;
+  std::size_t width = 16;         ///< splits that are kept, the paper's l
+  int iterations = 200;           ///< at most; it ends when one brings nothing new into the beam
+  std::size_t reorderings = 100;  ///< pairs of stages by split: about so many are drawn where there are many more
+  std::uint64_t seed = 1;
+  long long most_weighed = std::numeric_limits<long long>::max();  ///< then the best so far is the answer, status stopped
+};
+
+/// Beam search under region_split_seconds. It starts from `width` drawn orders of the regions, layers in proportion to their speeds. A
+/// split is expanded by exchanging two of its stages or putting one elsewhere, all with their numbers of layers, and by moving one
+/// boundary by 1, 4 or 16 positions; with region_use::any also by dropping a stage, by sharing one with an idle region and by an idle
+/// region in place of a used one. The `width` best are kept. No split is weighed twice, no stage asked for twice.
+///
+/// @return      feasible, or none_found, which says that no split met fits; or stopped.
+/// Complexity   O(iterations x width x (reorderings + stages) x stages) look-ups.
+/// Throws       invalid_input (a chain that is none, width, iterations or most_weighed < 1); invalid_model (seconds NaN or negative).
+/// Determinism  by the seed, the same on every machine; ties: fewer stages, then the smaller regions, then earlier boundaries.
+/// Source       DeepCEE, section 3.3.3, Algorithm 1; batch and microbatch sizes are the caller's loops. Deviations: steps of 4 and 16
+///              positions beside 1, so that hundreds of layers need no hundreds of iterations; splits that do not fit stay in the beam,
+///              behind those with fewer stages that do not; parents stay, too; idle regions.
+[[nodiscard]] region_result split_by_beam(const region_chain& chain, const region_beam_options& options = {});
 
 }  // namespace hetplan::partition
 

@@ -11,7 +11,7 @@
 
 #include <hetplan/cluster/exchange.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/graph/sequence_cuts.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
 
 namespace hetplan::partition {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <utility>
 
-#include <hetplan/core/numbered_work.hpp>
+#include <hetplan/core/crew.hpp>
 
 namespace hetplan::partition {
 

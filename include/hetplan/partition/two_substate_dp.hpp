@@ -18,15 +18,12 @@
 
 #include <hetplan/core/crew.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/graph/sequence_cuts.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
-#include <hetplan/partition/cell_policy.hpp>
-#include <hetplan/partition/group_links.hpp>
 #include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/region_chain.hpp>
 #include <hetplan/partition/search_context.hpp>
-#include <hetplan/partition/search_result.hpp>
-#include <hetplan/partition/search_tables.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_law.hpp>
 

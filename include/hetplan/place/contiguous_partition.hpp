@@ -16,9 +16,25 @@
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/core/status.hpp>
 #include <hetplan/graph/ideals.hpp>
-#include <hetplan/graph/linear_orders.hpp>
 
 namespace hetplan::place {
+
+// No partition can have a smaller largest load: work spread over devices of several kinds as if it could be split.
+
+/// How much a unit of load on each kind weighs in the bound
+///
+///   largest load >= sum over nodes of min over kinds of weight[kind] work(node, kind)
+///
+/// which holds for any weights >= 0 with sum over kinds of devices[kind] weight[kind] = 1: the left side is at least the weighted sum
+/// of all loads. The best weights give the optimum of the linear program in which every node may be split.
+///
+/// @param devices   of each kind, >= 0.
+/// @param work      by kind, then node; infinite where a node cannot be on a kind.
+/// @return          weights; all 0 where there is no device. Of kinds without devices: infinite.
+/// Complexity       O(kinds^3 nodes log nodes) a round, at most 20 rounds.
+/// Determinism      exact for two kinds; for more, coordinates in turn until none improves: valid, not always the best.
+/// Source           duality of linear programs; the bound is ours.
+[[nodiscard]] std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work);
 
 // What a part of a graph costs the device that it is on: the door for loads of ideal_dp.
 
@@ -157,7 +173,7 @@ struct ideal_cell {
 /// Complexity      with I ideals, P nested pairs of them whose difference a device can bear, D = product of (devices + 1) over kinds,
 ///                 no more devices than nodes: O(P (degree + D)) time where adding a node costs O(degree), O(I (D + nodes)) memory. P is at
 ///                 most I^2 / 2; a pair costs nothing if its lower ideal cannot be part of a better partition, because what is left is too
-///                 much for the devices that are left (load_bound.hpp).
+///                 much for the devices that are left (contiguous_partition.hpp).
 /// Throws          invalid_input: devices < 0, D > 4096; invalid_model: work or load < 0 or not a number.
 /// Determinism     ties: the lower ideal with the smaller number, then the order of steps, then the smaller kind.
 /// Source          Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020: the dynamic
@@ -277,7 +293,7 @@ template <part_load Load>
 }
 
 /// What every partition of nodes 0 ... n-1 has as its largest load at least, contiguous or not: the work as if it could be split
-/// (load_bound.hpp), and the node that is heaviest wherever it goes.
+/// (contiguous_partition.hpp), and the node that is heaviest wherever it goes.
 ///
 /// Complexity  of bound_weights.
 /// Throws      as ideal_dp.

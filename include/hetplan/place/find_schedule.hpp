@@ -9,7 +9,7 @@
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/series_schedule.hpp>
-#include <hetplan/solve/any_lp_solver.hpp>
+#include <hetplan/solve/lp.hpp>
 
 namespace hetplan::place {
 

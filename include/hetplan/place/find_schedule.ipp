@@ -9,11 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/place/getf.hpp>
-#include <hetplan/place/heft.hpp>
-#include <hetplan/place/m_etf.hpp>
-#include <hetplan/place/m_sct.hpp>
-#include <hetplan/place/placement_bounds.hpp>
+#include <hetplan/place/device_domains.hpp>
+#include <hetplan/place/list_schedule.hpp>
 
 namespace hetplan::place {
 

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/place/device_memory.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>

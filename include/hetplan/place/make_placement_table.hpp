@@ -6,7 +6,6 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/place/operator_schedule.hpp>
-#include <hetplan/place/placement_rules.hpp>
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/plan/stage_sums.hpp>
 
 namespace hetplan::place {
 

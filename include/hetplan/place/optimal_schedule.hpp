@@ -3,13 +3,97 @@
 /// The shortest schedule of a small placement table, with its proof: branch and bound over devices, then over orders.
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
 
+#include <hetplan/core/linkage.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
+#include <hetplan/solve/preemptive_machine.hpp>
 
 namespace hetplan::place {
+
+// Jobs that share machines: once every operator has its device, what remains is in which order each device and each channel works.
+
+/// Jobs, some before others; those of one machine run one at a time, in an order that is to be found. A job may need several machines.
+///
+/// Beside those machines there may be some that jobs share in any way, side by side or by turns: with these, what is found is no schedule
+/// but a bound, since a job is given its own time alone.
+struct disjunctive_graph {
+  /// A job on a machine that is shared, and how long it would keep that busy alone.
+  struct part_of_machine {
+    std::size_t job;
+    double work_s;
+  };
+
+  std::vector<double> work_s = {};                             ///< by job
+  std::vector<std::pair<std::size_t, std::size_t>> arcs = {};  ///< (before, after), no cycle
+  std::vector<std::vector<std::size_t>> machines = {};         ///< the jobs of each, each once
+  std::vector<std::vector<part_of_machine>> shared = {};
+};
+
+/// Starts of all jobs, the earliest for the orders that were chosen.
+struct job_order {
+  std::vector<double> start_s = {};  ///< by job; empty: none was found
+  double makespan_s = std::numeric_limits<double>::infinity();
+  bool complete = false;  ///< the search came to its end: nothing below the limit is shorter
+};
+
+/// The shortest schedule below a limit, by branch and bound: heads and tails from longest paths; a pair whose one order would be too long
+/// gets the other; every machine is bounded as if it could be interrupted, and so is every shared one; of the pairs that overlap, the one
+/// whose better order costs most is branched on. What starts at the same time without duration overlaps nothing.
+///
+/// One object may search many graphs and keeps its memory.
+/// Complexity   exponential; a node costs O(jobs + arcs + pairs of jobs that share a machine).
+/// Determinism  yes.
+/// Source       disjunctive graph: Roy and Sussmann 1964; heads, tails and immediate selection: Carlier and Pinson, "An algorithm for
+///              solving the job-shop problem", 1989. Deviations: jobs with several machines.
+class disjunctive_search {
+ public:
+  /// @param limit_s  only what is shorter counts.   @param nodes  that the search may still open; it takes off what it opens.
+  [[nodiscard]] job_order run(const disjunctive_graph& g, double limit_s, long long& nodes);
+
+ private:
+  struct pair {
+    std::size_t a, b;
+    bool decided = false;
+  };
+
+  void load(const disjunctive_graph& g);
+  /// Explores what is below the present decisions; false: the nodes ran out.
+  bool explore();
+  /// All that follows from the limit; false: nothing below it is left.
+  bool propagate();
+  /// Heads and tails; false: a cycle, or too long.
+  bool measure();
+  [[nodiscard]] bool machines_too_long();
+  [[nodiscard]] double shared_bound_s(const std::vector<disjunctive_graph::part_of_machine>& machine);
+  [[nodiscard]] const pair* most_costly_overlap() const;
+  void decide(pair& p, bool a_first);
+  void undo(std::size_t mark);
+  /// The makespan at least if job a precedes job b.
+  [[nodiscard]] double through_s(std::size_t a, std::size_t b) const { return head_s_[a] + work_s_[a] + work_s_[b] + tail_s_[b]; }
+
+  std::vector<double> work_s_, head_s_, tail_s_;   ///< tail: from a job's end to the end of all
+  std::vector<std::vector<std::uint32_t>> after_;  ///< by job; decisions at the end
+  std::vector<std::uint32_t> waits_for_, waiting_, order_;
+  std::vector<pair> pairs_;
+  std::vector<std::pair<std::size_t, bool>> trail_;  ///< decided pairs, and whether a goes first
+  std::vector<std::vector<std::size_t>> machines_;
+  std::vector<std::vector<disjunctive_graph::part_of_machine>> shared_;
+  std::vector<machine_job> jobs_;
+  double limit_s_ = 0;
+  long long* nodes_ = nullptr;
+  job_order best_;
+};
+
+/// Only what is shorter by more than rounding is an improvement: a part in 1e9.
+[[nodiscard]] inline double below(double makespan_s) { return makespan_s * (1 - 1e-9); }
 
 struct optimal_options {
   long long steps = standard_steps / 4;

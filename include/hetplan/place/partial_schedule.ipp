@@ -5,13 +5,296 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 
 namespace hetplan::place {
+
+namespace detail {
+
+/// Depth-first search over the devices of operators by falling size.
+class fitting_search {
+ public:
+  fitting_search(const placement_table& t, long long most_nodes) : table_(t), memory_(t), order_(t.size()), left_(most_nodes) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    const auto size = [&](std::size_t v) { return memory_.bytes_with(v, 0); };
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    behind_.assign(t.size() + 1, 0);
+    // A tied tensor with the first operator that holds it: for others it may be there already.
+    device_memory one_device(t);
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      behind_[i] = one_device.added_bytes(order_[i], 0);
+      one_device.add(order_[i], 0);
+    }
+    for (std::size_t i = t.size(); i-- > 0;) behind_[i] += behind_[i + 1];
+  }
+
+  [[nodiscard]] fitting run() {
+    const long long most = left_;
+    std::vector<choice> path;
+    path.push_back(open(0));
+    while (!path.empty()) {
+      choice& c = path.back();
+      if (c.placed) memory_.remove(order_[path.size() - 1], c.devices[c.next - 1]), c.placed = false;
+      if (c.next == c.devices.size() || left_ <= 0) {
+        path.pop_back();
+        continue;
+      }
+      --left_;
+      memory_.add(order_[path.size() - 1], c.devices[c.next++]);
+      c.placed = true;
+      if (path.size() == table_.size()) return found(path);
+      path.push_back(open(path.size()));
+    }
+    if (left_ <= 0) {
+      return {.status = {outcome::none_found, "memory: no placement was found that fits; whether there is one is not known after " +
+                                                  std::to_string(most) + " choices of devices"}};
+    }
+    return {.status = {outcome::infeasible, "memory: every way to share the operators out leaves a device over its capacity",
+                       infeasibility_proof{named_problem(table_) + " within memory", {}, most - left_ + 1}}};
+  }
+
+ private:
+  struct choice {
+    std::vector<std::size_t> devices;  ///< most room first
+    std::size_t next = 0;
+    bool placed = false;
+  };
+
+  [[nodiscard]] choice open(std::size_t at) const {
+    choice c;
+    double room = 0;
+    for (std::size_t k = 0; k < table_.devices(); ++k) {
+      room += std::max(0.0, memory_.free_bytes(k));
+      const std::size_t v = order_[at];
+      if (std::isfinite(table_.time_s(v, k)) && memory_.fits(v, k) && !has_twin(c.devices, v, k)) c.devices.push_back(k);
+    }
+    if (behind_[at] > room) c.devices.clear();
+    const auto left = [&](std::size_t k) { return memory_.free_bytes(k) - memory_.added_bytes(order_[at], k); };
+    std::stable_sort(c.devices.begin(), c.devices.end(), [&](std::size_t a, std::size_t b) { return left(a) > left(b); });
+    return c;
+  }
+  /// Empty devices of one capacity that run everything alike are one choice.
+  [[nodiscard]] bool has_twin(const std::vector<std::size_t>& devices, std::size_t v, std::size_t k) const {
+    if (memory_.bytes(k) > 0) return false;
+    return std::any_of(devices.begin(), devices.end(), [&](std::size_t other) {
+      return memory_.bytes(other) == 0 && table_.capacity_bytes(other) == table_.capacity_bytes(k) &&
+             std::isfinite(table_.time_s(v, other)) && runs_all_alike(other, k);
+    });
+  }
+  [[nodiscard]] bool runs_all_alike(std::size_t a, std::size_t b) const {
+    for (std::size_t v = 0; v < table_.size(); ++v) {
+      if (std::isfinite(table_.time_s(v, a)) != std::isfinite(table_.time_s(v, b))) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] fitting found(const std::vector<choice>& path) const {
+    fitting f{.device = std::vector<std::size_t>(table_.size())};
+    for (std::size_t i = 0; i < path.size(); ++i) f.device[order_[i]] = path[i].devices[path[i].next - 1];
+    return f;
+  }
+
+  const placement_table& table_;
+  device_memory memory_;
+  std::vector<std::size_t> order_;
+  std::vector<double> behind_;  ///< held by operators from here on, at least
+  long long left_;
+};
+
+/// Seconds that a move adds: its own time and its transfers', as if nothing ran beside them.
+[[nodiscard]] HETPLAN_INLINE double cost_of_move(const placement_table& t, const std::vector<std::size_t>& device, std::size_t v,
+                                                 std::size_t to) {
+  double cost = t.time_s(v, to) - t.time_s(v, device[v]);
+  for (const std::uint32_t e : t.in_edges(v)) {
+    const std::size_t from = device[t.edges()[e].from];
+    cost += t.transfer_s(e, from, to) - t.transfer_s(e, from, device[v]);
+  }
+  for (const std::uint32_t e : t.out_edges(v)) {
+    const std::size_t reader = device[t.edges()[e].to];
+    cost += t.transfer_s(e, to, reader) - t.transfer_s(e, device[v], reader);
+  }
+  return cost;
+}
+
+class memory_repair {
+ public:
+  memory_repair(const placement_table& t, std::vector<std::size_t> device) : table_(t), memory_(t), device_(std::move(device)) {
+    for (const std::size_t v : t.order()) memory_.add(v, device_[v]);
+  }
+
+  /// Empty where it gets stuck.
+  [[nodiscard]] std::vector<std::size_t> run() {
+    for (std::size_t moves = 0; moves <= 4 * table_.size(); ++moves) {
+      std::size_t over = 0;
+      while (over < table_.devices() && memory_.free_bytes(over) >= 0) ++over;
+      if (over == table_.devices()) return std::move(device_);
+      if (!move_from(over) && !move_tied_from(over) && !swap_from(over)) return {};
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool move_from(std::size_t over) {
+    double best = std::numeric_limits<double>::infinity();
+    std::pair<std::size_t, std::size_t> chosen{table_.size(), 0};
+    const double excess = -memory_.free_bytes(over);
+    for (std::size_t v = 0; v < table_.size(); ++v) {
+      if (device_[v] != over) continue;
+      const double frees = std::min(excess, memory_.freed_bytes(v, over) + table_.working_bytes(v));
+      if (frees <= 0) continue;
+      for (std::size_t to = 0; to < table_.devices(); ++to) {
+        if (to == over || !std::isfinite(table_.time_s(v, to)) || !memory_.fits(v, to)) continue;
+        const double cost = cost_of_move(table_, device_, v, to) / frees;
+        if (cost < best) best = cost, chosen = {v, to};
+      }
+    }
+    if (chosen.first == table_.size()) return false;
+    put(chosen.first, chosen.second);
+    return true;
+  }
+
+  /// All operators of a device that hold one tied tensor, to the device where that costs least.
+  [[nodiscard]] bool move_tied_from(std::size_t over) {
+    double best = std::numeric_limits<double>::infinity();
+    std::pair<std::vector<std::size_t>, std::size_t> chosen;
+    for (const tied_tensor& x : table_.tied()) {
+      std::vector<std::size_t> all;
+      std::copy_if(x.operators.begin(), x.operators.end(), std::back_inserter(all), [&](std::size_t v) { return device_[v] == over; });
+      if (all.size() < 2 || x.bytes <= 0) continue;
+      for (std::size_t to = 0; to < table_.devices(); ++to) {
+        if (to == over) continue;
+        double cost = 0;
+        bool fits = true;
+        for (const std::size_t v : all) {
+          cost += cost_of_move(table_, device_, v, to);
+          memory_.add(v, to);
+          fits = fits && memory_.free_bytes(to) >= 0 && std::isfinite(table_.time_s(v, to));
+        }
+        for (const std::size_t v : all) memory_.remove(v, to);
+        if (fits && cost / x.bytes < best) best = cost / x.bytes, chosen = {all, to};
+      }
+    }
+    for (const std::size_t v : chosen.first) put(v, chosen.second);
+    return !chosen.first.empty();
+  }
+
+  /// A larger operator for a smaller one of a device that keeps its capacity.
+  [[nodiscard]] bool swap_from(std::size_t over) {
+    constexpr std::size_t most = 200;
+    double best = std::numeric_limits<double>::infinity();
+    std::pair<std::size_t, std::size_t> chosen{table_.size(), 0};
+    std::size_t tried = 0;
+    for (std::size_t v = 0; v < table_.size() && tried < most; ++v) {
+      if (device_[v] != over || memory_.freed_bytes(v, over) <= 0) continue;
+      ++tried;
+      std::size_t others = 0;
+      for (std::size_t w = 0; w < table_.size() && others < most; ++w) {
+        const std::size_t to = device_[w];
+        const double frees = memory_.freed_bytes(v, over) - memory_.added_bytes(w, over);
+        if (to == over || frees <= 0 || !std::isfinite(table_.time_s(v, to)) || !std::isfinite(table_.time_s(w, over))) continue;
+        ++others;
+        memory_.remove(w, to);
+        const bool fits = memory_.fits(v, to);
+        memory_.add(w, to);
+        if (!fits) continue;
+        const double cost =
+            (cost_of_move(table_, device_, v, to) + cost_of_move(table_, device_, w, over)) / std::min(frees, -memory_.free_bytes(over));
+        if (cost < best) best = cost, chosen = {v, w};
+      }
+    }
+    if (chosen.first == table_.size()) return false;
+    const std::size_t to = device_[chosen.second];
+    put(chosen.second, over);
+    put(chosen.first, to);
+    return true;
+  }
+
+  void put(std::size_t v, std::size_t to) {
+    memory_.remove(v, device_[v]);
+    memory_.add(v, to);
+    device_[v] = to;
+  }
+
+  const placement_table& table_;
+  device_memory memory_;
+  std::vector<std::size_t> device_;
+};
+
+/// To the byte where there are many, without what a budget's tolerance adds.
+[[nodiscard]] HETPLAN_INLINE std::string bytes_text(double b) {
+  constexpr double many = 1e6, exact = 9e15;
+  if (b < many) return to_text(std::round(b * 1e3) / 1e3) + " B";
+  return (b < exact ? std::to_string(std::llround(b)) : to_text(b)) + " B";
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string named_problem(const placement_table& t) {
+  return "placements of " + std::to_string(t.size()) + (t.size() == 1 ? " operator on " : " operators on ") + std::to_string(t.devices()) +
+         (t.devices() == 1 ? " device" : " devices");
+}
+
+HETPLAN_INLINE status refute_placements(const placement_table& t) {
+  const auto refuted = [&](std::string reason, infeasibility_proof::row row) {
+    return status{outcome::infeasible, std::move(reason), infeasibility_proof{named_problem(t), {std::move(row)}, 0}};
+  };
+  const device_memory empty(t);
+  double room = 0;
+  for (std::size_t v = 0; v < t.size(); ++v) {
+    const std::string name = "operator \"" + escaped(t.data().operators[v]) + "\"";
+    double most = -1;
+    for (std::size_t k = 0; k < t.devices(); ++k) {
+      if (std::isfinite(t.time_s(v, k))) most = std::max(most, t.capacity_bytes(k));
+    }
+    if (most < 0) return refuted(name + " can run on no device", {"devices that can run " + name, 1, 0});
+    if (const double needed = empty.bytes_with(v, 0); needed > most) {
+      return refuted("memory: " + name + " fits no device: " + detail::bytes_text(needed - most) + " too much",
+                     {"bytes of " + name + " on the device with most memory that can run it", needed, most});
+    }
+  }
+  for (std::size_t k = 0; k < t.devices(); ++k) room += t.capacity_bytes(k);
+  if (const double held = t.all_held_bytes(); held > room) {
+    return refuted("memory: the operators hold " + detail::bytes_text(held) + " and the devices " + detail::bytes_text(room) + ": " +
+                       detail::bytes_text(held - room) + " too much",
+                   {"bytes that all operators hold, on all devices together", held, room});
+  }
+  return {};
+}
+
+HETPLAN_INLINE status infeasible_after(const placement_table& t, long long searched) {
+  std::vector<std::size_t> device(t.size());
+  bool roomy = true, joined = true;
+  for (std::size_t k = 0; k < t.devices(); ++k) {
+    std::fill(device.begin(), device.end(), k);
+    roomy = roomy && largest_overflow_bytes(t, device) <= 0;
+    for (std::size_t to = 0; to < t.devices(); ++to) {
+      for (std::size_t e = 0; joined && e < t.edges().size(); ++e) joined = std::isfinite(t.transfer_s(e, k, to));
+    }
+  }
+  const char* what = joined ? "memory" : roomy ? "routes" : "memory and routes";
+  return {outcome::infeasible,
+          std::string(what) + ": no choice of devices for all operators keeps to " + (joined ? "it" : "them") + "; all were tried",
+          infeasibility_proof{named_problem(t), {}, searched}};
+}
+
+HETPLAN_INLINE fitting find_fitting_placement(const placement_table& t, long long most_nodes) {
+  if (status none = refute_placements(t); !none.ok()) return {.status = std::move(none)};
+  return detail::fitting_search(t, most_nodes).run();
+}
+
+HETPLAN_INLINE fitting repair_memory(const placement_table& t, std::vector<std::size_t> device) {
+  if (status none = refute_placements(t); !none.ok()) return {.status = std::move(none)};
+  std::vector<std::size_t> repaired = detail::memory_repair(t, std::move(device)).run();
+  if (!repaired.empty()) return {.device = std::move(repaired)};
+  return find_fitting_placement(t);
+}
 
 HETPLAN_INLINE partial_schedule::partial_schedule(const placement_table& t, const placement_rules& r)
     : table_(t), rules_(r), holds_(t, r.contention), memory_(t), end_s_(t.size(), 0), busy_(t.devices()), channel_busy_(holds_.size()),

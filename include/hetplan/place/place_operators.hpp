@@ -4,12 +4,89 @@
 
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <hetplan/place/contiguous_partition.hpp>
-#include <hetplan/place/placement_units.hpp>
+#include <hetplan/place/placement_table.hpp>
 
 namespace hetplan::place {
+
+// What a placement cannot separate, merged: colors, cycles between them, and leaves that cost nothing.
+
+/// Units of operators, numbered 0, 1, ...; each is on one device.
+struct placement_units {
+  /// Outputs that the same units make or read: a part that holds some of these units but not all pays for the transfer.
+  struct tensor {
+    double transfer_s = 0;
+    std::vector<std::size_t> units = {};  ///< at least two
+  };
+
+  std::vector<std::size_t> unit_of = {};                        ///< by operator
+  std::vector<std::pair<std::size_t, std::size_t>> edges = {};  ///< between units; no cycle, none twice
+  std::vector<tensor> tensors = {};
+  std::vector<double> accelerator_s = {}, cpu_s = {};  ///< by unit; infinite where an accelerator cannot run it
+  std::vector<double> size_bytes = {};
+  bool leaves_take_memory = false;  ///< a merged leaf has a size and memory could be short: merging may have lost the optimum
+
+  [[nodiscard]] std::size_t size() const { return cpu_s.size(); }
+};
+
+namespace detail {
+
+/// Names that are used, renumbered 0, 1, ... by first use.
+std::size_t renumber(std::vector<std::size_t>& label);
+
+}  // namespace detail
+
+/// Merges what is on one device in every placement, and leaves where that loses nothing: operators of a color, units on a common
+/// cycle of the order that contiguity asks for, and units without work that hang on a single other one.
+///
+/// @param w       checked by check_placement_workload.
+/// Complexity     O(rounds (operators + edges) log), a round per operator in the longest chain of free leaves.
+/// Determinism    units are numbered by their first operator.
+/// Source         Tarnawski et al., NeurIPS 2020 (colors, training workloads), and what their published program does before it searches
+///                (backward operators without a forward partner, circles, leaves). Deviations: a leaf is merged only where its tensors
+///                concern its neighbour, so that the optimum without memory limit is kept; where memory could be short, the result
+///                says so.
+[[nodiscard]] placement_units make_placement_units(const placement_workload& w);
+
+// What a device has to do at least that has a given unit: the cheapest set of units around it, by minimum cuts.
+
+namespace detail {
+
+/// Maximum flow along shortest augmenting paths. A flow that ends early is still a flow: its value bounds the cut from below.
+class flow_network {
+ public:
+  explicit flow_network(std::size_t nodes) : out_(nodes) {}
+
+  void add_edge(std::size_t from, std::size_t to, double capacity);
+  /// The largest flow; afterwards reached() is the side of the source in a minimum cut.
+  double maximum_flow(std::size_t source, std::size_t sink);
+  [[nodiscard]] bool reached(std::size_t node) const { return reached_[node] != 0; }
+
+ private:
+  struct edge {
+    std::size_t to;
+    double capacity, left;
+  };
+  std::vector<edge> edges_;  ///< each followed by its reverse
+  std::vector<std::vector<std::size_t>> out_;
+  std::vector<char> reached_;
+};
+
+}  // namespace detail
+
+/// The largest load of every placement is at least this [s]: some device has the unit that is most expensive to have, even in the best
+/// company, contiguous or not, whatever memory says.
+///
+/// For each unit, the least of `work + transfers` over all sets that hold it is a minimum cut: a unit in the set pays its work, a
+/// tensor with units on both sides its transfer. A unit may also go to a CPU alone.
+///
+/// Complexity     a maximum flow in units + 2 tensors nodes for some of the units: a set that was found speaks for all units in it.
+/// Determinism    units in order of their own work, then number.
+/// Source         ours; minimum cuts for such sums: Picard, "Maximal closure of a graph", Management Science 22, 1976.
+[[nodiscard]] double cheapest_part_bound(const placement_units& u, int accelerators, int cpus);
 
 /// The load of a part of a placement workload's units: kind 0 are accelerators, kind 1 CPUs.
 ///
@@ -68,7 +145,7 @@ struct operator_placement {
 /// Throws         invalid_input: as check_placement_workload.
 /// Determinism    ties as in ideal_dp.
 /// Source         Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020.
-///                Deviations: see contiguous_partition.hpp and placement_units.hpp.
+///                Deviations: see contiguous_partition.hpp and place_operators.hpp.
 [[nodiscard]] operator_placement place_operators(const placement_workload& w, const contiguous_options& o = {});
 
 }  // namespace hetplan::place

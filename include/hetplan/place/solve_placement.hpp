@@ -7,9 +7,8 @@
 #include <vector>
 
 #include <hetplan/place/operator_schedule.hpp>
-#include <hetplan/place/placement_columns.hpp>
-#include <hetplan/place/placement_rules.hpp>
 #include <hetplan/place/placement_table.hpp>
+#include <hetplan/place/tight_rows.hpp>
 #include <hetplan/solve/milp.hpp>
 
 namespace hetplan::place {

@@ -12,10 +12,8 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/place/device_memory.hpp>
-#include <hetplan/place/fit_memory.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
-#include <hetplan/place/placement_columns.hpp>
 #include <hetplan/place/tight_rows.hpp>
 
 namespace hetplan::place {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include <hetplan/core/escaped.hpp>
-#include <hetplan/core/format_line.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/utf8.hpp>
 
 namespace hetplan {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/cost/any_energy_model.hpp>
+#include <hetplan/cost/energy_model.hpp>
 #include <hetplan/plan/latency_estimator.hpp>
 #include <hetplan/plan/pipeline_steps.hpp>
 #include <hetplan/plan/staged.hpp>
@@ -30,7 +30,7 @@ namespace hetplan {
 ///     generation  D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens = max(D, S): a full pipeline's period
 ///                 or a token's way, whichever is longer
 ///
-/// The law of the plan's mode (step_laws.hpp), from the sinks. D' and R' grow with D, R, e and own: a part of a pipeline that is no worse
+/// The law of the plan's mode (step_law.hpp), from the sinks. D' and R' grow with D, R, e and own: a part of a pipeline that is no worse
 /// in both is no worse in any whole.
 ///
 /// Complexity   O(stages + links).

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/plan/step_law.hpp>
 
 namespace hetplan {
 

@@ -4,9 +4,21 @@
 
 #include <optional>
 
+#include <hetplan/coarsen/merge_small.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
+
+// A plan of a fused model as a plan of the model itself.
+
+/// Each stage gets the members of its layers in their place, those of a block in topological order. Everything else stays; a prediction
+/// goes, for the operators of a block take longer one by one.
+///
+/// @param on_fused  of a model that has one layer per block, as coarsen::fused_graph makes it.
+/// Throws           invalid_input (a stage names a layer that is no block).
+/// Complexity       O(layers of the stages).   Source  Moirai, section III-B: what is fused is placed together.
+[[nodiscard]] plan expand_blocks(plan on_fused, const coarsen::blocks& b);
 
 /// Tasks and transfers of an iteration, or of all steps of a generation. Doubles: it may be far beyond what fits.
 struct expansion_size {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/plan/evaluation.hpp>
 
 namespace hetplan {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include <hetplan/core/at_most.hpp>
-#include <hetplan/core/format_line.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/utf8.hpp>
 
 namespace hetplan {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plain_stages.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan {
 

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/evaluation.hpp>
 #include <hetplan/problem/job.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {
 
@@ -206,4 +209,68 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
   return "all_reduce";
 }
 
+// Where every planner starts.
+
+/// A plan of the problem's job with nothing decided yet.
+[[nodiscard]] inline plan blank_plan(const planning_problem& problem, std::string planner, int microbatch_size) {
+  plan p{.model = problem.model.name(),
+         .cluster = problem.cluster.name(),
+         .planner = std::move(planner),
+         .workload = problem.job.workload,
+         .microbatch_size = microbatch_size,
+         .microbatches = problem.job.batch / microbatch_size};
+  if (p.workload.mode == mode::training) p.schedule.kind = problem.job.schedule;  // else there is one schedule, the default
+  return p;
+}
+
+// A plan for the same devices under other numbers.
+
+/// @param to       by device id in the plan: its id in the answer; valid for every device that the plan names.
+/// @param devices  how many the answer's cluster has.
+/// A prediction goes along: what devices outside do is nothing, what resources carry stays.   Complexity  O(plan).
+[[nodiscard]] plan rename_devices(plan p, std::span<const device_id> to, std::size_t devices);
+
+// Is the work of two plans in the same places?
+
+namespace detail {
+
+/// Who holds what of which layer: one entry per distinct (layer, device, tensor-parallel degree, part of the optimizer's state,
+/// of so many parts), sorted.
+[[nodiscard]] std::vector<std::tuple<layer_id, device_id, int, int, int>> placement_of(const plan& p);
+
+}  // namespace detail
+
+/// Do the same devices run the same layers, cut up in the same way? Then no weights move from one plan to the other.
+///
+/// Microbatch sizes, the sizes of shares, names and how layers are grouped into stages do not matter, nor does the order of
+/// devices, but where they share out the optimizer's state: the order says who has which part of it.
+/// In generation shares decide whose memory has which sequence's cache: those may move all the same.
+///
+/// Complexity  O(n log n) for n layers of all stages x devices of their stage.
+[[nodiscard]] bool same_placement(const plan& a, const plan& b);
+
+// Who knows stages whose devices share microbatches by samples, and nothing else, says so here.
+
+/// What a stage is beyond that; "" for a plain one. A grid of one column, or one device that shares out its state, is plain.
+[[nodiscard]] inline std::string beyond_plain(const stage& s, bool cuts_are_plain = false) {
+  if (s.column_count() > 1) return "a grid, whose columns share tensors";
+  if (s.devices.size() > 1 && s.shard == sharding::zero2) return "under zero2, which scatters gradients after each microbatch";
+  if (s.devices.size() > 1 && s.shard == sharding::fsdp) return "under fsdp, which gathers weights before each use";
+  return s.cuts.empty() || cuts_are_plain ? "" : "cut into passes that are no microbatches";
+}
+
+/// Throws invalid_input for the first stage that is more: `who` cannot take it.
+inline void require_plain_stages(const plan& p, const std::string& who, bool cuts_are_plain = false) {
+  for (const stage& s : p.stages) {
+    if (const std::string more = beyond_plain(s, cuts_are_plain); !more.empty()) {
+      throw invalid_input(who + ": stage \"" + s.name + "\" is " + more +
+                          "; expected stages whose devices share microbatches by samples alone");
+    }
+  }
+}
+
 }  // namespace hetplan
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/plan.ipp>
+#endif

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
 

@@ -3,13 +3,103 @@
 /// What follows from a plan's cut of the model: which stages feed which, with how many bytes, how deep.
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/cost/memory_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan {
+
+// What a stage costs on one of its devices: the one place where layers add up.
+
+/// Bytes that a stage exchanges with other stages for every sample of its own.
+struct stage_traffic {
+  double sent = 0;
+  double received = 0;
+};
+
+/// Seconds of one microbatch share in each phase; the sum over the stage's layers, and where the cost model prices boundaries, over
+/// neighbours in stage::layers. A stage that recomputes has the time of its
+/// forward in that of its backward's input part, too. In a grid the device stands in `column`; all-reduces are not in it.
+[[nodiscard]] double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                  const device& d, phase what, int context, std::size_t column = 0);
+
+/// Bytes that one all-reduce sums for each sample of a row, for each all-reduce of a phase: behind every layer that is split along the rows
+/// of its weights, works in that phase and has an output; of a stage that recomputes, those of its forward again before its backward.
+///
+/// Source  semantics, section 4 (grids).
+[[nodiscard]] std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what);
+
+/// What the stage's units are: as given, or every layer alone.
+[[nodiscard]] std::vector<std::vector<layer_id>> units_of(const stage& s);
+
+/// Whose weights these are: (true, weight group), or (false, layer) where the layer shares them with nobody.
+using tensor_key = std::pair<bool, std::int32_t>;
+[[nodiscard]] tensor_key tensor_of(const layer& l);
+
+/// The distinct tensors of a stage: a weight group counts once. Calls f(layer) for the first layer of each.
+template <class F>
+void for_each_tensor(const planning_graph& model, const stage& s, F&& f) {
+  for_each_tensor(model, std::span<const layer_id>(s.layers), f);
+}
+
+/// Seconds of the optimizer's step for a stage on one of its devices: for each distinct trainable tensor the model's answer, or
+/// the device's part of it where the state is shared out or its column's of what is split. 0 where the cost model has none.
+[[nodiscard]] double stage_optimizer_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const device& d,
+                                       std::size_t column = 0);
+
+/// Trainable bytes of a stage: what the devices of a column reduce among themselves.
+[[nodiscard]] double trainable_bytes(const planning_graph& model, const stage& s, std::size_t column = 0);
+
+/// Bytes of the distinct tensors of some layers that are gathered (all weights), and scattered (the gradients of the trainable ones).
+struct unit_bytes {
+  double gathered = 0;
+  double scattered = 0;
+};
+[[nodiscard]] unit_bytes bytes_of_unit(const planning_graph& model, std::span<const layer_id> unit);
+
+/// Generation: the caches of every sequence that a device serves in a stage; 0 in the other modes.
+[[nodiscard]] double stage_cache_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                       const workload& w, int microbatches, std::size_t column = 0);
+
+/// Bytes that a device holds for its only stage all the time: state, and in generation every sequence's cache. For devices
+/// that may hold several stages there is static_bytes.
+[[nodiscard]] double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                        const workload& w, int microbatches, std::size_t column = 0);
+
+/// Bytes that each device holds all the time. A tensor that several stages of a device hold is there once, at the largest of
+/// their holdings, whichever mode and through whichever pipeline.
+///
+/// @param p        a valid plan.
+/// @return         by device id.
+/// Complexity      O(layers of all stages x devices per stage), log where a device holds several stages.
+/// Source          semantics, section 2.
+[[nodiscard]] std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
+                                               std::size_t devices);
+
+/// Bytes that one microbatch share takes and gives back.
+struct share_memory {
+  double forward = 0;      ///< taken when its F starts
+  double backward = 0;     ///< taken on top when its B starts
+  double for_weights = 0;  ///< of both, what B leaves to a W that runs apart; an unsplit backward releases everything
+
+  [[nodiscard]] double whole() const { return forward + backward; }
+  /// The most that a stage holds with so many microbatches in flight, of which one at a time is in its backward.
+  [[nodiscard]] double at_most(int in_flight) const { return in_flight * forward + backward; }
+};
+
+/// What a microbatch share of a stage holds: its activations from F on; or, where the stage recomputes, its inputs from F on and
+/// its activations from B on.
+///
+/// @param inputs  bytes that the stage reads from others per sample (input_bytes); counts where it recomputes.
+/// Source         semantics, section 2.
+[[nodiscard]] share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
+                                              const assignment& a, const workload& w, double inputs, std::size_t column = 0);
 
 /// A stage that feeds another. The cuts are bytes per sample: the sum over producing layers of the
 /// largest edge into the other stage (a tensor that several layers read crosses once).

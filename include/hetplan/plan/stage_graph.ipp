@@ -4,11 +4,172 @@
 #include <hetplan/plan/stage_graph.hpp>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/topological_order.hpp>
 
 namespace hetplan {
+
+namespace detail {
+
+/// The part of a layer's tensors that a column of the stage has.
+HETPLAN_INLINE double part_of(const layer& l, const stage& s, std::size_t column) { return l.is_split() ? s.fraction(column) : 1; }
+
+/// What a device of the stage holds of a layer's weights, gradients and optimizer.
+HETPLAN_INLINE double state_of(const any_memory_model& memory, const layer& l, const workload& w, const stage& s, std::size_t column) {
+  const double n = static_cast<double>(s.rows());
+  switch (s.shard) {
+    case sharding::fsdp: return checked_state(memory, l, w, 1) / n;
+    case sharding::zero2: return std::max(0.0, checked_state(memory, l, w, s.state_shards()) - l.trainable_weight().value() * (1 - 1 / n));
+    case sharding::none:
+    case sharding::state: break;
+  }
+  return checked_state(memory, l, w, s.state_shards()) * part_of(l, s, column);
+}
+
+/// Room for whole units beside a device's own part: two that are gathered (one works, one comes), or one whose gradients are summed up.
+HETPLAN_INLINE double gathered_bytes(const planning_graph& model, const stage& s) {
+  if (s.devices.size() < 2 || (s.shard != sharding::fsdp && s.shard != sharding::zero2)) return 0;
+  double largest = 0;
+  for (const auto& unit : units_of(s)) {
+    const unit_bytes b = bytes_of_unit(model, unit);
+    largest = std::max(largest, s.shard == sharding::fsdp ? 2 * b.gathered : b.scattered);
+  }
+  return largest;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                   const device& d, phase what, int context, std::size_t column) {
+  const auto total_s = [&](phase each, double before) {
+    return cost.total_s(model, s.layers,
+                        {.phase = each,
+                         .batch = static_cast<double>(a.samples),
+                         .tensor_parallel = a.tensor_parallel,
+                         .context = context,
+                         .fraction = s.fraction(column)},
+                        d, before);
+  };
+  return what == phase::backward_input && s.recompute ? total_s(what, total_s(phase::forward, 0)) : total_s(what, 0);
+}
+
+HETPLAN_INLINE std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what) {
+  std::vector<double> all;
+  const auto add = [&](phase each) {
+    for (const layer_id l : s.layers) {
+      const layer& x = model[l];
+      const bool works = x.split == layer_split::rows && work{x, each}.flops_per_sample().value() > 0;
+      if (works && x.largest_output.value() > 0) all.push_back(x.largest_output.value());
+    }
+  };
+  if (what == phase::backward_weight) return all;
+  if (what == phase::backward_input && s.recompute) add(phase::forward);
+  add(what);
+  return all;
+}
+
+HETPLAN_INLINE std::vector<std::vector<layer_id>> units_of(const stage& s) {
+  if (!s.units.empty()) return s.units;
+  std::vector<std::vector<layer_id>> alone;
+  for (const layer_id l : s.layers) alone.push_back({l});
+  return alone;
+}
+
+HETPLAN_INLINE tensor_key tensor_of(const layer& l) { return {l.weight_group >= 0, l.weight_group >= 0 ? l.weight_group : l.id.value}; }
+
+HETPLAN_INLINE double stage_optimizer_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const device& d,
+                                        std::size_t column) {
+  if (!cost.times_optimizer()) return 0;
+  double total = 0;
+  for_each_tensor(model, s, [&](const layer& l) {
+    if (l.trainable_weight().value() > 0) total += checked_optimizer_step_s(cost, l, d) * detail::part_of(l, s, column);
+  });
+  return total / s.state_shards();
+}
+
+HETPLAN_INLINE double trainable_bytes(const planning_graph& model, const stage& s, std::size_t column) {
+  double total = 0;
+  for_each_tensor(model, s, [&](const layer& l) { total += l.trainable_weight().value() * detail::part_of(l, s, column); });
+  return total;
+}
+
+HETPLAN_INLINE unit_bytes bytes_of_unit(const planning_graph& model, std::span<const layer_id> unit) {
+  unit_bytes total;
+  for_each_tensor(model, unit, [&](const layer& l) {
+    total.gathered += l.weight.value();
+    total.scattered += l.trainable_weight().value();
+  });
+  return total;
+}
+
+HETPLAN_INLINE double stage_cache_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                        const workload& w, int microbatches, std::size_t column) {
+  if (w.mode != mode::generation) return 0;
+  double cache = 0;
+  for (const layer_id l : s.layers)
+    cache += checked_bytes(memory.cache(model[l], w), "cache", model[l]) * detail::part_of(model[l], s, column);
+  return cache * a.samples * microbatches;
+}
+
+HETPLAN_INLINE double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
+                                         const workload& w, int microbatches, std::size_t column) {
+  const double cache = stage_cache_bytes(memory, model, s, a, w, microbatches, column);
+  if (s.is_plain()) return memory.total_state(model, s.layers, w, s.state_shards()) + cache;
+  double state = 0;
+  for_each_tensor(model, s, [&](const layer& l) { state += detail::state_of(memory, l, w, s, column); });
+  return state + detail::gathered_bytes(model, s) + cache;
+}
+
+HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
+                                                std::size_t devices) {
+  std::vector<double> total(devices, 0);
+  std::vector<int> stages_on(devices, 0);
+  for (const stage& s : p.stages) {
+    for (const assignment& a : s.devices) ++stages_on[a.device.index()];
+  }
+  std::map<std::pair<device_id, tensor_key>, double> held;
+  for (const stage& s : p.stages) {
+    for (std::size_t i = 0; i < s.devices.size(); ++i) {
+      const assignment& a = s.devices[i];
+      const std::size_t column = s.column_of(i);
+      const int microbatches = p.microbatches_of(s);
+      double& mine = total[a.device.index()];
+      if (stages_on[a.device.index()] == 1) {
+        mine = stage_static_bytes(memory, model, s, a, p.workload, microbatches, column);
+        continue;
+      }
+      double more = 0;
+      for_each_tensor(model, s, [&](const layer& l) {
+        const double state = detail::state_of(memory, l, p.workload, s, column);
+        double& most = held[{a.device, tensor_of(l)}];
+        if (state <= most) return;
+        more += state - most;
+        most = state;
+      });
+      mine += more + detail::gathered_bytes(model, s) + stage_cache_bytes(memory, model, s, a, p.workload, microbatches, column);
+    }
+  }
+  return total;
+}
+
+HETPLAN_INLINE share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
+                                               const assignment& a, const workload& w, double inputs, std::size_t column) {
+  any_memory_model::activation_bytes kept;
+  if (s.columns.empty()) {
+    kept = memory.total_activations(model, s.layers, w);
+  } else {
+    for (const layer_id l : s.layers) {
+      const auto [all, for_weights] = memory.total_activations(model, std::span(&l, 1), w);
+      kept.all += all * detail::part_of(model[l], s, column);
+      kept.for_weights += for_weights * detail::part_of(model[l], s, column);
+    }
+  }
+  if (!s.recompute) return {kept.all * a.samples, 0, kept.for_weights * a.samples};
+  return {inputs * a.samples, kept.all * a.samples, (inputs + kept.for_weights) * a.samples};
+}
 
 HETPLAN_INLINE double input_bytes(const stage_graph& g, stage_id s) {
   double total = 0;

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/any_cost_model.hpp>
-#include <hetplan/cost/any_memory_model.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/cost/memory_model.hpp>
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/plan/stage_sums.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {

@@ -6,10 +6,20 @@
 #include <string>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/id.hpp>
 #include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
+
+// Can the orders of a plan be worked off at all? A run without times.
+
+/// The first device (by id) that never finishes its order, or nothing. One step suffices for generation:
+/// later steps repeat it behind finished work.
+///
+/// The plan must be otherwise valid. Complexity: O(tasks * stage edges * devices per stage).
+[[nodiscard]] std::optional<device_id> first_blocked_device(const plan& p, const stage_graph& g, std::size_t devices);
 
 /// A broken rule: where in the plan, as a JSON pointer into its file, and what was given and expected.
 struct violation {

@@ -3,15 +3,99 @@
 /// How transfers that are under way at one time share the network: the door for sharings.
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
 
 #include <hetplan/cluster/network.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/names_member.hpp>
-#include <hetplan/problem/any_network_policy.hpp>
 
 namespace hetplan {
+
+// The door for network policies, and one chosen at run time.
+
+namespace tasks {
+struct transfer;
+}
+
+/// When a transfer may start on its route. All but `unlimited` share the rates of resources max-min.
+enum class route_access {
+  shared,           ///< at once
+  exclusive_ports,  ///< when its sender's out-port and its receiver's in-port are free; held to its end
+  exclusive_links,  ///< when all resources of its route are free; held to its end
+  unlimited         ///< at once, at its route's peak rate, whatever others do
+};
+
+/// What a user's policy or sharing answered. Throws invalid_model where it is none of the enumeration.
+[[nodiscard]] inline route_access checked_access(route_access a, const char* who) {
+  if (a >= route_access::shared && a <= route_access::unlimited) return a;
+  throw invalid_model(std::string(who) + ": access() = " + std::to_string(static_cast<int>(a)) + "; expected a route_access with a name");
+}
+
+template <class P>
+concept ranks_transfers = requires(const P& p, const tasks::transfer& t) {
+  { p.tier(t) } -> std::same_as<int>;  // smaller first; a tier shares max-min what smaller tiers leave
+};
+template <class P>
+concept opens_routes = requires(const P& p) {
+  { p.access() } -> std::same_as<route_access>;  // when a transfer may start, and whether others slow it
+};
+
+/// How transfers share the network. Pure; called from several threads at once where planners have threads.
+template <class P>
+concept network_policy = ranks_transfers<P> && opens_routes<P>;
+
+template <class P>
+consteval bool check_network_policy() {
+  static_assert(ranks_transfers<P>, "network_policy needs: int tier(const hetplan::tasks::transfer&) const");
+  static_assert(opens_routes<P>, "network_policy needs: hetplan::route_access access() const");
+  return network_policy<P>;
+}
+
+/// Holds any network policy by value; copies share it (policies are pure). One virtual call per question. Of nothing: the policy
+/// that the plan names.
+class any_network_policy {
+ public:
+  any_network_policy() = default;
+  template <class P>
+    requires(!std::same_as<P, any_network_policy>)
+  any_network_policy(P policy) {
+    static_assert(check_network_policy<P>());
+    if constexpr (network_policy<P>) policy_ = std::make_shared<holder<P>>(std::move(policy));
+  }
+
+  [[nodiscard]] bool as_planned() const { return policy_ == nullptr; }
+  /// Throw invalid_input where it holds none.
+  [[nodiscard]] int tier(const tasks::transfer& t) const { return held().tier(t); }
+  [[nodiscard]] route_access access() const { return held().access(); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    [[nodiscard]] virtual int tier(const tasks::transfer&) const = 0;
+    [[nodiscard]] virtual route_access access() const = 0;
+  };
+  template <class P>
+  struct holder final : interface {
+    explicit holder(P p) : policy(std::move(p)) {}
+    [[nodiscard]] int tier(const tasks::transfer& t) const override { return policy.tier(t); }
+    [[nodiscard]] route_access access() const override { return policy.access(); }
+    P policy;
+  };
+  [[nodiscard]] const interface& held() const {
+    if (policy_ == nullptr) throw invalid_input("any_network_policy: holds no policy; expected one, such as fair_share{}");
+    return *policy_;
+  }
+
+  std::shared_ptr<const interface> policy_;
+};
+
+static_assert(check_network_policy<any_network_policy>());
 
 /// A transfer drains at another rate [B/s] from now on; one has ended. Transfers are known by a number, from start to end.
 using rate_changed = std::function<void(std::uint32_t transfer, double rate)>;
@@ -96,5 +180,74 @@ template <network_sharing S>
   if constexpr (opens_routes<S>) return checked_access(sharing.access(), "network sharing");
   else return route_access::shared;
 }
+
+// A network sharing chosen at run time.
+
+/// Holds any network sharing by value, as it is before a run; a copy copies it, so that each run has its own. Copies run on several
+/// threads at once. One virtual call per question. Of nothing: there is none.
+class any_network_sharing {
+ public:
+  any_network_sharing() = default;
+  template <class S>
+    requires(!std::same_as<S, any_network_sharing>)
+  any_network_sharing(S sharing) {
+    static_assert(check_network_sharing<S>());
+    static_assert(std::copy_constructible<S>, "network_sharing needs: a copy constructor, for each run has its own");
+    if constexpr (network_sharing<S> && std::copy_constructible<S>) sharing_ = std::make_unique<holder<S>>(std::move(sharing));
+  }
+  any_network_sharing(const any_network_sharing& other) : sharing_(other.sharing_ ? other.sharing_->copy() : nullptr) {}
+  any_network_sharing(any_network_sharing&&) = default;
+  any_network_sharing& operator=(any_network_sharing other) noexcept {
+    sharing_ = std::move(other.sharing_);
+    return *this;
+  }
+  ~any_network_sharing() = default;
+
+  explicit operator bool() const { return sharing_ != nullptr; }
+  /// Does it have a set_capacity?
+  [[nodiscard]] bool hears_of_capacities() const { return sharing_->hears_of_capacities(); }
+
+  [[nodiscard]] route_access access() const { return sharing_->access(); }
+  void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
+    sharing_->start(now_s, number, t, route);
+  }
+  void set_capacity(std::size_t resource, double capacity) { sharing_->set_capacity(resource, capacity); }
+  void update(double now_s, const rate_changed& changed) { sharing_->update(now_s, changed); }
+  [[nodiscard]] double next_end() { return sharing_->next_end(); }
+  void finish_until(double time_s, const transfer_finished& finished) { sharing_->finish_until(time_s, finished); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    [[nodiscard]] virtual std::unique_ptr<interface> copy() const = 0;
+    [[nodiscard]] virtual bool hears_of_capacities() const = 0;
+    [[nodiscard]] virtual route_access access() const = 0;
+    virtual void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) = 0;
+    virtual void set_capacity(std::size_t resource, double capacity) = 0;
+    virtual void update(double now_s, const rate_changed& changed) = 0;
+    [[nodiscard]] virtual double next_end() = 0;
+    virtual void finish_until(double time_s, const transfer_finished& finished) = 0;
+  };
+  template <class S>
+  struct holder final : interface {
+    explicit holder(S s) : sharing(std::move(s)) {}
+    [[nodiscard]] std::unique_ptr<interface> copy() const override { return std::make_unique<holder>(sharing); }
+    [[nodiscard]] bool hears_of_capacities() const override { return follows_capacities<S>; }
+    [[nodiscard]] route_access access() const override { return access_of(sharing); }
+    void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) override {
+      sharing.start(now_s, number, t, route);
+    }
+    void set_capacity([[maybe_unused]] std::size_t resource, [[maybe_unused]] double capacity) override {
+      if constexpr (follows_capacities<S>) sharing.set_capacity(resource, capacity);
+    }
+    void update(double now_s, const rate_changed& changed) override { sharing.update(now_s, changed); }
+    [[nodiscard]] double next_end() override { return sharing.next_end(); }
+    void finish_until(double time_s, const transfer_finished& finished) override { sharing.finish_until(time_s, finished); }
+    S sharing;
+  };
+  std::unique_ptr<interface> sharing_;
+};
+
+static_assert(check_network_sharing<any_network_sharing>());
 
 }  // namespace hetplan

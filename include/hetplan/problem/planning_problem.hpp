@@ -7,16 +7,14 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/step_budget.hpp>
-#include <hetplan/cost/any_cost_model.hpp>
-#include <hetplan/cost/any_energy_model.hpp>
-#include <hetplan/cost/any_memory_model.hpp>
-#include <hetplan/cost/check_mode.hpp>
-#include <hetplan/cost/remembered_cost.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/cost/energy_model.hpp>
+#include <hetplan/cost/memory_model.hpp>
+#include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/problem/any_network_policy.hpp>
-#include <hetplan/problem/any_network_sharing.hpp>
 #include <hetplan/problem/job.hpp>
-#include <hetplan/solve/any_lp_solver.hpp>
+#include <hetplan/problem/network_sharing.hpp>
+#include <hetplan/solve/lp.hpp>
 
 namespace hetplan {
 

@@ -3,8 +3,8 @@
 /// Asteroid: hybrid pipeline parallelism for training on unequal edge devices.
 
 #include <hetplan/cluster/uncontended.hpp>
-#include <hetplan/graph/chain_view.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 

@@ -14,8 +14,6 @@
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
-#include <hetplan/core/require_function.hpp>
 #include <hetplan/plan/describe.hpp>
 
 namespace hetplan::recipes {

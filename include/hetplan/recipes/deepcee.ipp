@@ -12,18 +12,18 @@
 #include <utility>
 
 #include <hetplan/cluster/exchange.hpp>
-#include <hetplan/coarsen/compute_scores.hpp>
+#include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/graph/sequence_cuts.hpp>
-#include <hetplan/partition/allocate.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/bottleneck_chain.hpp>
+#include <hetplan/partition/hand_out.hpp>
 #include <hetplan/partition/region_dp.hpp>
-#include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/simulate/candidate_rounds.hpp>
+#include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {
 

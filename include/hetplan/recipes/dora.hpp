@@ -8,13 +8,13 @@
 
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/refine.hpp>
-#include <hetplan/simulate/candidate_rounds.hpp>
+#include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {
 

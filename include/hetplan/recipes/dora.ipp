@@ -16,37 +16,24 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/require_function.hpp>
 #include <hetplan/decompose/decomposition.hpp>
-#include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
-#include <hetplan/plan/blank_plan.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
+#include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/prove_infeasible.hpp>
-#include <hetplan/recipes/alpa.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dapple.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora_as_printed.hpp>
-#include <hetplan/recipes/edgeshard.hpp>
-#include <hetplan/recipes/even_split.hpp>
 #include <hetplan/recipes/few_blocks.hpp>
-#include <hetplan/recipes/getf.hpp>
-#include <hetplan/recipes/gpipe.hpp>
-#include <hetplan/recipes/heft.hpp>
-#include <hetplan/recipes/hetpipe.hpp>
-#include <hetplan/recipes/m_etf.hpp>
-#include <hetplan/recipes/m_sct.hpp>
-#include <hetplan/recipes/metis.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/on_device.hpp>
-#include <hetplan/recipes/pipedream.hpp>
 #include <hetplan/recipes/pipeline.hpp>
+#include <hetplan/recipes/placers.hpp>
 #include <hetplan/recipes/zero_bubble.hpp>
-#include <hetplan/simulate/candidate_rounds.hpp>
-#include <hetplan/simulate/quick_judgement.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {

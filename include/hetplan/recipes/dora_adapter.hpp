@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
+#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/mixing_policy.hpp>
-#include <hetplan/adapt/plan_menu.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora.hpp>
 

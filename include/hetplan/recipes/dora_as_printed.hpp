@@ -2,7 +2,7 @@
 #pragma once
 /// Dora as its paper prints it: what our dora adds to it shows in the difference.
 
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

@@ -12,9 +12,8 @@
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/schedule/refine.hpp>
-#include <hetplan/simulate/candidate_rounds.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {

@@ -8,11 +8,11 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/plan/any_objective.hpp>
-#include <hetplan/plan/any_step_law.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/problem/planning_problem.hpp>
-#include <hetplan/simulate/polish.hpp>
+#include <hetplan/simulate/mend_limits.hpp>
 
 namespace hetplan::recipes {
 

@@ -12,9 +12,9 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/side_by_side.hpp>
-#include <hetplan/plan/blank_plan.hpp>
-#include <hetplan/plan/fit_warmup.hpp>
-#include <hetplan/plan/prove_infeasible.hpp>
+#include <hetplan/plan/bounds.hpp>
+#include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/mend_limits.hpp>
 #include <hetplan/simulate/ranking.hpp>
 

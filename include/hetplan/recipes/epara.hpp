@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/serve/offload_by_idle_goodput.hpp>
-#include <hetplan/serve/serve_with.hpp>
+#include <hetplan/serve/request_handlers.hpp>
+#include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/submodular_placement.hpp>
 
 namespace hetplan::recipes {
@@ -22,7 +22,7 @@ struct epara_options {
 ///
 /// The services must outlive the system.
 /// Source  EPARA (Wang et al.), sections 3.1 to 3.4. Deviations: see serve/parallelism_allocator.hpp, serve/submodular_placement.hpp,
-///         serve/offload_by_idle_goodput.hpp.
+///         serve/request_handlers.hpp.
 [[nodiscard]] inline serve::serving_system epara(const std::vector<serve::service>& services, epara_options o = {}) {
   const auto operators = o.placement.operators;
   return {"epara", serve::submodular_placement(std::move(o.placement)), serve::offload_by_idle_goodput{&services, o.seed, o.most_offloads},

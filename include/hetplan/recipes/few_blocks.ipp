@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
-#include <hetplan/graph/light_boundaries.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/plan/expand_blocks.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/expansion_size.hpp>
 
 namespace hetplan::recipes {
 

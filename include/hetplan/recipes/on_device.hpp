@@ -3,7 +3,7 @@
 /// On-device: the whole model on one device, the best of them.
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

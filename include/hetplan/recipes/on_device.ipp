@@ -3,7 +3,7 @@
 
 #include <hetplan/recipes/on_device.hpp>
 
-#include <hetplan/plan/blank_plan.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include <hetplan/graph/light_boundaries.hpp>
-#include <hetplan/plan/stage_sums.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::recipes {
 

@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include <hetplan/graph/light_boundaries.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/blank_plan.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {

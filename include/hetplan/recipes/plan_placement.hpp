@@ -5,12 +5,11 @@
 #include <functional>
 #include <optional>
 
-#include <hetplan/coarsen/fusion_rules.hpp>
+#include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/operator_schedule.hpp>
-#include <hetplan/place/placement_rules.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

@@ -10,13 +10,11 @@
 #include <vector>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/core/at_most.hpp>
-#include <hetplan/core/require_function.hpp>
-#include <hetplan/core/stopwatch.hpp>
-#include <hetplan/place/fit_memory.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/step_budget.hpp>
 #include <hetplan/place/make_placement_table.hpp>
 #include <hetplan/place/partial_schedule.hpp>
-#include <hetplan/plan/prove_infeasible.hpp>
+#include <hetplan/plan/bounds.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {

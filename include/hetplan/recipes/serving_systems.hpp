@@ -10,12 +10,9 @@
 #include <vector>
 
 #include <hetplan/recipes/epara.hpp>
-#include <hetplan/serve/cache_placement.hpp>
-#include <hetplan/serve/central_handler.hpp>
-#include <hetplan/serve/complementary_placement.hpp>
-#include <hetplan/serve/handle_locally.hpp>
-#include <hetplan/serve/pass_on_in_turn.hpp>
-#include <hetplan/serve/serve_with.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/serve/request_handlers.hpp>
+#include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/submodular_placement.hpp>
 
 namespace hetplan::recipes {
@@ -25,7 +22,7 @@ namespace hetplan::recipes {
 /// Batches, slices and model parallelism within a server, as many replicas as are asked for, packed by what they need; nothing is passed
 /// on.
 ///
-/// Source  USHER (Shubha et al., 2024), as EPARA compares itself with it (section 5.2). Deviations: see serve/complementary_placement.hpp.
+/// Source  USHER (Shubha et al., 2024), as EPARA compares itself with it (section 5.2). Deviations: see serve/greedy_placement.hpp.
 [[nodiscard]] inline serve::serving_system usher() {
   constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
   return {"usher", serve::complementary_placement(operators), serve::serve_locally{}, operators};

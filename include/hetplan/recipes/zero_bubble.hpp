@@ -3,7 +3,7 @@
 /// Zero bubble: a pipeline of single devices whose backwards are split, so that gradients of weights fill its gaps.
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

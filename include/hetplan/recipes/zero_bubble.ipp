@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include <hetplan/plan/prove_infeasible.hpp>
+#include <hetplan/plan/bounds.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/simulate/candidate_rounds.hpp>
+#include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {
 

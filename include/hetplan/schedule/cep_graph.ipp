@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/tasks/contention_bound.hpp>
+#include <hetplan/tasks/critical_path.hpp>
 
 namespace hetplan::schedule {
 

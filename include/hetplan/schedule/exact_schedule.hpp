@@ -12,8 +12,8 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/status.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
-#include <hetplan/schedule/network_schedule.hpp>
-#include <hetplan/schedule/timing_rows.hpp>
+#include <hetplan/schedule/event_order.hpp>
+#include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/prescribed.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/solve/milp.hpp>

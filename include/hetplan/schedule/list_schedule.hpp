@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/schedule/network_schedule.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 

@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/require_function.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
-#include <hetplan/schedule/network_schedule.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/trace.hpp>
 

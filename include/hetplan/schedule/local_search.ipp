@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/stopwatch.hpp>
-#include <hetplan/simulate/critical_chain.hpp>
+#include <hetplan/core/step_budget.hpp>
 #include <hetplan/simulate/simulator.hpp>
+#include <hetplan/simulate/waits.hpp>
 
 namespace hetplan::schedule {
 

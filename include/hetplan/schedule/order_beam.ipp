@@ -4,11 +4,172 @@
 #include <hetplan/schedule/order_beam.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <tuple>
 #include <unordered_set>
 
 namespace hetplan::schedule::detail {
+
+HETPLAN_INLINE order_outlook::order_outlook(const tick_table& t, order_goal goal)
+    : t_(&t), goal_(goal), next_forward_(t.stages.size()), next_gradient_(t.stages.size()), forward_end_(t.stages.size()),
+      backward_end_(t.stages.size()) {}
+
+HETPLAN_INLINE ticks order_outlook::zero(const partial_orders& state, std::size_t device) const {
+  if (goal_ == order_goal::makespan) return 0;
+  return std::min(state.began(device), std::max(t_->devices[device].first_start, state.free_at(device)));
+}
+
+HETPLAN_INLINE ticks order_outlook::forwards_that_fit(const partial_orders& state, std::size_t stage) const {
+  const tick_table::stage& s = t_->stages[stage];
+  const ticks most = static_cast<ticks>(t_->m - state.done(stage, 0));
+  const double room = t_->devices[s.device].memory - static_cast<double>(state.done(stage, 0) - state.done(stage, 1)) * s.activation;
+  if (room >= static_cast<double>(most) * s.activation) return most;
+  return std::max(ticks{0}, static_cast<ticks>(std::floor(room / s.activation)));
+}
+
+HETPLAN_INLINE ticks order_outlook::idle_until(const partial_orders& state, std::size_t device) const {
+  ticks first = never;
+  for (const std::size_t s : t_->devices[device].stages) {
+    if (state.done(s, 2) < state.done(s, 0)) return 0;
+    first = std::min(first, next_forward_[s]);
+  }
+  return first;
+}
+
+HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* sum) {
+  const tick_table& t = *t_;
+  const std::size_t n = t.stages.size();
+  const ticks m = static_cast<ticks>(t.m);
+  // The next forward of each stage, and the end of its last one.
+  for (std::size_t s = 0; s < n; ++s) {
+    const tick_table::stage& x = t.stages[s];
+    const ticks mine = static_cast<ticks>(state.done(s, 0));
+    if (mine == m) {
+      next_forward_[s] = never;
+      forward_end_[s] = state.end_of(s, 0, t.m - 1);
+      continue;
+    }
+    ticks next = state.free_at(x.device), last = 0;
+    for (const auto& e : x.ahead) {
+      const ticks theirs = static_cast<ticks>(state.done(e.stage, 0));
+      const ticks f = t.stages[e.stage].length[0];
+      next = std::max(next, e.delay + (theirs > mine ? state.end_of(e.stage, 0, static_cast<std::size_t>(mine))
+                                                     : next_forward_[e.stage] + (mine - theirs + 1) * f));
+      last = std::max(last, forward_end_[e.stage] + e.delay + x.length[0]);
+    }
+    next_forward_[s] = next;
+    forward_end_[s] = std::max(last, next + (m - mine) * x.length[0]);
+  }
+  // The same of gradients, against the stream.
+  for (std::size_t s = n; s-- > 0;) {
+    const tick_table::stage& x = t.stages[s];
+    const ticks mine = static_cast<ticks>(state.done(s, 1));
+    if (mine == m) {
+      next_gradient_[s] = never;
+      backward_end_[s] = state.end_of(s, 1, t.m - 1);
+      continue;
+    }
+    ticks next = state.free_at(x.device), last = forward_end_[s] + x.length[1];
+    const ticks forwards = static_cast<ticks>(state.done(s, 0));
+    if (forwards <= mine) next = std::max(next, next_forward_[s] + (mine - forwards + 1) * x.length[0]);
+    for (const auto& e : x.behind) {
+      const ticks theirs = static_cast<ticks>(state.done(e.stage, 1));
+      const ticks b = t.stages[e.stage].length[1];
+      next = std::max(next, e.delay + (theirs > mine ? state.end_of(e.stage, 1, static_cast<std::size_t>(mine))
+                                                     : next_gradient_[e.stage] + (mine - theirs + 1) * b));
+      last = std::max(last, backward_end_[e.stage] + e.delay + x.length[1]);
+    }
+    next_gradient_[s] = next;
+    // All that its device still has to do before the last gradient; forwards that do not fit in before the next one come after it.
+    ticks before = std::max(state.free_at(x.device), idle_until(state, x.device));
+    for (const auto& [u, gradients] : t.before_last_gradient[s]) {
+      before += (m - static_cast<ticks>(state.done(u, 0))) * t.stages[u].length[0];
+      if (gradients) before += (m - static_cast<ticks>(state.done(u, 1))) * t.stages[u].length[1];
+    }
+    ticks late = 0;
+    if (t.devices[x.device].stages.size() == 1) {
+      const ticks fit = forwards_that_fit(state, s), beyond = m - forwards - fit;
+      if (beyond > 0) {
+        late = beyond * x.length[0];
+        // No more than `at_once` are in flight, so a forward waits for the gradient of the microbatch so many before it, and that for its
+        // own.
+        const ticks at_once = forwards + fit - mine, rounds = (beyond - 1) / at_once + 1, first = m - 1 - rounds * at_once;
+        last = std::max(last, next + (first - mine + 1) * x.length[1] + rounds * (x.window + x.length[1]));
+      }
+    }
+    backward_end_[s] = std::max({last, before, next + (m - mine) * x.length[1] + late});
+  }
+  ticks worst = 0, total = 0;
+  for (std::size_t d = 0; d < t.devices.size(); ++d) {
+    const tick_table::device& x = t.devices[d];
+    if (x.stages.empty()) continue;
+    ticks left = 0, fill = 0, next = never, first = never;
+    double held = 0;
+    for (const std::size_t s : x.stages) {
+      const tick_table::stage& y = t.stages[s];
+      const ticks f = static_cast<ticks>(state.done(s, 0)), b = static_cast<ticks>(state.done(s, 1)),
+                  w = static_cast<ticks>(state.done(s, 2));
+      left += (m - f) * y.length[0] + (m - b) * y.length[1] + (m - w) * y.length[2];
+      fill += (b - w) * y.length[2];
+      next = std::min(next, next_gradient_[s]);
+      first = std::min(first, next_forward_[s]);
+      held += static_cast<double>(f - b) * y.activation;  // what the weights' gradients hold goes while they fill the gap
+    }
+    ticks ready = state.free_at(d);
+    if (left > 0) {
+      if (fill == 0) ready = std::max(ready, std::min(next, first));
+      if (next < never) {
+        // Forwards before the next gradient: the most that memory lets in, the longest per memory first.
+        const double room_left = x.memory - held;
+        ticks forwards = 0;
+        if (x.stages.size() == 1) {
+          const std::size_t s = x.stages.front();
+          forwards = t.stages[s].length[0] * forwards_that_fit(state, s);
+        } else {
+          ticks all = 0;
+          double rate = 0;
+          bool free_of_memory = false;
+          for (const std::size_t s : x.stages) {
+            const tick_table::stage& y = t.stages[s];
+            all += (m - static_cast<ticks>(state.done(s, 0))) * y.length[0];
+            if (y.length[0] == 0) continue;
+            if (y.activation > 0) rate = std::max(rate, static_cast<double>(y.length[0]) / y.activation);
+            else free_of_memory = true;
+          }
+          const double most = std::max(0.0, room_left) * rate;
+          forwards = free_of_memory || !(most < static_cast<double>(all)) ? all : static_cast<ticks>(most) + 1;
+        }
+        ready = std::max(ready, next - fill - forwards);
+      }
+    }
+    ticks end = ready + left;
+    for (const std::size_t s : x.stages) {
+      const tick_table::stage& y = t.stages[s];
+      if (!state.complete(s, 2)) end = std::max(end, backward_end_[s] + y.length[2]);
+    }
+    const ticks come_to = end - zero(state, d);
+    worst = std::max(worst, come_to);
+    total += come_to;
+  }
+  if (sum != nullptr) *sum = total;
+  return worst;
+}
+
+HETPLAN_INLINE order_value valued(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence, ticks target) {
+  partial_orders state(t);
+  for (const partial_orders::task& a : sequence) {
+    state.give(a, std::max(state.arrival(a.stage, a.what), state.free_at(t.stages[a.stage].device)));
+  }
+  order_value v{0, 0};
+  for (std::size_t d = 0; d < t.devices.size(); ++d) {
+    if (t.devices[d].stages.empty()) continue;
+    const ticks mine = state.free_at(d) - (goal == order_goal::makespan ? 0 : state.began(d));
+    v.goal = std::max(v.goal, mine);
+    v.excess += std::max(ticks{0}, mine - target);
+  }
+  return v;
+}
 
 HETPLAN_INLINE void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_orders::task>& tasks,
                                       std::vector<ticks>& starts, const std::vector<int>& warmup) {

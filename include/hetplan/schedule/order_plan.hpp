@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/staged.hpp>
 #include <hetplan/problem/planning_problem.hpp>

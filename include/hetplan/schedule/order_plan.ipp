@@ -16,9 +16,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
-#include <hetplan/schedule/dispatch_rules.hpp>
-#include <hetplan/schedule/interleaved_orders.hpp>
-#include <hetplan/schedule/zero_bubble_orders.hpp>
+#include <hetplan/schedule/order_rules.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/ranking.hpp>
 

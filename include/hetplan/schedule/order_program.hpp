@@ -11,8 +11,7 @@
 #include <vector>
 
 #include <hetplan/schedule/event_order.hpp>
-#include <hetplan/schedule/network_schedule.hpp>
-#include <hetplan/schedule/timing_rows.hpp>
+#include <hetplan/schedule/transfer_priority.hpp>
 
 namespace hetplan::schedule {
 

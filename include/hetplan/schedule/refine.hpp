@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>

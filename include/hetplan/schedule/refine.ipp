@@ -8,7 +8,7 @@
 #include <chrono>
 #include <utility>
 
-#include <hetplan/core/numbered_work.hpp>
+#include <hetplan/core/crew.hpp>
 #include <hetplan/core/step_budget.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/stage_graph.hpp>

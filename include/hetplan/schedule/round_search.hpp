@@ -4,9 +4,8 @@
 
 #include <vector>
 
-#include <hetplan/schedule/gap_filler.hpp>
 #include <hetplan/schedule/order_beam.hpp>
-#include <hetplan/schedule/order_outlook.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 
 namespace hetplan::schedule::detail {
 

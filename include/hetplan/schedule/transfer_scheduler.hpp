@@ -9,13 +9,13 @@
 #include <optional>
 #include <utility>
 
-#include <hetplan/core/require_function.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/event_order.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
-#include <hetplan/schedule/network_schedule.hpp>
-#include <hetplan/solve/any_lp_solver.hpp>
+#include <hetplan/schedule/transfer_priority.hpp>
+#include <hetplan/solve/lp.hpp>
 
 namespace hetplan::schedule {
 

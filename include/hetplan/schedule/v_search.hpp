@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
-#include <hetplan/schedule/gap_filler.hpp>
 #include <hetplan/schedule/order_beam.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 
 namespace hetplan::schedule::detail {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {
 

@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 #include <hetplan/plan/describe.hpp>
 
 namespace hetplan::serve {

@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 
 namespace hetplan::serve {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/ring_sync.hpp>

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

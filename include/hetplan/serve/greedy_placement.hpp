@@ -14,11 +14,72 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/serve/fluid_goodput.hpp>
-#include <hetplan/serve/gpu_choice.hpp>
+#include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/placement_candidates.hpp>
+#include <hetplan/serve/placement_policy.hpp>
 
 namespace hetplan::serve {
+
+// The placement policy that was told what to answer.
+
+/// Answers its deployments one after the other, and the last one from then on. The first is that of the beginning.
+/// Source  ours: what a file of deployments says.
+class fixed_placement {
+ public:
+  /// Of none, `place` throws invalid_input.
+  explicit fixed_placement(std::vector<deployment> in_turn) : in_turn_(std::move(in_turn)) {}
+  [[nodiscard]] deployment place(const placement_question& q) const {
+    if (in_turn_.empty()) throw invalid_input("fixed_placement: holds no deployment; expected one at least");
+    return in_turn_[std::min(static_cast<std::size_t>(q.number), in_turn_.size() - 1)];
+  }
+
+ private:
+  std::vector<deployment> in_turn_;
+};
+static_assert(check_placement_policy<fixed_placement>());
+
+// Placing services as if servers were caches.
+
+/// Which services a full server lets go: the one asked for longest ago, least often, or most often.
+enum class cache_eviction { least_recently_used, least_frequently_used, most_frequently_used };
+
+/// A placement_policy: every server holds the services that were asked there and that an eviction rule would leave; one instance of each in
+/// that order, and again from the beginning as long as one fits.
+///
+/// Nobody has asked anything: everything stays as it is. Spanning servers is nothing that caches know.
+/// Complexity   O(requests + instances). Determinism  ties: the smaller service.
+/// Source       EPARA, section 5.3.1 and figure 17b (LRU, LFU, MFU). Deviation: the paper does not say how caches are filled; so here.
+class cache_placement {
+ public:
+  explicit cache_placement(cache_eviction rule, parallelism_operators operators = {}) : rule_(rule), operators_(operators) {}
+  [[nodiscard]] deployment place(const placement_question& q) const;
+
+ private:
+  cache_eviction rule_;
+  parallelism_operators operators_;
+};
+static_assert(check_placement_policy<cache_placement>());
+
+// Packing services that need much compute beside those that need much memory.
+
+/// A placement_policy for servers that pass nothing on: every server has as many instances of each service as it is asked for, the service
+/// of which the smallest share is covered next, each on the GPUs that it leaves the most even: compute and memory.
+///
+/// Nobody has asked anything: everything stays as it is.
+/// Complexity   O(requests + instances x (services + GPUs of a server)). Determinism  ties: the smaller service, the smaller GPU.
+/// Source       USHER (Shubha et al., 2024), as EPARA compares itself with it: replicas by demand, models that are heavy in compute beside
+///              those heavy in memory. Deviations: interference is a matter of the service times; graphs are not merged.
+class complementary_placement {
+ public:
+  explicit complementary_placement(parallelism_operators operators = {}) : operators_(operators) {}
+  [[nodiscard]] deployment place(const placement_question& q) const;
+
+ private:
+  parallelism_operators operators_;
+};
+static_assert(check_placement_policy<complementary_placement>());
 
 template <class V>
 concept bounds_gain = requires(const V& v, server_id leader, const allocation& a) {
@@ -258,3 +319,7 @@ class greedy_placement {
 };
 
 }  // namespace hetplan::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/greedy_placement.ipp>
+#endif

@@ -4,10 +4,10 @@
 
 #include <hetplan/adapt/replanning.hpp>
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/any_cost_model.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/problem/planning_problem.hpp>
-#include <hetplan/serve/service_time_table.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {
 

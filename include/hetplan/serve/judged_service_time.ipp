@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {
 

@@ -11,12 +11,10 @@
 #include <tuple>
 #include <utility>
 
-#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
-#include <hetplan/core/format_line.hpp>
+#include <hetplan/core/utf8.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/serve/instance_times.hpp>
+#include <hetplan/serve/instance_state.hpp>
 
 namespace hetplan::serve {
 

@@ -4,14 +4,44 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include <hetplan/core/at_most.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/linkage.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_history.hpp>
 
 namespace hetplan::serve {
+
+// What an instance says when a request has left it.
+
+/// A request by its number in the stream.
+using request_number = std::uint32_t;
+
+/// A request that has left an instance: computed, too late to begin, or taken along by a fault.
+/// Source  semantics, section 11 (instances, faults).
+struct ended_request {
+  enum class how : std::uint8_t { done, timed_out, failed };
+  request_number number = 0;
+  how what = how::done;
+  double at_s = 0;
+  double share = 1;  ///< of a stream: the share of its frames that it got
+};
+using ended_requests = std::vector<ended_request>;
+
+// Random numbers that depend on what they are for, not on who asked before.
+
+/// A number in [0, 1) that depends on a seed, a number (of a request), a turn from 0 to 63 and an attempt, and on nothing else. Handlers
+/// take the turns 0 to 62: how often the request was passed on.
+/// Source  SplitMix64 (Steele, Lea and Flood, OOPSLA 2014); semantics, section 11 (passing on).
+[[nodiscard]] constexpr double draw(std::uint64_t seed, std::uint64_t number, int turn, int attempt = 0) {
+  std::uint64_t z = seed + 0x9E3779B97F4A7C15U * (64 * number + static_cast<std::uint64_t>(turn) + 1) +
+                    0xD1B54A32D192ED03U * static_cast<std::uint64_t>(attempt);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
 
 /// A request that a server is asked to handle now.
 /// Source  EPARA, section 3.2; semantics, section 11 (handling).

@@ -4,15 +4,19 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
 namespace hetplan::serve {
@@ -45,5 +49,41 @@ consteval bool check_placement_policy() {
   static_assert(places_services<P>, "placement_policy needs: hetplan::serve::deployment place(const hetplan::serve::placement_question&)");
   return placement_policy<P>;
 }
+
+// A placement_policy chosen at run time.
+
+/// Holds any placement_policy; copies share it and what it remembers.
+/// Source  ours.
+class any_placement_policy {
+ public:
+  any_placement_policy() = default;
+  template <class P>
+    requires(!std::same_as<std::remove_cvref_t<P>, any_placement_policy>)
+  any_placement_policy(P&& policy)  // NOLINT(bugprone-forwarding-reference-overload): every policy converts
+      : policy_(std::make_shared<held<std::remove_cvref_t<P>>>(std::forward<P>(policy))) {
+    static_assert(check_placement_policy<std::remove_cvref_t<P>>());
+  }
+
+  explicit operator bool() const { return policy_ != nullptr; }
+  /// Throws invalid_input where it holds none.
+  [[nodiscard]] deployment place(const placement_question& q) {
+    if (policy_ == nullptr) throw invalid_input("any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
+    return policy_->place(q);
+  }
+
+ private:
+  struct base {
+    virtual ~base() = default;
+    [[nodiscard]] virtual deployment place(const placement_question& q) = 0;
+  };
+  template <class P>
+  struct held final : base {
+    template <class T>
+    explicit held(T&& p) : policy(std::forward<T>(p)) {}
+    [[nodiscard]] deployment place(const placement_question& q) override { return policy.place(q); }
+    P policy;
+  };
+  std::shared_ptr<base> policy_;
+};
 
 }  // namespace hetplan::serve

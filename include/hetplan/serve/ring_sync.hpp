@@ -2,14 +2,118 @@
 #pragma once
 /// Who knows how much of whom: publications that walk around rings, one server a period.
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include <hetplan/core/large_pages.hpp>
+#include <hetplan/core/linkage.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 
 namespace hetplan::serve {
+
+// What servers have published: one history for each, not a copy for everybody who reads it.
+
+/// What the instances of a service that a server leads can do together, whatever happens to them.
+struct holder_capacity {
+  double per_s = 0;      ///< requests, or frames, a second at most
+  double horizon_s = 0;  ///< of the mean of what they do; 0: it is known at any time
+};
+
+/// What a server says of a service whose instances it leads.
+struct holder_state {
+  double done = 0;      ///< S: requests until then
+  double rate = 0;      ///< frames a second of the streams that it has
+  double wait_s = 0;    ///< Q: what a newcomer would wait; infinite: nobody is left to serve it
+  double capacity = 0;  ///< p^: requests, or frames, a second at most
+};
+
+/// What another server knows of it.
+struct known_state {
+  double whole = 0;  ///< c: by the deployment
+  double capacity = 0;
+  double idle = 0;  ///< p^ - p: what it could do beside what it did; below 0 is possible
+  double wait_s = 0;
+  double age_s = 0;
+};
+
+/// The last publications of all holders of a deployment, by period and then by holder: those of a period are written one after the other.
+///
+/// Complexity  O(holders x periods kept) memory; one read a question.
+/// Source  EPARA, eq. 1 and section 3.4; semantics, section 11 (what servers know of each other).
+class publications {
+ public:
+  /// Of a deployment whose first published period is `first`.
+  publications(std::vector<holder_capacity> holders, std::int64_t first, std::int64_t periods_kept, double period_s)
+      : holders_(std::move(holders)), first_(first), kept_(periods_kept > 1 ? periods_kept : 2), period_s_(period_s), last_(first),
+        all_(holders_.size() * static_cast<std::size_t>(kept_)) {}
+
+  /// Makes room for a later period, in place of the oldest one. In the periods that are left out nobody did anything.
+  void open(std::int64_t period) {
+    if (is_open_) left_out_ = period - last_ - 1;
+    has_before_ = std::exchange(is_open_, true);
+    last_slot_ = (last_slot_ + 1) % kept_;
+    last_ = period;
+  }
+
+  void publish(std::size_t holder, const holder_state& s) { write(holder, s, s.wait_s); }
+  /// By a silent error: an idle holder that does nothing. The truth goes on beneath it.
+  void publish_wrongly(std::size_t holder, const holder_state& truth) { write(holder, truth, says_it_is_idle); }
+
+  /// Fetches where a holder publishes next, and what that is reckoned from.
+  void fetch(std::size_t holder) const { prefetch(&all_[index(last_, holder)]); }
+  /// Fetches what `known` will read.
+  void fetch(std::size_t holder, std::int64_t j) const {
+    if (j >= first_) prefetch(&all_[index(j, holder)]);
+  }
+  /// What is known in period k by who knows the publication of period j. Requires k - j below the periods kept.
+  [[nodiscard]] known_state known(std::size_t holder, std::int64_t j, std::int64_t k) const {
+    const double age_s = static_cast<double>(k - j) * period_s_;
+    const double whole = holders_[holder].per_s;
+    if (j < first_) return {whole, whole, whole, 0, age_s};
+    const auto& then = all_[index(j, holder)];
+    if (then.wait_s == says_it_is_idle) return {whole, whole, whole, 0, age_s};
+    return {whole, then.capacity, then.capacity - then.does, then.wait_s, age_s};
+  }
+
+ private:
+  static constexpr double says_it_is_idle = -1;
+  struct publication {
+    double done;
+    double does;  ///< p: requests, or frames, a second
+    double wait_s;
+    double capacity;
+  };
+
+  void write(std::size_t holder, const holder_state& s, double wait_s) {
+    double does = s.rate;
+    if (const double horizon_s = holders_[holder].horizon_s; horizon_s > 0 && has_before_) {
+      const auto& before = all_[index(last_ - 1, holder)];
+      const double left = horizon_s / (horizon_s + period_s_);
+      const double did = left_out_ > 0 ? before.does * std::pow(left, static_cast<double>(left_out_)) : before.does;
+      does = did * left + (s.done - before.done) / (horizon_s + period_s_);
+    }
+    all_[index(last_, holder)] = {s.done, does, wait_s, s.capacity};
+  }
+  [[nodiscard]] std::size_t index(std::int64_t period, std::size_t holder) const {
+    const auto slot = last_slot_ - (last_ - period);
+    return static_cast<std::size_t>(slot < 0 ? slot + kept_ : slot) * holders_.size() + holder;
+  }
+
+  std::vector<holder_capacity> holders_;
+  std::int64_t first_;
+  std::int64_t kept_;
+  double period_s_;
+  bool is_open_ = false, has_before_ = false;  ///< has a period been opened, and one before it
+  std::int64_t last_;                          ///< the period that is open
+  std::int64_t left_out_ = 0;                  ///< periods between that and the one before it
+  std::int64_t last_slot_ = 0;                 ///< where it is written; those before it stand before it, around the end
+  std::vector<publication, large_pages<publication>> all_;
+};
 
 /// Distances along the rings of a cloud, as they are and as they were: enough to say which publication of one server another knows,
 /// without a copy of anything at anybody.

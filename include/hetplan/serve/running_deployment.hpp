@@ -10,15 +10,13 @@
 #include <vector>
 
 #include <hetplan/core/large_pages.hpp>
-#include <hetplan/core/prefetch.hpp>
-#include <hetplan/serve/any_service_time.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/instance_state.hpp>
 #include <hetplan/serve/placement_policy.hpp>
-#include <hetplan/serve/publications.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service_holders.hpp>
+#include <hetplan/serve/service_demand.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/escaped.hpp>
 
 namespace hetplan::serve {
 

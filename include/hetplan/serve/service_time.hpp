@@ -3,6 +3,12 @@
 /// How long a service computes: the door for service times.
 
 #include <concepts>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/service.hpp>
@@ -54,4 +60,150 @@ consteval bool check_service_time() {
   return service_time<M>;
 }
 
+// A service_time chosen at run time.
+
+/// Holds any service_time; copies share it. Every answer of the model is checked where it is asked: see instance_times.
+/// Source  ours.
+class any_service_time {
+ public:
+  template <class M>
+    requires(!std::same_as<std::remove_cvref_t<M>, any_service_time>)
+  any_service_time(M&& model)  // NOLINT(bugprone-forwarding-reference-overload): every model converts
+      : model_(std::make_shared<held<std::remove_cvref_t<M>>>(std::forward<M>(model))) {
+    static_assert(check_service_time<std::remove_cvref_t<M>>());
+  }
+
+  [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const { return model_->pass(r, b); }
+  [[nodiscard]] seconds step(const service_run& r, int requests) const { return model_->step(r, requests); }
+  [[nodiscard]] int largest_batch(const service_run& r) const { return model_->largest_batch(r); }
+
+ private:
+  struct base {
+    virtual ~base() = default;
+    [[nodiscard]] virtual seconds pass(const service_run& r, const batch_load& b) const = 0;
+    [[nodiscard]] virtual seconds step(const service_run& r, int requests) const = 0;
+    [[nodiscard]] virtual int largest_batch(const service_run& r) const = 0;
+  };
+  template <class M>
+  struct held final : base {
+    template <class T>
+    explicit held(T&& m) : model(std::forward<T>(m)) {}
+    [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const override { return model.pass(r, b); }
+    [[nodiscard]] seconds step(const service_run& r, int requests) const override { return model.step(r, requests); }
+    [[nodiscard]] int largest_batch(const service_run& r) const override { return model.largest_batch(r); }
+    M model;
+  };
+  std::shared_ptr<const base> model_;
+};
+
+// Service times that were measured: seconds at some sizes of batch.
+
+/// Seconds at ascending sizes of batch, the first of them 1; linear between two.
+struct batch_curve {
+  std::vector<int> batch;
+  std::vector<double> seconds_at;
+
+  /// Requires 1 <= n <= batch.back().
+  [[nodiscard]] double at(int n) const;
+  friend bool operator==(const batch_curve&, const batch_curve&) = default;
+};
+
+/// What was measured of one variant.
+struct variant_times {
+  batch_curve pass;
+  double per_token_s = 0;  ///< of a pass, for each token of its batch
+  batch_curve step = {};   ///< empty for a service that generates no tokens
+  friend bool operator==(const variant_times&, const variant_times&) = default;
+};
+
+/// A service_time that reads a table: [service][variant].
+///
+/// Throws  invalid_model where it is asked for a service or a variant that it does not have.
+/// Source  EPARA, section 5.2: compute times from a table by GPU and service. Deviation: also by batch and tokens.
+class service_time_table {
+ public:
+  /// Throws invalid_input: sizes of batch that do not begin with 1 or do not ascend, times that are not finite and above 0, or that
+  /// decrease, another number of times.
+  explicit service_time_table(std::vector<std::vector<variant_times>> times);
+
+  [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const {
+    const auto& t = of(r);
+    return seconds(t.pass.at(b.requests) + t.per_token_s * b.tokens_in);
+  }
+  [[nodiscard]] seconds step(const service_run& r, int requests) const { return seconds(of(r).step.at(requests)); }
+  [[nodiscard]] int largest_batch(const service_run& r) const;
+
+ private:
+  [[nodiscard]] const variant_times& of(const service_run& r) const {
+    const auto s = r.id.index(), v = static_cast<std::size_t>(r.variant);
+    if (s >= times_.size() || v >= times_[s].size()) refuse(r);
+    return times_[s][v];
+  }
+  [[noreturn]] void refuse(const service_run& r) const;
+  std::vector<std::vector<variant_times>> times_;
+};
+static_assert(check_service_time<service_time_table>());
+
+// Service times by a roofline: what a model computes and moves, and what a GPU can.
+
+/// What a kind of GPU reaches, not what it has on paper.
+struct gpu_speed {
+  flops_per_second compute;
+  bytes_per_second memory;   ///< bandwidth of its memory
+  seconds launch = {};       ///< of each operator of a pass, whatever its size
+  bytes_per_second link;     ///< between GPUs of a server
+  bytes_per_second network;  ///< between GPUs of several servers
+  seconds link_latency = {};
+  seconds network_latency = {};
+  friend bool operator==(const gpu_speed&, const gpu_speed&) = default;
+};
+
+/// What one request costs, or one token of it.
+struct model_work {
+  flops per_request = {};  ///< without tokens
+  flops per_token = {};
+  bytes weights = {};            ///< read in every pass and step
+  bytes moved_per_request = {};  ///< activations read and written
+  bytes cache_per_token = {};    ///< of keys and values, read in every step
+  bytes reserved = {};           ///< of each GPU's memory, beside weights and requests
+  bytes exchanged = {};          ///< by each all-reduce, of a request or of a token
+  int operators = 1;
+  int exchanges = 0;  ///< all-reduces of a pass when tensors are cut
+  friend bool operator==(const model_work&, const model_work&) = default;
+};
+
+/// A service_time: operators x launch + max(computing, moving) + all-reduces, each over the GPUs that share the tensors, each by the share
+/// of a GPU. Stages of a pipeline do a part each, one after the other.
+///
+/// Complexity  O(log kinds) a question.
+/// Source      ours, after Williams et al. (2009); an all-reduce over n takes 2 (n - 1)/n of its bytes (ring).
+class roofline_service_time {
+ public:
+  /// @param work     by service.
+  /// @param largest  batch that is asked for.
+  /// Throws invalid_input: a speed that is not above 0 and finite, an amount below 0, no FLOP; when asked, a kind or service that is not
+  /// there.
+  roofline_service_time(std::map<std::string, gpu_speed> kinds, std::vector<model_work> work, int largest = 512);
+
+  [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const;
+  [[nodiscard]] seconds step(const service_run& r, int requests) const;
+  /// What memory has room for beside the weights: tokens of typical requests, or activations.
+  [[nodiscard]] int largest_batch(const service_run& r) const;
+
+ private:
+  /// Seconds of a pass over so much, exchanging for so many requests or tokens.
+  [[nodiscard]] double once_s(const service_run& r, double flops, double bytes, double items) const;
+  [[nodiscard]] const model_work& work_of(const service_run& r) const;
+  [[nodiscard]] const gpu_speed& speed_of(const service_run& r) const;
+
+  std::map<std::string, gpu_speed> kinds_;
+  std::vector<model_work> work_;
+  int largest_;
+};
+static_assert(check_service_time<roofline_service_time>());
+
 }  // namespace hetplan::serve
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/serve/service_time.ipp>
+#endif

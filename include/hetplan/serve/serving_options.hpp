@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/serve/any_placement_policy.hpp>
-#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/placement_policy.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 
 namespace hetplan::serve {

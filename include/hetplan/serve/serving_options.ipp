@@ -8,7 +8,6 @@
 #include <limits>
 #include <string>
 
-#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {

@@ -12,21 +12,19 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/at_most.hpp>
-#include <hetplan/core/prefetch.hpp>
-#include <hetplan/serve/any_service_time.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/large_pages.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/ended_request.hpp>
 #include <hetplan/serve/instance_state.hpp>
 #include <hetplan/serve/pending_request.hpp>
-#include <hetplan/serve/publications.hpp>
-#include <hetplan/serve/request_stream.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/running_deployment.hpp>
 #include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_demand.hpp>
 #include <hetplan/serve/service_history.hpp>
-#include <hetplan/serve/service_holders.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 #include <hetplan/serve/serving_options.hpp>
 

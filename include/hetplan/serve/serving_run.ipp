@@ -11,7 +11,6 @@
 #include <utility>
 #include <variant>
 
-#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {

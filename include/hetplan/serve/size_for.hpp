@@ -11,7 +11,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/status.hpp>
-#include <hetplan/serve/serve_with.hpp>
+#include <hetplan/serve/serve_requests.hpp>
 
 namespace hetplan::serve {
 

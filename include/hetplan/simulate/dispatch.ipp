@@ -10,7 +10,6 @@
 #include <string>
 #include <tuple>
 
-#include <hetplan/core/at_most.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/evaluate.hpp>

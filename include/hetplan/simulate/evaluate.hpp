@@ -5,7 +5,7 @@
 #include <hetplan/plan/staged.hpp>
 #include <hetplan/simulate/simulator_options.hpp>
 #include <hetplan/simulate/trace.hpp>
-#include <hetplan/solve/any_lp_solver.hpp>
+#include <hetplan/solve/lp.hpp>
 #include <hetplan/tasks/expand.hpp>
 
 namespace hetplan {

@@ -2,6 +2,7 @@
 #pragma once
 /// Candidates under one judge: keeps the best that fit, or the reason why none does.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,14 +10,91 @@
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/step_budget.hpp>
-#include <hetplan/core/stopwatch.hpp>
-#include <hetplan/plan/any_objective.hpp>
+#include <hetplan/plan/evaluation.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
-#include <hetplan/simulate/candidate_rounds.hpp>
 
 namespace hetplan {
+
+// What candidate_judged tells: one count over a whole call of a planner, however many parts it has.
+
+/// How many candidates have been judged, of how many. `judged` rises by one, `total` is never less, and judged / total never falls.
+struct candidate_count {
+  long long judged = 0;
+  long long total = 0;
+
+  /// One more, of about so many.
+  void next(long long estimate) {
+    const long long most = judged > 0 ? total + total / judged : 1LL << 60;  // (judged + 1) / most >= judged / total
+    ++judged;
+    total = std::clamp(estimate, judged, most);
+  }
+};
+
+/// Several planners, or several rounds of one, that an observer sees as one planner: the counts go on from part to part, and the best
+/// so far is that of all parts. Their number is known; each is taken to be as long as any other.
+///
+///     candidate_rounds rounds(2, objective, observer);
+///     plan_result found = recipes::dora_partitioner(problem, objective, keep, rounds.part());
+///     plan_result best = schedule::refine(problem, objective, found.plans, keep, {}, rounds.part());
+///
+/// Complexity   O(1) a candidate; one that is the best so far is copied.
+/// Determinism  yes.
+/// Source       our own.
+class candidate_rounds {
+ public:
+  /// @param parts     >= 1, of which some may not take place.
+  /// @param observer  and `objective` are held by value; what an observer refers to must outlive this.
+  candidate_rounds(int parts, any_objective objective, const candidate_observer& observer);
+  candidate_rounds(const candidate_rounds&) = delete;  // what part() gives refers to it
+  candidate_rounds& operator=(const candidate_rounds&) = delete;
+
+  /// The observer of the next part; empty where nobody observes. Refers to this.
+  [[nodiscard]] candidate_observer part();
+  control operator()(const candidate_judged& c);
+
+ private:
+  int parts_;
+  int begun_ = 0;
+  any_objective objective_;
+  candidate_observer observer_;
+  candidate_count count_;
+  std::optional<plan> best_;
+  double best_score_ = 0;
+  bool estimated_ = false;
+};
+
+// What a search asks the judge of a long run: two short runs, and what every further microbatch or token adds.
+
+/// Runs of more microbatches, or of more steps of generation, are long.
+inline constexpr int most_microbatches_in_full = 512, most_tokens_in_full = 128;
+
+/// Is a plan judged by shorter runs of it? Not with orders or rules of its own, for they name every microbatch.
+[[nodiscard]] bool runs_long(const plan& p);
+
+/// An evaluation, and the steps that it took; see step_budget.
+struct quick_judgement {
+  hetplan::evaluation evaluation;
+  long long steps = 0;
+};
+
+namespace detail {
+
+/// Every number of b, and `times` what it has over a.
+[[nodiscard]] evaluation extrapolate(const evaluation& a, const evaluation& b, double times);
+
+}  // namespace detail
+
+/// What `judge` says of a plan; of one that runs long: an estimate from a run in which the pipeline fills, and one twice as long.
+/// Exact where every further microbatch and token adds the same, which a pipeline that has filled comes close to.
+///
+/// Complexity  judge of at most some hundred microbatches and tokens.
+/// Throws      as judge.
+/// Source      ours: a search ranks hundreds of candidates; the answer is judged in full.
+[[nodiscard]] quick_judgement judge_quickly(const planning_problem& problem, const plan& p);
 
 /// Throws invalid_input where a planner is asked for no plan at all.
 void check_keep(int keep, const char* who);

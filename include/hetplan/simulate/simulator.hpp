@@ -17,10 +17,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/problem/any_network_sharing.hpp>
 #include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/fluid_sharing.hpp>
-#include <hetplan/simulate/guarded_sharing.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>
 #include <hetplan/simulate/simulator_options.hpp>

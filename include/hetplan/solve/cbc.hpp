@@ -16,7 +16,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/solve/by_columns.hpp>
 #include <hetplan/solve/clp.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>

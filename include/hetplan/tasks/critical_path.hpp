@@ -44,6 +44,15 @@ namespace detail {
 [[nodiscard]] seconds schedule_bound(const task_graph& g, const network& net, const path_times& paths);
 [[nodiscard]] seconds schedule_bound(const task_graph& g, const network& net);
 
+// A tighter bound for schedulers: every resource is a machine with release times and tails.
+
+/// schedule_bound, and for every resource the bound of its transfers with the longest paths to and from them.
+///
+/// At least schedule_bound; no schedule of the plan's transfers beats it, whatever network policy shares the resources, at the network's
+/// own capacities and device speeds of 1. Complexity  O(nodes + dependencies + uses log uses).
+[[nodiscard]] seconds contention_bound(const task_graph& g, const network& net, const path_times& paths);
+[[nodiscard]] seconds contention_bound(const task_graph& g, const network& net);
+
 }  // namespace hetplan::tasks
 
 #ifndef HETPLAN_COMPILED

@@ -10,13 +10,167 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/cluster/exchange.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/tasks/reduction.hpp>
-#include <hetplan/tasks/sharded_stage.hpp>
+#include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
 namespace hetplan::tasks {
+
+namespace detail {
+
+class reducer {
+ public:
+  using handle = task_graph_builder::handle;
+  using member = reduction::member;
+
+  reducer(const plan& p, const stage_graph& stages, transfer_sender& sender)
+      : p_(p), stages_(stages), sender_(sender), out_(sender.builder()) {}
+
+  /// n transfers from member i to i + 1 (cyclic), each a ring_share of the bytes; the barrier that ends them.
+  handle ring(const std::vector<member>& members, double weight_bytes, handle start) {
+    const handle end = out_.add_barrier();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const auto [first, last] = send(members[i], members[(i + 1) % members.size()], ring_share(members.size()) * weight_bytes);
+      out_.depend(start, first);
+      out_.depend(last, end);
+    }
+    return end;
+  }
+
+  /// Every member to the server, and when it has all, back to every member; its own copy costs nothing.
+  handle through_server(const std::vector<member>& members, double weight_bytes, handle start) {
+    const handle gathered = out_.add_barrier(), end = out_.add_barrier();
+    out_.depend(start, gathered);
+    out_.depend(gathered, end);
+    for (const member& m : members) {
+      if (m.device == *p_.parameter_server) continue;
+      const member server{*p_.parameter_server, m.stage};
+      const auto [up_first, up_last] = send(m, server, weight_bytes);
+      out_.depend(start, up_first);
+      out_.depend(up_last, gathered);
+      const auto [down_first, down_last] = send(server, m, weight_bytes);
+      out_.depend(gathered, down_first);
+      out_.depend(down_last, end);
+    }
+    return end;
+  }
+
+ private:
+  std::pair<handle, handle> send(const member& from, const member& to, double volume_bytes) {
+    return sender_.send({.kind = transfer_kind::sync,
+                         .from = from.device,
+                         .to = to.device,
+                         .from_stage = from.stage,
+                         .to_stage = to.stage,
+                         .microbatch = stages_[from.stage].microbatches - 1,
+                         .volume_bytes = volume_bytes});
+  }
+
+  const plan& p_;
+  const stage_graph& stages_;
+  transfer_sender& sender_;
+  task_graph_builder& out_;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE std::vector<task_graph_builder::handle> reduce_gradients(const plan& p, const planning_graph& model,
+                                                                        const stage_graph& stages,
+                                                                        const std::vector<task_graph_builder::handle>& finished,
+                                                                        transfer_sender& sender) {
+  using handle = task_graph_builder::handle;
+  detail::reducer reduce(p, stages, sender);
+  task_graph_builder& out = sender.builder();
+
+  std::vector<handle> inside = finished;
+  const std::vector<reduction> reductions = reductions_of(p, model);
+  const auto both = [&](handle a, handle b) {
+    const handle end = out.add_barrier();
+    out.depend(a, end);
+    out.depend(b, end);
+    return end;
+  };
+  for (const reduction& r : reductions) {
+    if (r.is_across_stages()) continue;
+    const std::size_t s = r.holders.front().index();
+    const handle end = reduce.ring(r.members, r.bytes, finished[s]);
+    inside[s] = p.stages[s].column_count() > 1 ? both(inside[s], end) : end;
+  }
+  std::vector<handle> all = inside;
+  for (const reduction& r : reductions) {
+    if (!r.is_across_stages()) continue;
+    const handle ready = out.add_barrier();
+    for (const stage_id s : r.holders) out.depend(inside[s.index()], ready);
+    const handle end = p.parameter_server ? reduce.through_server(r.members, r.bytes, ready) : reduce.ring(r.members, r.bytes, ready);
+    for (const stage_id s : r.holders) all[s.index()] = both(all[s.index()], end);
+  }
+  return all;
+}
+
+HETPLAN_INLINE sharded_stage::sharded_stage(const staged& s, stage_id stage, transfer_sender& sender)
+    : staged_(s), stage_(stage), sender_(sender), out_(sender.builder()), all_scattered_(out_.add_barrier()) {
+  for (const auto& unit : units_of(s.plan[stage])) units_.push_back(bytes_of_unit(s.model, unit));
+}
+
+HETPLAN_INLINE sharded_stage::handle sharded_stage::ring(transfer_kind kind, int unit, int microbatch, double unit_bytes,
+                                                         const handle* start) {
+  const auto& devices = staged_.plan[stage_].devices;
+  const auto n = static_cast<double>(devices.size());
+  const handle end = out_.add_barrier();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto [first, last] = sender_.send({.kind = kind,
+                                             .from = devices[i].device,
+                                             .to = devices[(i + 1) % devices.size()].device,
+                                             .from_stage = stage_,
+                                             .to_stage = stage_,
+                                             .microbatch = microbatch,
+                                             .unit = unit,
+                                             .volume_bytes = (n - 1) / n * unit_bytes});
+    if (start != nullptr) out_.depend(*start, first);
+    out_.depend(last, end);
+  }
+  return end;
+}
+
+HETPLAN_INLINE void sharded_stage::gather_before(std::span<const std::vector<piece>> pieces, std::span<const order_entry> passes) {
+  const std::size_t units = units_.size();
+  std::size_t at = 0;
+  for (const order_entry& pass : passes) {
+    if (pass.what == phase::backward_weight) continue;
+    for (std::size_t k = 0; k < units; ++k, ++at) {
+      const std::size_t unit = pass.what == phase::forward ? k : units - 1 - k;
+      handle started;
+      if (at > 0) {
+        started = out_.add_barrier();
+        for (const auto& of_device : pieces) out_.depend(of_device[at - 1].start, started);
+      }
+      // Without weights nothing is gathered; the piece waits for the one before it all the same.
+      const bool moves = units_[unit].gathered > 0;
+      if (!moves && at == 0) continue;
+      const handle ready =
+          moves ? ring(transfer_kind::gather, static_cast<int>(unit), pass.microbatch, units_[unit].gathered, at > 0 ? &started : nullptr)
+                : started;
+      for (const auto& of_device : pieces) out_.depend(ready, of_device[at].start);
+    }
+  }
+}
+
+HETPLAN_INLINE void sharded_stage::scatter(int unit, int microbatch, std::span<const handle> computed) {
+  const double bytes = units_[static_cast<std::size_t>(unit)].scattered;
+  const handle done = out_.add_barrier();
+  for (const handle h : computed) out_.depend(h, done);
+  out_.depend(bytes > 0 ? ring(transfer_kind::scatter, unit, microbatch, bytes, &done) : done, all_scattered_);
+}
+
+HETPLAN_INLINE sharded_stage::handle sharded_stage::finish() {
+  const stage& s = staged_.plan[stage_];
+  const double weights = trainable_bytes(staged_.model, s);
+  if (s.shard != sharding::zero2 || weights <= 0) return all_scattered_;
+  return ring(transfer_kind::sync, 0, staged_.graph[stage_].passes(phase::backward_input) - 1, weights, &all_scattered_);
+}
 
 namespace detail {
 

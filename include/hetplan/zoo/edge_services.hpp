@@ -8,8 +8,8 @@
 
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
-#include <hetplan/serve/roofline_service_time.hpp>
 #include <hetplan/serve/service.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::zoo {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <hetplan/zoo/names.hpp>
+#include <hetplan/zoo/models.hpp>
 
 namespace hetplan::zoo {
 

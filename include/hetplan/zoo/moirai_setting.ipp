@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/graph/planning_graph_builder.hpp>
-#include <hetplan/zoo/names.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/zoo/models.hpp>
 
 namespace hetplan::zoo {
 

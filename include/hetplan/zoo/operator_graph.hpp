@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/graph/planning_graph_builder.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::zoo {
 

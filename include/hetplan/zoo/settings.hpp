@@ -4,11 +4,72 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cluster/device.hpp>
 
 namespace hetplan::zoo {
+
+// The built-in devices: published numbers, and estimates that say so.
+
+/// How a device is joined to the others: decides what a byte costs. Both pairs of numbers are estimates.
+enum class link { wifi, wire };
+
+/// A built-in device and which of its numbers nobody published.
+struct device_entry {
+  hetplan::device device;      ///< named like its kind
+  std::string_view estimated;  ///< fields of `device`, comma separated
+};
+
+namespace detail {
+
+/// A row of the table, in the units of data sheets.
+struct device_row {
+  std::string_view kind;
+  double compute_tflops;  ///< what a training kernel sustains at large batch: about the FP32 vector peak
+  double memory_gb;
+  double budget_gb;  ///< what a plan may use; the system and other programs have the rest
+  double bandwidth_gb_per_s;
+  double half_batch;
+  double launch_us;
+  double idle_w;
+  double active_w;
+  std::string_view estimated;
+};
+
+// Estimates were chosen once for all reproductions; half_batch and launch are parameters of the cost model, so
+// nobody publishes them. a40 and v100 count twice their vector peak (tensor cores take part).
+inline constexpr std::array<device_row, 10> device_rows{{
+    {"rtx4060ti", 22, 8, 8, 288, 4, 10, 20, 160, "half_batch, launch, power"},
+    {"rtx4050", 9, 6, 6, 192, 3, 10, 8, 50, "half_batch, launch, power"},
+    {"snapdragon-8-elite", 1.6, 12, 8, 84.8, 1, 40, 1, 8, "compute, memory_budget, half_batch, launch, power"},
+    {"genio-720", 0.9, 16, 12, 34, 1, 40, 2, 9, "compute, memory_budget, memory_bandwidth, half_batch, launch, power"},
+    {"genio-520", 0.7, 16, 12, 26, 1, 40, 2, 7, "compute, memory_budget, memory_bandwidth, half_batch, launch, power"},
+    {"a40", 75, 48, 16, 695.8, 8, 10, 30, 300, "compute, half_batch, launch, power.idle, power.send, power.receive"},
+    {"v100", 28, 16, 16, 897, 8, 10, 30, 250, "compute, half_batch, launch, power"},
+    {"jetson-nano", 0.2358, 4, 3, 25.6, 2, 40, 1.5, 10, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
+    {"jetson-tx2", 0.7501, 8, 6, 59.7, 2, 40, 2, 15, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
+    {"jetson-nx", 0.8448, 8, 6, 51.2, 2, 40, 2, 15, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
+}};
+
+inline constexpr auto device_kinds = [] {
+  std::array<std::string_view, device_rows.size()> kinds;
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = device_rows[i].kind;
+  return kinds;
+}();
+
+}  // namespace detail
+
+/// All kinds that `device` knows.
+[[nodiscard]] inline std::span<const std::string_view> device_kinds() { return detail::device_kinds; }
+
+/// A built-in device and the names of its estimated fields. Throws invalid_input (unknown kind).
+[[nodiscard]] device_entry find_device(std::string_view kind, link joined = link::wifi);
+
+/// A built-in device with a name of its own. Throws invalid_input (unknown kind).
+[[nodiscard]] hetplan::device device(std::string_view kind, std::string name, link joined = link::wifi);
 
 namespace detail {
 inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"};
