@@ -15,7 +15,7 @@
 
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
-#include <hetplan/schedule/order_replay.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 #include <hetplan/schedule/pipeline_times.hpp>
 
 #include "measure.hpp"

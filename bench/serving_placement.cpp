@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/submodular_placement.hpp>
 #include <hetplan/zoo/edge_services.hpp>
 

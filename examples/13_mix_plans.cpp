@@ -8,7 +8,7 @@
 
 #include <range/v3/view/enumerate.hpp>
 
-#include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/adapt/replication.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/mix/progress.hpp>

@@ -9,7 +9,7 @@
 
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/recovery_policies.hpp>
+#include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/run.hpp>

@@ -20,7 +20,6 @@
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/zoo/settings.hpp>

@@ -20,7 +20,6 @@
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/zero_bubble.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/glpk.hpp>

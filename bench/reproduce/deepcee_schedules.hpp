@@ -12,7 +12,7 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
-#include <hetplan/schedule/order_replay.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 
 #include "reproduce/plot_svg.hpp"
 #include "reproduce/sections.hpp"

@@ -24,9 +24,7 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/dora_as_printed.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 #include <hetplan/tasks/expand.hpp>

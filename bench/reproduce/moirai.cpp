@@ -20,7 +20,7 @@
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/find_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
-#include <hetplan/place/make_placement_table.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/zoo/moirai_setting.hpp>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <hetplan/adapt/microbatch_adapter.hpp>
-#include <hetplan/adapt/recovery_policies.hpp>
+#include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
 #include <hetplan/io/results_json.hpp>

@@ -13,7 +13,7 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/io/job_json.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/recipes/baselines.hpp>
 
 #include "commands.hpp"

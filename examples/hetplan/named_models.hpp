@@ -11,7 +11,7 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/decompose/decomposition.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/plan/step_law.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>

@@ -22,7 +22,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/results_json.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/serve/greedy_placement.hpp>

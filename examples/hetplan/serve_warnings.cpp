@@ -8,7 +8,7 @@
 #include <string_view>
 #include <variant>
 
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 
 #include "commands.hpp"
 

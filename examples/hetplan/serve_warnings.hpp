@@ -8,7 +8,6 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/serving_options.hpp>
 
 namespace cli {

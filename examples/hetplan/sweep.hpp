@@ -13,7 +13,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 
 #include "commands.hpp"
 

@@ -18,6 +18,5 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>

@@ -6,7 +6,6 @@
 #include <hetplan/cost/slowed.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
-#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 
 #include "support/three_devices.hpp"
 

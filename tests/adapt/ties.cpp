@@ -11,7 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/fixed_policies.hpp>
-#include <hetplan/adapt/goal.hpp>
+#include <hetplan/adapt/iteration.hpp>
 
 #include "support/by_hand.hpp"
 

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/cluster/topology.hpp>
 
 namespace test_exchange {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: conversion from
-#include <hetplan/core/id.hpp>
+#include <hetplan/core/quantity.hpp>
 
 const hetplan::device_id d = hetplan::layer_id(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/core/names_member.hpp>
+#include <hetplan/core/error.hpp>
 
 #include <concepts>
 

@@ -11,7 +11,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/status.hpp>
 #include <hetplan/core/version.hpp>

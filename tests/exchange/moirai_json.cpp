@@ -8,7 +8,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
-#include <hetplan/place/make_placement_table.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 #include <support/shared_data.hpp>
 
 namespace test_moirai_json {

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 
 #include "io/reading.hpp"
 

@@ -11,7 +11,7 @@
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 
 namespace test_results_json {
 

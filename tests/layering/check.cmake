@@ -51,7 +51,7 @@ if(NOT headers)
 endif()
 
 foreach(header IN LISTS headers)
-  # hetplan/problem/job.hpp stands at problem, hetplan/hetplan.hpp at hetplan.hpp.
+  # hetplan/problem/planning_problem.hpp stands at problem, hetplan/hetplan.hpp at hetplan.hpp.
   string(REGEX REPLACE "^hetplan/([^/]+).*" "\\1" own "${header}")
   list(FIND order "${own}" own_rank)
   if(own_rank LESS 0)

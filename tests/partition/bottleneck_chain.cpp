@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include <hetplan/partition/bottleneck_chain.hpp>
+#include <hetplan/partition/hand_out.hpp>
 
 namespace test_bottleneck_chain {
 

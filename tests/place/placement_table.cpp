@@ -10,7 +10,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/place/make_placement_table.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/network_policy.hpp>

@@ -17,11 +17,9 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/dora_as_printed.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
 #include <hetplan/recipes/moirai.hpp>
-#include <hetplan/recipes/on_device.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/found_none.hpp"

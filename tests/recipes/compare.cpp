@@ -8,7 +8,6 @@
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/recipes/compare.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 
 #include "support/three_devices.hpp"

@@ -11,7 +11,7 @@
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/validate.hpp>
-#include <hetplan/recipes/dora_as_printed.hpp>
+#include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/few_blocks.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>

@@ -15,12 +15,12 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
-#include <hetplan/place/make_placement_table.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/placers.hpp>
 #include <hetplan/recipes/moirai.hpp>
-#include <hetplan/recipes/on_device.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>

@@ -14,7 +14,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/schedule/order_replay.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 
 #include "support/random_source.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/step_law.hpp>

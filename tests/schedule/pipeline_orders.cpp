@@ -16,7 +16,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
-#include <hetplan/schedule/order_replay.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 #include <hetplan/schedule/pipeline_times.hpp>
 
 #include "support/random_source.hpp"

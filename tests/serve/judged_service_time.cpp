@@ -11,7 +11,6 @@
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/objective.hpp>
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/judged_service_time.hpp>

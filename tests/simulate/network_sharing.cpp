@@ -10,7 +10,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/recipes/on_device.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/prescribed.hpp>

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/schedule/automatic_orders.hpp>
-#include <hetplan/schedule/order_replay.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
 
 #include "support/zero_bubble_rows.hpp"

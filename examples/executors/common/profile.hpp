@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 
 #include "inputs.hpp"
 

@@ -19,7 +19,7 @@
 #include <mpi.h>
 #include <sched.h>
 
-#include <hetplan/problem/job.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 #include "../common/alone.hpp"
 #include "../common/command_line.hpp"

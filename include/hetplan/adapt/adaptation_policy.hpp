@@ -11,7 +11,6 @@
 #include <hetplan/adapt/history.hpp>
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/adapt/timeline.hpp>
-#include <hetplan/problem/job.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::adapt {

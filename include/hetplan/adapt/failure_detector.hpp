@@ -11,7 +11,6 @@
 
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace hetplan::adapt {

@@ -5,12 +5,14 @@
 /// Source  semantics, section 10: an iteration keeps the conditions that hold while it runs.
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/cost/energy_model.hpp>
+#include <hetplan/plan/objective.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
@@ -72,6 +74,42 @@ class plan_runner {
   std::vector<resource_id> resources_;
   stage_graph stages_;
   judgement judged_;
+};
+
+// What is wanted of the rest of a job, as an order of plans.
+
+/// How well a plan serves; smaller is better, lateness first.
+struct serving {
+  double late_s = 0;  ///< the job would end so long after its deadline
+  double score = 0;   ///< of the job's objective; with a deadline: joules until the end
+
+  /// But for rounding: is it less late than another one, or no later and with a smaller score?
+  [[nodiscard]] bool beats(const serving& other) const;
+};
+
+/// Orders plans by what they do now, as if they did it until the end.
+///
+/// With a deadline and a number of iterations: in time before late, then least energy. Else the job's objective.
+///
+/// Source  Dora, section 4.3: long-term and continuous quality of experience.
+class goal {
+ public:
+  /// @param j  says what counts; `wanted` stands for its quality of experience.
+  goal(job j, const qoe_target& wanted, seconds now, long long done);
+  goal(const job& j, const situation& s) : goal(j, s.wanted, s.now, s.done) {}
+
+  [[nodiscard]] serving of(const iteration& i) const;
+  /// Is the latency that is wanted kept, with a share of it to spare? Nothing, if none is wanted.
+  [[nodiscard]] std::optional<bool> keeps_latency(const iteration& i, double spare = 0) const;
+
+ private:
+  [[nodiscard]] static job with(job j, const qoe_target& wanted);
+
+  double now_s_;
+  std::optional<seconds> latency_;
+  std::optional<double> deadline_s_;
+  double left_ = 0;
+  objective_of_job objective_;
 };
 
 }  // namespace hetplan::adapt

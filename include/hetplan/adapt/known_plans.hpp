@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <hetplan/adapt/adaptation_policy.hpp>
-#include <hetplan/adapt/goal.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/policy_options.hpp>
 #include <hetplan/adapt/replanning.hpp>

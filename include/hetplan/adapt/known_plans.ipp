@@ -14,7 +14,7 @@
 #include <range/v3/view/transform.hpp>
 
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/goal.hpp>
+#include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/mix/mixing.hpp>

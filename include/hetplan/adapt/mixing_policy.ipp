@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <hetplan/adapt/known_plans.hpp>
-#include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan.hpp>

@@ -12,7 +12,7 @@
 #include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/switch_estimate.hpp>
+#include <hetplan/adapt/replication.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan::adapt {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace hetplan {

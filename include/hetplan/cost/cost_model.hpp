@@ -12,7 +12,6 @@
 
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/names_member.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 

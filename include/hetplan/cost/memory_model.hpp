@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include <hetplan/core/names_member.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 

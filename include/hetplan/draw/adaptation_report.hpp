@@ -9,7 +9,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/timeline_json.hpp>
-#include <hetplan/problem/job.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::draw {
 

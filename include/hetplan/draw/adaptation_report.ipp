@@ -21,7 +21,7 @@
 #include <hetplan/draw/adaptation_view.hpp>
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/report_tables.hpp>
+#include <hetplan/draw/report_candidates.hpp>
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/draw/ticks.hpp>
 #include <hetplan/graph/planning_graph.hpp>

@@ -10,7 +10,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/io/timeline_json.hpp>
-#include <hetplan/problem/job.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::draw::detail {
 

@@ -14,7 +14,7 @@
 
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/trace_view.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::draw {

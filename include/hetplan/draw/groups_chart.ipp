@@ -14,7 +14,7 @@
 
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/report_tables.hpp>
+#include <hetplan/draw/report_candidates.hpp>
 #include <hetplan/draw/svg.hpp>
 
 namespace hetplan::draw {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <hetplan/core/linkage.hpp>
-#include <hetplan/plan/evaluation.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan::draw::detail {
 

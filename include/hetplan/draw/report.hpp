@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include <hetplan/core/id.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/evaluation.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

@@ -14,7 +14,6 @@
 #include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_candidates.hpp>
-#include <hetplan/draw/report_tables.hpp>
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/limits.hpp>

@@ -7,7 +7,6 @@
 
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>
 

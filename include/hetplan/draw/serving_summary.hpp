@@ -10,7 +10,6 @@
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>
 

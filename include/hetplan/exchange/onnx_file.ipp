@@ -21,7 +21,6 @@
 #include <hetplan/exchange/onnx_checks.hpp>
 #include <hetplan/exchange/onnx_functions.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
-#include <hetplan/exchange/onnx_scopes.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 #include <hetplan/graph/topological_order.hpp>
 

@@ -20,9 +20,9 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <onnx/defs/schema.h>
 
+#include <hetplan/exchange/onnx_checks.hpp>
 #include <hetplan/exchange/onnx_inference.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
-#include <hetplan/exchange/onnx_scopes.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
 namespace hetplan::exchange::detail {

@@ -10,9 +10,9 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
+#include <hetplan/exchange/onnx_checks.hpp>
 #include <hetplan/exchange/onnx_file.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
-#include <hetplan/exchange/onnx_scopes.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::exchange {

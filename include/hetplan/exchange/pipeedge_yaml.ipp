@@ -11,7 +11,7 @@
 
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 
 namespace hetplan::exchange {
 

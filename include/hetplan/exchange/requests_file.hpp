@@ -12,7 +12,6 @@
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
-#include <hetplan/serve/service.hpp>
 
 namespace hetplan::exchange {
 

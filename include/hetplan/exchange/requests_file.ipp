@@ -22,8 +22,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/requests_csv.hpp>
-#include <hetplan/io/text.hpp>
-#include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/request_process.hpp>
 
 namespace hetplan::exchange {
 

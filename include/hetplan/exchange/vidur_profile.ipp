@@ -15,7 +15,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/io/file.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::exchange {
 

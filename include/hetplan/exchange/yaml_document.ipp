@@ -11,7 +11,6 @@
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::exchange {
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace hetplan {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/id.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include <hetplan/cost/cost_model.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

@@ -13,8 +13,8 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

@@ -10,7 +10,6 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 

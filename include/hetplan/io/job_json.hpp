@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/problem/job.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::io {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/text.hpp>
+#include <hetplan/io/file.hpp>
 
 namespace hetplan::io {
 

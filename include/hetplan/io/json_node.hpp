@@ -13,8 +13,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

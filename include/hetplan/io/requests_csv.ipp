@@ -15,7 +15,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/services_json.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

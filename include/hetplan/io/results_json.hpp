@@ -14,7 +14,6 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/size_for.hpp>
 

@@ -11,7 +11,6 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::io {

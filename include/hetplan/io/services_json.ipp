@@ -10,9 +10,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

@@ -16,7 +16,6 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/text.hpp>
 
 namespace hetplan::io {
 

@@ -12,7 +12,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/problem/job.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/serving_faults.hpp>
 

@@ -16,8 +16,8 @@
 
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/deployment_json.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/text.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>

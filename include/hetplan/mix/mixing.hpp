@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/core/id.hpp>
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/core/status.hpp>
-#include <hetplan/plan/evaluation.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan::mix {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/core/id.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <utility>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/hand_out.hpp>
 #include <hetplan/plan/limits.hpp>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/partition/hand_out.hpp>

@@ -4,15 +4,119 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 
 namespace hetplan::partition {
+
+// Cuts a sequence into consecutive stages on devices in a given order so that the largest step is smallest.
+
+/// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
+/// boundary carries fewer bytes, which is where one would cut anyway.
+///
+/// @param cut_bytes  by layer: what crosses the boundary before it.
+[[nodiscard]] inline std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
+  std::vector<std::size_t> positions(cut_bytes.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  if (positions.size() <= 512) return positions;
+  positions = light_boundaries(cut_bytes);
+  positions.insert(positions.begin(), 0);
+  return positions;
+}
+
+/// Stage i is [first[i], first[i+1]) of the sequence (the last ends with it) on device[i].
+struct chain_cut {
+  double bottleneck = std::numeric_limits<double>::infinity();
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> device;
+
+  [[nodiscard]] bool exists() const { return !first.empty(); }
+};
+
+namespace detail {
+/// The head stage of a suffix: what it leads to and where it ends.
+struct chain_choice {
+  double bottleneck = std::numeric_limits<double>::infinity();
+  std::uint32_t next_position = 0, next_device = 0;
+};
+}  // namespace detail
+
+/// The best cut for each number of stages: the exact minimum of the largest stage or cut cost.
+///
+/// @param positions  where a stage may begin, ascending, the first 0; the sequence ends at `end`.
+/// @param devices    stages take devices in this order; devices may be left out.
+/// @param stage_cost (first, last, device, following stages) -> cost, infinite if it does not fit; must not
+///                   fall as `last` grows.
+/// @param cut_cost   (position, device before, device behind) -> cost of the boundary.
+/// @return           index q - 1: the best cut into q stages, q = 1 ... max_stages.
+/// Complexity        O(Q N^2 P^2) for Q stages, N devices, P positions; stages longer than the best known
+///                   bottleneck are not tried.
+/// Determinism       ties: earlier cut, then earlier device.
+/// Others            adapt::cut_in_proportion: every stage has its devices, so a state less and thousands of items; least_overflow:
+///                   over the states of a device_space. One engine for the three would be longer than all of them.
+/// Source            PipeDream's partitioning recurrence over unequal devices. Deviation: from the sinks,
+///                   because the memory of a stage depends on how many stages follow.
+template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
+          std::invocable<std::size_t, std::size_t, std::size_t> CutCost>
+[[nodiscard]] std::vector<chain_cut> bottleneck_chain(const std::vector<std::size_t>& positions, std::size_t end, std::size_t devices,
+                                                      int max_stages, StageCost&& stage_cost, CutCost&& cut_cost) {
+  using detail::chain_choice;
+  const std::size_t count = positions.size();
+  const auto stages = static_cast<std::size_t>(std::max(1, std::min<int>(max_stages, static_cast<int>(std::min(devices, count)))));
+  // cell(q, d, p): the sequence from positions[p] on, in q stages, the first of them on device d.
+  std::vector<chain_choice> cells(stages * devices * count);
+  const auto cell = [&](std::size_t q, std::size_t d, std::size_t p) -> chain_choice& {
+    return cells[((q - 1) * devices + d) * count + p];
+  };
+  for (std::size_t q = 1; q <= stages; ++q) {
+    for (std::size_t d = 0; d + q <= devices; ++d) {
+      for (std::size_t p = 0; p < count; ++p) {
+        chain_choice& best = cell(q, d, p);
+        if (q == 1) {
+          best.bottleneck = stage_cost(positions[p], end, d, 0);
+          continue;
+        }
+        for (std::size_t n = p + 1; n + q - 1 <= count; ++n) {
+          const double mine = stage_cost(positions[p], positions[n], d, static_cast<int>(q) - 1);
+          if (mine >= best.bottleneck) break;
+          for (std::size_t e = d + 1; e + q - 1 <= devices; ++e) {
+            const double rest = cell(q - 1, e, n).bottleneck;
+            if (rest >= best.bottleneck) continue;
+            const double all = std::max({mine, rest, cut_cost(positions[n], d, e)});
+            if (all < best.bottleneck) best = {all, static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(e)};
+          }
+        }
+      }
+    }
+  }
+  std::vector<chain_cut> cuts(stages);
+  for (std::size_t q = 1; q <= stages; ++q) {
+    std::size_t d = 0;
+    for (std::size_t e = 1; e + q <= devices; ++e) {
+      if (cell(q, e, 0).bottleneck < cell(q, d, 0).bottleneck) d = e;
+    }
+    chain_cut& cut = cuts[q - 1];
+    cut.bottleneck = cell(q, d, 0).bottleneck;
+    if (cut.bottleneck == std::numeric_limits<double>::infinity()) continue;
+    for (std::size_t left = q, p = 0; left > 0; --left) {
+      cut.first.push_back(positions[p]);
+      cut.device.push_back(d);
+      const chain_choice& c = cell(left, d, p);
+      p = c.next_position;
+      d = c.next_device;
+    }
+  }
+  return cuts;
+}
 
 /// Equal devices while samples are handed out: they fill evenly.
 struct sample_taker {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/core/status.hpp>
 #include <hetplan/partition/candidate_costs.hpp>

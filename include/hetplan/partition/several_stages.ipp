@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/bottleneck_chain.hpp>
+#include <hetplan/partition/hand_out.hpp>
 
 namespace hetplan::partition {
 

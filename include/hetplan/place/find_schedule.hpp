@@ -5,7 +5,7 @@
 #include <limits>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/series_schedule.hpp>

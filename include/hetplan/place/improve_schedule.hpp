@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 
 namespace hetplan::place {

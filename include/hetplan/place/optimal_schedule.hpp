@@ -11,7 +11,7 @@
 
 #include <hetplan/core/linkage.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/solve/preemptive_machine.hpp>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/plan/latency_estimator.hpp>
 #include <hetplan/plan/pipeline_steps.hpp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/evaluation.hpp>
+#include <hetplan/plan/plan.hpp>
 
 namespace hetplan {
 

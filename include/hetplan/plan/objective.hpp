@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include <hetplan/plan/evaluation.hpp>
-#include <hetplan/problem/job.hpp>
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/plan/staged.hpp>
 
 namespace hetplan {

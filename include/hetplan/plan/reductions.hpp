@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include <hetplan/core/id.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>

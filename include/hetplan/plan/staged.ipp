@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/plan/validate.hpp>
 
 namespace hetplan {

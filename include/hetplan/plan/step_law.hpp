@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <hetplan/core/names_member.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/plan/latency_estimator.hpp>
 #include <hetplan/plan/pipeline_steps.hpp>
 

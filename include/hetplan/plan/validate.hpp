@@ -6,7 +6,7 @@
 #include <string>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/core/id.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>

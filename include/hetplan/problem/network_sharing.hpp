@@ -13,7 +13,6 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/names_member.hpp>
 
 namespace hetplan {
 

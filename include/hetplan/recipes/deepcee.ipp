@@ -11,12 +11,11 @@
 #include <string>
 #include <utility>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/bottleneck_chain.hpp>
 #include <hetplan/partition/hand_out.hpp>
 #include <hetplan/partition/region_dp.hpp>
 #include <hetplan/plan/limits.hpp>

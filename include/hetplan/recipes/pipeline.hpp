@@ -9,16 +9,26 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/observer.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/bottleneck_chain.hpp>
+#include <hetplan/partition/hand_out.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {
+
+// On-device: the whole model on one device, the best of them.
+
+/// Every device alone with every microbatch size; no communication.
+///
+/// Source  the baseline "on-device" of Asteroid, section 5.1.
+[[nodiscard]] plan_result on_device(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                    const candidate_observer& observer = {});
 
 namespace detail {
 

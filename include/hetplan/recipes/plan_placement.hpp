@@ -7,7 +7,7 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>

@@ -11,8 +11,8 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/step_budget.hpp>
-#include <hetplan/place/make_placement_table.hpp>
+#include <hetplan/core/status.hpp>
+#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/simulate/ranking.hpp>

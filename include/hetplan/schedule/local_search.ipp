@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/waits.hpp>
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <hetplan/core/crew.hpp>
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/simulate/ranking.hpp>

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {

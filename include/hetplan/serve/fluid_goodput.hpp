@@ -10,7 +10,6 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_demand.hpp>
 
 namespace hetplan::serve {

@@ -15,9 +15,8 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/large_pages.hpp>
 #include <hetplan/serve/deployment.hpp>
-#include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {

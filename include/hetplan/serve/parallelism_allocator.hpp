@@ -9,7 +9,6 @@
 
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {

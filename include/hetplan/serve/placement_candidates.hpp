@@ -11,7 +11,6 @@
 #include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_time.hpp>
 
 namespace hetplan::serve {

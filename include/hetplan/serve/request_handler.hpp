@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/serve/pending_request.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serving_run.hpp>
 
 namespace hetplan::serve {

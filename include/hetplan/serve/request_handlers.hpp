@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include <hetplan/serve/pending_request.hpp>
 #include <hetplan/serve/request_handler.hpp>
+#include <hetplan/serve/request_process.hpp>
 
 namespace hetplan::serve {
 

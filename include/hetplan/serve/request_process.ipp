@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/serve/pending_request.hpp>
 
 namespace hetplan::serve {
 

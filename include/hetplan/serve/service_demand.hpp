@@ -14,7 +14,6 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service.hpp>
 
 namespace hetplan::serve {
 

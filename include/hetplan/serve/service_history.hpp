@@ -13,7 +13,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/status.hpp>
-#include <hetplan/serve/service.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
 
 namespace hetplan::serve {
 

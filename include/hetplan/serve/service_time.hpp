@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/serve/service.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
 
 namespace hetplan::serve {
 

@@ -17,11 +17,9 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/instance_state.hpp>
-#include <hetplan/serve/pending_request.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/running_deployment.hpp>
-#include <hetplan/serve/service.hpp>
 #include <hetplan/serve/service_demand.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/service_time.hpp>

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan.hpp>

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/step_budget.hpp>
-#include <hetplan/plan/evaluation.hpp>
+#include <hetplan/core/status.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan.hpp>

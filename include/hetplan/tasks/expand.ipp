@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/exchange.hpp>
+#include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/reductions.hpp>

@@ -10,8 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/zoo/cnn.hpp>
-#include <hetplan/zoo/transformer.hpp>
+#include <hetplan/zoo/operator_graph.hpp>
 
 namespace hetplan::zoo {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/problem/job.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 #include <algorithm>
 #include <string>

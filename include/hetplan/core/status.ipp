@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/core/step_budget.hpp>
+#include <hetplan/core/status.hpp>
 
 #include <chrono>
 
