@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/run.hpp>
+#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>

@@ -14,8 +14,8 @@
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "measure.hpp"
 

@@ -18,8 +18,8 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/baselines.hpp>
+#include <hetplan/recipes/dora.hpp>
 
 #include "measure.hpp"
 #include "support/random_source.hpp"

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
-#include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/progress.hpp>
 #include <hetplan/solve/glpk.hpp>
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/environment.hpp>
+#include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
@@ -16,8 +16,8 @@
 #include <hetplan/draw/adaptation_report.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
-#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "reproduce/asteroid_setting.hpp"
 #include "reproduce/sections.hpp"

@@ -11,8 +11,8 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/baselines.hpp>
+#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 

@@ -9,21 +9,21 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/cost/slowed.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
-#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 namespace bench {
 

@@ -14,8 +14,8 @@
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/plan/estimate.hpp>
-#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>

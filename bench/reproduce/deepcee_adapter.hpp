@@ -16,14 +16,14 @@
 #include <variant>
 #include <vector>
 
-#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/adapt/fixed_policies.hpp>
 #include <hetplan/adapt/microbatch_adapter.hpp>
 #include <hetplan/adapt/run.hpp>
+#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/roofline.hpp>
-#include <hetplan/io/timeline_json.hpp>
 #include <hetplan/io/cluster_json.hpp>
+#include <hetplan/io/timeline_json.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>

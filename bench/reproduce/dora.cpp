@@ -20,16 +20,16 @@
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 #include <hetplan/tasks/expand.hpp>
-#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "reproduce/dora_deadlines.hpp"
 #include "reproduce/dora_dynamics.hpp"

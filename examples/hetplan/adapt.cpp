@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/adapt/microbatch_adapter.hpp>
 #include <hetplan/adapt/ladder.hpp>
+#include <hetplan/adapt/microbatch_adapter.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
-#include <hetplan/io/results_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/results_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>

@@ -9,6 +9,7 @@
 #ifdef HETPLAN_HAS_ONNX
 #include <hetplan/exchange/onnx_parts.hpp>
 #endif
+#include <hetplan/exchange/placement_json.hpp>
 #include <hetplan/io/check_together.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>

@@ -10,9 +10,9 @@
 #include <system_error>
 
 #include <hetplan/exchange/export_runtimes.hpp>
-#include <hetplan/io/services_json.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/requests_csv.hpp>
+#include <hetplan/io/services_json.hpp>
 #include <hetplan/serve/request_process.hpp>
 
 #include "commands.hpp"

@@ -3,14 +3,14 @@
 #include <utility>
 
 #include <hetplan/io/file.hpp>
-#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
+#include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
-#include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/zero_bubble.hpp>
 
 #include "commands.hpp"

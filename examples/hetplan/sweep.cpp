@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
+#include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/sweep_json.hpp>
 
 #include "outputs.hpp"

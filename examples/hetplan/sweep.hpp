@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/json_text.hpp>
 #include <hetplan/io/file.hpp>
+#include <hetplan/io/json_text.hpp>
 
 #include "commands.hpp"
 

@@ -10,8 +10,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/replay.hpp>
+#include <hetplan/adapt/replication.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/cost/roofline.hpp>

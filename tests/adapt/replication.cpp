@@ -7,8 +7,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/migration.hpp>
+#include <hetplan/adapt/replication.hpp>
 
 #include "adapt/support.hpp"
 #include "support/random_instance.hpp"

@@ -29,10 +29,10 @@
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/schedule/refine.hpp>
-#include <hetplan/serve/request_handler.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/serve/request_handler.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/simulate/watched.hpp>
 #include <hetplan/solve/milp.hpp>

@@ -27,11 +27,11 @@
 #include <hetplan/recipes/epara.hpp>
 #include <hetplan/recipes/plan_placement.hpp>
 #include <hetplan/schedule/local_search.hpp>
+#include <hetplan/serve/fluid_goodput.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_handler.hpp>
-#include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/fluid_goodput.hpp>
-#include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>

@@ -13,8 +13,8 @@
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "support/random_source.hpp"
 

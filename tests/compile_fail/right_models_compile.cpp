@@ -16,15 +16,15 @@
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_handler.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/watched.hpp>

@@ -5,8 +5,8 @@
 #include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/pareto_set.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/estimate.hpp>
+#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>

@@ -13,8 +13,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/timeline.hpp>
-#include <hetplan/draw/adaptation_rows.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
+#include <hetplan/draw/adaptation_rows.hpp>
 #include <hetplan/draw/adaptation_view.hpp>
 #include <hetplan/draw/clock_scale.hpp>
 #include <hetplan/draw/ticks.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The report page: what is on it, that names cannot break it, that it needs nothing beside itself.
 
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/draw/report_candidates.hpp>
-#include <hetplan/draw/page.hpp>
 #include <hetplan/simulate/waits.hpp>
 #include <hetplan/simulate/watched.hpp>
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 #include "support/random_source.hpp"

@@ -7,10 +7,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/results_json.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/results_json.hpp>
 
 #include "io/reading.hpp"
 #include "support/compared_histories.hpp"

@@ -10,7 +10,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/check_together.hpp>
-#include <hetplan/io/services_json.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/deployment_json.hpp>
 #include <hetplan/io/file.hpp>
@@ -18,6 +17,7 @@
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/services_json.hpp>
 #include <hetplan/io/sweep_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/bounds.hpp>

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/file.hpp>
+#include <hetplan/io/json_node.hpp>
 
 #include "io/reading.hpp"
 

@@ -8,10 +8,10 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
-#include <hetplan/io/file.hpp>
 
 namespace test_results_json {
 

@@ -9,9 +9,9 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/partition/best_grid.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <hetplan/cost/roofline.hpp>
+#include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/least_overflow.hpp>
-#include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/plan.hpp>
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/step_law.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"

@@ -3,8 +3,8 @@
 
 #include <hetplan/cost/roofline.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/bounds.hpp>
+#include <hetplan/plan/describe.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 #include "support/limited_job.hpp"

@@ -12,8 +12,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/validate.hpp>
 #include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/validate.hpp>
 #include "support.hpp"
 
 namespace test_warmup {

@@ -13,13 +13,13 @@
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cost/profiled.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
+#include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
-#include <hetplan/recipes/moirai.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/found_none.hpp"

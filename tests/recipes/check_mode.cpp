@@ -16,8 +16,8 @@
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/baselines.hpp>
+#include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/serve/judged_service_time.hpp>
 #include <hetplan/zoo/models.hpp>
 

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/by_hand.hpp"

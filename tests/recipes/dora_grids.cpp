@@ -9,8 +9,8 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/zoo/settings.hpp>
 #include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "support/small_problem.hpp"
 

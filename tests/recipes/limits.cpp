@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/asteroid.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/compare.hpp>
 #include <hetplan/solve/glpk.hpp>
 

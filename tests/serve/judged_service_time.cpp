@@ -12,8 +12,8 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/judged_service_time.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 
 #include "support/random_source.hpp"

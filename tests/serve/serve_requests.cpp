@@ -12,8 +12,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
 

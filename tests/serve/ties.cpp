@@ -7,8 +7,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/serve/request_handlers.hpp>
-#include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/service_time.hpp>
 
 namespace test_serve_ties {

@@ -4,8 +4,8 @@
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/refine.hpp>
-#include <hetplan/simulate/waits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/waits.hpp>
 #include <hetplan/tasks/critical_path.hpp>
 
 #include <catch2/catch.hpp>

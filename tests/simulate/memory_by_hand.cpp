@@ -3,8 +3,8 @@
 
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/estimate.hpp>
-#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/glpk.hpp>
 

@@ -11,8 +11,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/prescribed.hpp>
+#include <hetplan/simulate/simulator.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_cep.hpp"

@@ -7,8 +7,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/schedule/automatic_orders.hpp>
-#include <hetplan/schedule/partial_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 
 #include "support/zero_bubble_rows.hpp"
 
