@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSL-1.0
-# Builds everything and runs every test. Preset release: its programs are those of examples/run.sh, and the tests keep
-# their assertions.
+# Builds the library, the command, examples and tests, and runs every test that is not long. Preset release: its programs are those of
+# examples/run.sh, and the tests keep their assertions. Long tests and benchmarks are run by .ci/run.
 #   sh tests/run.sh [--no-install]
 set -eu
 unset CDPATH
@@ -14,5 +14,4 @@ require_packages "$may_install" $build_packages $test_packages
 
 cmake --preset release
 cmake --build --preset release
-ctest --preset release
-python3 tests/skips.py build/release/Testing/Temporary/LastTest.log
+ctest --preset release --label-exclude '^(long|bench)$'

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 """Fails unless the tests that need ../shared are exactly those of skipped_without_shared.txt, and run where the folder is.
 
-    python3 tests/skips.py LOG [SHARED]     LOG: what ctest wrote, SHARED: the folder (default: beside this project)
+    python3 tests/skips.py [--shared FOLDER] LOG...     what ctest wrote of every test; FOLDER: beside this project if not given
 
 Each test that needs the folder says that it USED it or was SKIPPED. With the folder the listed ones used it and none was
 skipped; without it the listed ones were skipped. So a name that is missing in the list is found on either machine.
 """
 
+import argparse
 import pathlib
 import re
 import sys
@@ -14,13 +15,13 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def main(log, shared=HERE.parents[1] / "shared"):
+def main(logs, shared):
     lines = (HERE / "skipped_without_shared.txt").read_text().splitlines()
     listed = {line for line in lines if line and not line.startswith("#")}
-    text = pathlib.Path(log).read_text(errors="replace")
+    text = "".join(log.read_text(errors="replace") for log in logs)
     used = set(re.findall(r"^USED: (.*): \.\./shared/\S+$", text, flags=re.M))
     skipped = set(re.findall(r"^SKIPPED: (.*): no \.\./shared/\S+$", text, flags=re.M))
-    there = pathlib.Path(shared).is_dir()
+    there = shared.is_dir()
     may_skip, must_use = (set(), listed) if there else (listed, set())
     wrong = [f"skipped, and must not be: {name}" for name in sorted(skipped - may_skip)]
     wrong += [f"in skipped_without_shared.txt, and was not skipped: {name}" for name in sorted(may_skip - skipped)]
@@ -33,6 +34,8 @@ def main(log, shared=HERE.parents[1] / "shared"):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shared", type=pathlib.Path, default=HERE.parents[1] / "shared")
+    parser.add_argument("logs", nargs="+", type=pathlib.Path, metavar="LOG")
+    asked = parser.parse_args()
+    sys.exit(main(asked.logs, asked.shared))

@@ -18,7 +18,7 @@ class skips(unittest.TestCase):
             log = pathlib.Path(folder) / "LastTest.log"
             log.write_text("".join(f"SKIPPED: {name}: no ../shared/data/x\n" for name in skipped) +
                            "".join(f"USED: {name}: ../shared/data/x\n" for name in used) + "All tests passed\n")
-            result = subprocess.run([sys.executable, "-B", SOURCE / "tests/skips.py", log, folder if shared else folder + "/none"],
+            result = subprocess.run([sys.executable, "-B", SOURCE / "tests/skips.py", "--shared", folder if shared else folder + "/none", log],
                                     capture_output=True, text=True)
         return result.returncode, result.stdout + result.stderr
 
