@@ -14,4 +14,4 @@ require_packages "$may_install" $build_packages $test_packages
 
 cmake --preset release
 cmake --build --preset release
-ctest --preset release --label-exclude '^(long|bench)$'
+ctest --preset release
