@@ -43,9 +43,8 @@ class deepcee_search {
       cut_.push_back(forward + (training_ ? gradient : 0));
     }
     positions_ = thinned(partition::cut_positions(cut_), 0, model_.size(), most_positions);
-    double forward = 0, all = 0;
+    double all = 0;
     for (const layer& l : model_.layers()) {
-      forward += l.forward_flops.value();
       all += l.backward_input_flops.value() + l.backward_weight_flops.value();
       weights_ += l.backward_weight_flops.value();
     }
@@ -106,7 +105,7 @@ class deepcee_search {
       for (std::size_t classes = options_.use == partition::region_use::any ? 1 : most; classes <= most; ++classes) {
         for (const double slack : {1.0, 1.2, 1.6, 2.5}) {
           if (slack > 1 && !stages) continue;
-          for (const std::size_t group : {0, 2, 3, 4}) {
+          for (const std::size_t group : {0U, 2U, 3U, 4U}) {
             if (group == 0 || m == region_mode::classes) all.push_back({m, slack, classes, group});
           }
         }
