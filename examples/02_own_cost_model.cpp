@@ -6,7 +6,7 @@
 
 using namespace hetplan;
 
-// [model]
+// [cost_model]
 /// Phones throttle: what runs longer than 200 ms at a stretch goes on at half the speed.
 struct throttling {
   roofline cool;
@@ -18,7 +18,7 @@ struct throttling {
   }
 };
 static_assert(check_cost_model<throttling>());  // a wrong signature fails here, in one sentence
-// [model]
+// [cost_model]
 
 int main() {
   planning_graph_builder layers("blocks");

@@ -6,7 +6,7 @@
 
 using namespace hetplan;
 
-// [model]
+// [energy_model]
 /// Joules from a battery count three times: it had to be charged, and it ages.
 struct battery_aware {
   joules energy(const device_usage& u, const device& d) const {
@@ -15,7 +15,7 @@ struct battery_aware {
   }
 };
 static_assert(check_energy_model<battery_aware>());
-// [model]
+// [energy_model]
 
 int main() {
   planning_graph_builder layers("blocks");
@@ -31,7 +31,9 @@ int main() {
 
   const job training{.batch = 8};
   const planning_problem plain{model, home, roofline{}, training};
+  // [energy_model]
   const planning_problem aware{model, home, roofline{}, training, judge_models{plain_memory{}, battery_aware{}}};
+  // [energy_model]
   std::printf("least energy, plainly:\n%s", describe(recipes::pipeline(plain, minimize_energy{}).plans.front(), model, home).c_str());
   std::printf("least energy, battery aware:\n%s", describe(recipes::pipeline(aware, minimize_energy{}).plans.front(), model, home).c_str());
 }

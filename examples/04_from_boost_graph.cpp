@@ -33,21 +33,19 @@ int main() {
   add_edge(left, join, {1}, mine);
   add_edge(right, join, {1}, mine);
 
-  // [convert]
+  // [layer_dag]
   const auto [model, vertex_of] = planning_graph_from(
       mine, [&](auto v) { return layer_spec{.name = mine[v].name, .forward_flops = mine[v].gflop * 1_GFLOP}; },
       [&](auto e) { return mine[e].megabytes * 1_MB; });
-  // [convert]
+  // [layer_dag]
   for (const layer& l : model.layers()) std::printf("layer %d is vertex %zu, %s\n", l.id.value, vertex_of[l.id.index()], l.name.c_str());
 
-  // [longest]
   // The longest path in FLOP, by Boost, on the planning graph: its edges are `layer_edge`s, its vertices layer ids.
   const auto work = [&](layer_id l) { return model[l].forward_flops.value(); };
   const auto weight = boost::make_function_property_map<layer_edge>([&](const layer_edge& e) { return -work(e.to); });
   std::vector<double> distance(model.size());
   const auto by_layer = boost::make_iterator_property_map(distance.begin(), get(boost::vertex_index, model));
   boost::dag_shortest_paths(model, model.find("stem"), boost::weight_map(weight).distance_map(by_layer));
-  // [longest]
   const double longest = work(model.find("stem")) - distance[model.find("join").index()];
   std::printf("%zu layers, %zu edges, longest path %.0f GFLOP\n", model.size(), model.edges().size(), longest / 1e9);
 }

@@ -10,14 +10,14 @@
 using namespace hetplan;
 using namespace hetplan::partition;
 
-// [policy]
+// [cell_policy]
 // Drops a partial plan if another is at most 1 % worse in every respect: few are kept, and a plan of n stages is at
 // most about n % from the best.
 struct nearly_dominated {
   std::size_t capacity() const { return 1000; }
   bool covers(const partial_plan& kept, const partial_plan& other) const { return kept.no_worse_than(other, 0.01); }
 };
-// [policy]
+// [cell_policy]
 
 template <cell_policy Policy>
 void search_with(const char* name, const search_tables& tables, const device_space& space, const plan& blank, const Policy& policy) {

@@ -11,9 +11,7 @@ using namespace hetplan;
 
 int main() {
   const planning_graph graph = zoo::model("qwen-omni", {});
-  // [views]
   const planning_graph chain = chain_view(graph);  // the same layers in a row
-  // [views]
   const job jobs[] = {{.workload = {.mode = mode::inference}, .batch = 1},
                       {.workload = {.mode = mode::inference}, .batch = 2},
                       {.workload = {.mode = mode::training, .optimizer_factor = 0}, .batch = 32}};

@@ -35,7 +35,6 @@ int main(int argc, char** argv) {
   const search_tables tables(model, row, home, problem.cost, plain_memory{}, linear_power{}, blank.workload, blank.microbatch_size);
   const device_space space = every_order(tables.classes, blank.microbatch_size);
 
-  // [observer]
   std::vector<draw::table_cell> cells;
   std::vector<std::vector<partial_plan>> kept;  // by cell
   const auto watch = [&](const cell_filled& c) {
@@ -44,7 +43,6 @@ int main(int argc, char** argv) {
     return control::go;
   };
   const search_result found = two_substate_dp(tables, space, blank, minimize_latency{}, top_k{3}, {.plans = 3}, watch);
-  // [observer]
   std::printf("partial plans kept : best rank in ms%5s%8s%8s%8s%8s\n", names[1], names[2], names[3], names[4], names[5]);
   for (std::size_t s = 1; s < space.states(); ++s) {
     const int laptops = 1 - space.left[s][0], phones = 2 - space.left[s][1];

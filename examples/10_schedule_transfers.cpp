@@ -8,7 +8,7 @@
 using namespace hetplan;
 using namespace hetplan::schedule;
 
-// [priority]
+// [transfer_priority]
 // Gradients first: a backward transfer holds up everything that comes before its stage.
 struct backward_first {
   double urgency(const tasks::transfer& t, const transfer_times& when) const {
@@ -16,7 +16,7 @@ struct backward_first {
   }
 };
 static_assert(check_transfer_priority<backward_first>());
-// [priority]
+// [transfer_priority]
 
 void print(const char* what, const network_schedule& s) {
   std::printf("%-22s %8.3f s   at most %.2f %% above the best\n", what, s.latency.value(), 100 * s.gap);
@@ -42,7 +42,6 @@ int main() {
                .devices = {{device_id(0), 2}, {device_id(1), 2}}},
               {.name = "back", .layers = {layer_id(5), layer_id(6), layer_id(7)}, .devices = {{device_id(2), 2}, {device_id(3), 2}}}};
 
-  // [schedule]
   const cep_graph cep(tasks::expand(p, model, home, roofline{}), home.network());
   print("left alone", uncontrolled(cep));
   print("critical path first", list_schedule(cep));
@@ -53,5 +52,4 @@ int main() {
   plan scheduled = apply(p, cep, best);  // carries the order as priorities
   scheduled.predicted = judge(scheduled, model, home, roofline{}).evaluation;
   std::printf("%s", describe(scheduled, model, home).c_str());
-  // [schedule]
 }

@@ -31,7 +31,6 @@ int main() {
                       {.name = "phone", .memory = 800_MB, .compute = 3_TFLOP_per_s, .power = {1_W, 8_W}}},
                      shared_medium{600_Mbit_per_s, 2_ms});
 
-  // [run]
   const resource_id air(0);
   const device_id tablet = home.find("tablet");
   const adapt::timeline day{600_s,
@@ -47,5 +46,4 @@ int main() {
   print("the same plan all day", adapt::run(problem, day, unmoved, options));
   recipes::dora_adapter adapter(problem, {.planner = planner});
   print("adapting", adapt::run(problem, day, adapter, options));
-  // [run]
 }

@@ -9,7 +9,7 @@
 
 using namespace hetplan;
 
-// [policy]
+// [adaptation_policy]
 /// Leaves the network alone where it stays slow: a dip that passes is not worth moving weights for.
 struct patient {
   plan usual, alone;        // over the Wi-Fi; on one device
@@ -34,7 +34,7 @@ struct patient {
   }
 };
 static_assert(adapt::check_adaptation_policy<patient>());
-// [policy]
+// [adaptation_policy]
 
 int main() {
   planning_graph_builder layers("blocks");

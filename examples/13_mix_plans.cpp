@@ -29,7 +29,6 @@ int main() {
                      shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 32}};
 
-  // [pareto]
   std::vector<plan> plans = recipes::dora(problem, minimize_latency{}, 20).plans;
   for (plan& p : recipes::dora(problem, minimize_energy{}, 20).plans) plans.push_back(std::move(p));
   const auto front = mix::pareto_plans(std::span<const plan>(plans), mix::response_time{}, mix::total_energy{});  // fastest first
@@ -41,7 +40,6 @@ int main() {
       rates.switches.between.push_back(*adapt::estimate_switch(problem, held, plans[to.item], adapt::nominal(home)));
     }
   }
-  // [pareto]
   for (const auto& [i, e] : ranges::views::enumerate(front.entries())) std::printf("plan %zu: %.2f s, %.0f J\n", i, e.point[0], e.point[1]);
 
   const double work = 600, deadline_s = 3600;
@@ -49,7 +47,6 @@ int main() {
   for (const mix::mixture_part& part : m.parts) std::printf("%.0f s of plan %zu, ", part.seconds, part.plan);
   std::printf("%.0f s idle: %.0f kJ\n", m.idle_s, 1e-3 * m.energy_J);
 
-  // [progress]
   const mix::uniform_progress controller{rates};
   mix::job_state left{.work_left = work, .time_left_s = deadline_s};
   double energy_J = 0;
@@ -62,6 +59,5 @@ int main() {
     if (d.plan) energy_J += rates.plans[*d.plan].power_W * works_s + rates.cost(left.running, *d.plan).energy_J;
     left = mix::after(left, d, d.seconds, rate * works_s);
   }
-  // [progress]
   std::printf("where the first half is 10 %% slower: %.0f kJ, %.0f of %.0f iterations left\n", 1e-3 * energy_J, left.work_left, work);
 }

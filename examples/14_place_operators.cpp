@@ -13,7 +13,7 @@
 
 using namespace hetplan;
 
-// [load]
+// [part_load]
 // Kind 0 are phones, kind 1 tablets. A part grows and shrinks layer by layer; `load` says what the devices spend on it.
 struct battery_share {
   const planning_graph& model;
@@ -36,7 +36,7 @@ struct battery_share {
   }
 };
 static_assert(place::check_part_load<battery_share>());
-// [load]
+// [part_load]
 
 int main() {
   planning_graph_builder layers("two views");

@@ -48,10 +48,10 @@ int main() {
   std::printf("%zu layers, %zu modules\n", model.size(), by_module{}(model).size());
   print("cut anywhere", problem, recipes::dora(problem, minimize_latency{}).plans.front());
 
-  // [use]
+  // [decomposition]
   recipes::dora_options options;
   options.partitioner.rows = {by_module{}};
   const plan_result result = recipes::dora(problem, minimize_latency{}, 10, options);
-  // [use]
+  // [decomposition]
   print("cut between modules", problem, result.plans.front());
 }

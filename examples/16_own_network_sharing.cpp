@@ -10,7 +10,7 @@
 
 using namespace hetplan;
 
-// [sharing]
+// [network_sharing]
 /// One medium, of which n senders get 1 / (1 + 0.3 (n - 1)) together; transfers get equal parts of that.
 struct crowded_air {
   bytes_per_second capacity;
@@ -33,7 +33,7 @@ struct crowded_air {
   void finish_until(double time_s, const transfer_finished& finished) { flows.finish_until(time_s, finished); }
 };
 static_assert(check_network_sharing<crowded_air>());
-// [sharing]
+// [network_sharing]
 
 int main() {
   planning_graph_builder layers("blocks");
@@ -46,14 +46,12 @@ int main() {
   for (int i = 0; i < 4; ++i) boards.push_back({.name = "board" + std::to_string(i), .memory = 4_GB, .compute = 4_TFLOP_per_s});
   const cluster home("home", std::move(boards), shared_medium{600_Mbit_per_s, 2_ms});
 
-  // [plan]
   const judge_models crowded{.sharing = crowded_air{600_Mbit_per_s}};
   const planning_problem wire{model, home, roofline{}, job{.batch = 16}}, air{model, home, roofline{}, job{.batch = 16}, crowded};
   for (const auto& [where, problem] : {std::pair("a wire", &wire), {"the air", &air}}) {
     const plan p = recipes::dora(*problem, minimize_latency{}).plans.front();
     const seconds fair = judge(p, model, home, roofline{}).evaluation.latency;
     const seconds real = judge(p, model, home, roofline{}, crowded).evaluation.latency;
-    // [plan]
     std::printf("planned for %s: %s if the air were a wire, %s with collisions\n", where, readable(fair).c_str(), readable(real).c_str());
   }
 }

@@ -10,7 +10,7 @@
 
 using namespace hetplan;
 
-// [controller]
+// [mixing_controller]
 // Every plan works equally long, whatever the goal; the one that runs goes first.
 struct in_turn {
   mix::mixture operator()(const mix::plan_rates& rates, const mix::mixing_goal& goal) const {
@@ -33,7 +33,7 @@ struct in_turn {
   }
 };
 static_assert(mix::check_mixing_controller<in_turn>());
-// [controller]
+// [mixing_controller]
 
 void print(const char* name, const mix::mixture& m) {
   std::printf("%-12s", name);
@@ -49,10 +49,8 @@ int main() {
                               .idle_W = 11};
   const mix::mixing_goal evening{.horizon_s = 3600, .progress = 580};
 
-  // [use]
   for (const auto& [name, controller] :
        {std::pair<const char*, mix::any_mixing_controller>{"least energy", mix::exact_mixing{}}, {"in turn", in_turn{}}}) {
     print(name, controller(rates, evening));
   }
-  // [use]
 }

@@ -10,7 +10,7 @@
 
 using namespace hetplan;
 
-// [law]
+// [step_law]
 // Always full: an iteration takes as long as its busiest stage or link.
 struct no_flush {
   pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
@@ -22,7 +22,7 @@ struct no_flush {
   double response_s(const pipelining&, const pipeline_tail& whole) const { return whole.reach_s; }
 };
 static_assert(check_step_law<no_flush>());
-// [law]
+// [step_law]
 
 int main() {
   const planning_graph model = zoo::model("bert-small", {});

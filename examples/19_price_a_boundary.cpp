@@ -6,7 +6,7 @@
 
 using namespace hetplan;
 
-// [model]
+// [cost_model]
 /// Convolutions keep channels last, attention keeps them first: between the two a device moves every number to another place,
 /// there and back, at a tenth of its bandwidth.
 struct layouts : roofline {
@@ -16,7 +16,7 @@ struct layouts : roofline {
   }
 };
 static_assert(check_cost_model<layouts>() && times_boundary<layouts>);
-// [model]
+// [cost_model]
 
 int main() {
   planning_graph_builder layers("hybrid");

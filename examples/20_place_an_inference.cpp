@@ -11,7 +11,6 @@
 using namespace hetplan::place;
 
 int main() {
-  // [table]
   constexpr double ms = 1e-3;
   const placement_table measured({
       .operators = {"input", "left1", "left2", "scan", "pack", "join"},
@@ -24,7 +23,6 @@ int main() {
       .resources = 2,
   });
   const operator_schedule found = find_schedule(measured, {contention::per_link, hetplan::transfer_copies::per_device});
-  // [table]
 
   for (std::size_t v = 0; v < measured.size(); ++v) {
     const double start_s = found.start_s[v], end_s = start_s + measured.time_s(v, found.device[v]);

@@ -13,7 +13,6 @@
 using namespace hetplan;
 
 int main() {
-  // [serve]
   const std::vector<std::string_view> names{"resnet50.picture", "yolov10.video", "qwen2.5-1.5b.chat"};
   const auto [services, times] = zoo::edge_services_of(names);
   const serve::edge_cloud street = zoo::p100_cloud(4, 2);  // four servers with two P100s each
@@ -29,9 +28,7 @@ int main() {
 
   const auto [placed, history] =
       serve::serve_with(recipes::epara(services), street, services, times, requests, requests, requests.window());
-  // [serve]
 
-  // [print]
   for (std::size_t l = 0; l < services.size(); ++l) {
     const serve::service_totals& t = history.services[l];
     const auto instances = std::ranges::count(placed.instances, serve::service_id(l), &serve::instance::what);
@@ -44,5 +41,4 @@ int main() {
                 static_cast<unsigned long long>(t.entered), static_cast<unsigned long long>(t.passed_on),
                 static_cast<unsigned long long>(t.ended));
   }
-  // [print]
 }

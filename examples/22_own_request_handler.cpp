@@ -12,7 +12,7 @@
 
 using namespace hetplan;
 
-// [handler]
+// [request_handler]
 /// Passes a request on once, to the shortest queue that is known of.
 struct shortest_queue {
   serve::decision handle(const serve::pending_request& r, const serve::server_view& here) const {
@@ -24,7 +24,7 @@ struct shortest_queue {
   }
 };
 static_assert(serve::check_request_handler<shortest_queue>());
-// [handler]
+// [request_handler]
 
 int main() {
   const std::vector<serve::service> services{

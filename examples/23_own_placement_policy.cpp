@@ -12,7 +12,7 @@
 
 using namespace hetplan;
 
-// [policy]
+// [placement_policy]
 /// One service for each GPU, those that the server was asked for most. Without requests nothing changes.
 struct most_wanted {
   serve::deployment place(const serve::placement_question& q) const {
@@ -40,7 +40,7 @@ struct most_wanted {
   }
 };
 static_assert(serve::check_placement_policy<most_wanted>());
-// [policy]
+// [placement_policy]
 
 int main() {
   const auto [services, times] = zoo::edge_services_of(std::vector<std::string_view>{"resnet50.picture", "yolov10.picture", "bert.text"});

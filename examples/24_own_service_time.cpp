@@ -12,7 +12,7 @@
 
 using namespace hetplan;
 
-// [times]
+// [service_time]
 /// Seconds of a batch on a whole A100. Other kinds take as many times longer; a slice of half a GPU takes twice as long.
 struct scaled {
   serve::batch_curve measured;
@@ -25,7 +25,7 @@ struct scaled {
   int largest_batch(const serve::service_run&) const { return measured.batch.back(); }
 };
 static_assert(serve::check_service_time<scaled>());
-// [times]
+// [service_time]
 
 int main() {
   const serve::service detection{.name = "detection",
@@ -35,11 +35,9 @@ int main() {
                                               {.name = "half a P100", .gpu_kind = "P100", .compute_share = 0.5, .memory = 6_GB}}};
   const scaled times{{{1, 8, 64}, {0.006, 0.02, 0.15}}, {{"A100", 1.0}, {"P100", 4.0}}};
 
-  // [allocate]
   for (const serve::gpu& unit : {serve::gpu{"A100", 40_GB}, serve::gpu{"P100", 16_GB}}) {
     const auto a = serve::allocate(serve::service_id(0), detection, {unit}, times);
     std::printf("%s: %s, batches of up to %d, %.0f requests a second, of which the slowest is answered in %s\n", unit.kind.c_str(),
                 detection.variants[static_cast<std::size_t>(a->variant)].name.c_str(), a->batch, a->capacity, readable(a->answer).c_str());
   }
-  // [allocate]
 }

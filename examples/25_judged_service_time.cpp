@@ -24,7 +24,6 @@ cluster pcie(int gpus) {
 }
 
 int main() {
-  // [times]
   const planning_graph prompt = zoo::model("llama3-8b", {.tokens = 512}), token = zoo::model("llama3-8b", {.tokens = 1});
   const auto planner = [](const planning_problem& q) { return recipes::pipeline(q, minimize_response{}, 1); };
   std::vector<serve::variant_times> variants;
@@ -33,7 +32,6 @@ int main() {
         serve::judged_service_time(prompt, token, pcie(gpus), roofline{}, planner, {.largest = 8, .context = 1024, .tokens = 4}));
   }
   const serve::service_time_table times({variants});  // of one service with these two variants
-  // [times]
 
   for (std::size_t v = 0; v < variants.size(); ++v) {
     const auto& [pass, per_token_s, step] = variants[v];

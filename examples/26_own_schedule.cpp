@@ -8,7 +8,7 @@
 using namespace hetplan;
 using schedule::orders_by_device, schedule::pipeline_times;
 
-// [schedule]
+// [pipeline_schedule]
 // Interleaved 1F1B: each device takes its chunks in turn, as many microbatches of each as there are devices.
 struct my_interleaved {
   orders_by_device orders(const pipeline_times& t) const {
@@ -30,9 +30,9 @@ struct my_interleaved {
   }
 };
 static_assert(schedule::check_pipeline_schedule<my_interleaved>());
-// [schedule]
+// [pipeline_schedule]
 
-// [dispatch]
+// [dispatch_policy]
 // Whatever is longest; gradients of weights only where nothing else is to be done.
 struct longest_first {
   std::optional<std::size_t> next(const dispatch_view& v) const {
@@ -45,7 +45,7 @@ struct longest_first {
   }
 };
 static_assert(check_dispatch_policy<longest_first>());
-// [dispatch]
+// [dispatch_policy]
 
 int main() {
   planning_graph_builder layers("blocks");
@@ -62,11 +62,9 @@ int main() {
                      shared_medium{20_Gbit_per_s, 0.1_ms});
   const planning_problem problem(model, rack, roofline{}, job{.batch = 16, .microbatch_sizes = {1}});
 
-  // [search]
   recipes::dora_options options;
   options.schedules.emplace_back("interleaved", my_interleaved{}, schedule::stage_shape::turns, 2);
   options.schedules.emplace_back("longest first", longest_first{});
   for (const plan& p : recipes::dora(problem, minimize_latency{}, 100, options).plans)
     std::printf("%-40s %zu stages %9.3f ms\n", p.planner.c_str(), p.stages.size(), 1e3 * p.predicted->latency.value());
-  // [search]
 }

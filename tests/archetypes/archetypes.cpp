@@ -381,6 +381,7 @@ static_assert(check_milp_solver<milp_solver_archetype>() && !starts_milp<milp_so
 static_assert(check_milp_solver<starting_milp_solver_archetype>() && starts_milp<starting_milp_solver_archetype>);
 static_assert(schedule::check_transfer_priority<priority_archetype>() && check_dispatch_policy<dispatch_archetype>() &&
               schedule::check_pipeline_schedule<pipeline_schedule_archetype>());
+static_assert(adapt::check_planner<planner_archetype>());
 static_assert(place::check_part_load<part_load_archetype>() && partition::check_cell_policy<cell_policy_archetype>() &&
               check_latency_estimator<estimator_archetype>());
 static_assert(check_observer<task_observer_archetype, task_ended>() && check_observer<candidate_observer_archetype, candidate_judged>());
@@ -440,6 +441,18 @@ TEST_CASE("bare models, a bare solver and a bare observer evaluate a plan in eve
     CHECK(j.evaluation.devices[0].energy == j.evaluation.devices[0].busy * 3_W);
     CHECK(watch.seen == static_cast<int>(j.graph.computes.size()));
   }
+}
+
+TEST_CASE("what bare models plan, a bare policy simulates") {
+  const planning_graph g = three_layers();
+  const cluster c = pair();
+  const planning_problem problem{
+      g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
+  const plan_result r = recipes::pipeline(problem, monotone_objective_archetype(0), 10);
+  REQUIRE(r.status.ok());
+  const trace t = simulate(tasks::expand(r.plans.front(), g, c, cost_archetype(0), memory_archetype(0)), c.network(), policy_archetype(0),
+                           {}, task_observer_archetype(0));
+  CHECK(t.latency.value() > 0);
 }
 
 TEST_CASE("a bare policy simulates a task graph") {
@@ -686,6 +699,7 @@ TEST_CASE("a bare handler and bare service times serve what a bare policy has pl
   CHECK(h.count(serve::request_outcome::no_resources) == 1);  // nothing stands anywhere in the first ten seconds
   CHECK(h.count(serve::request_outcome::served) == 3);
   CHECK(h.services[0].latency.largest().value() == Approx(0.02));
+  CHECK(serve::serve_requests(cloud, one_service, service_time_archetype(0), requests, {}, handler).credit() == 0);
 }
 
 TEST_CASE("a bare value places instances step by step") {

@@ -29,102 +29,7 @@ using namespace hetplan;
 
 namespace {
 
-struct least_cost {
-  seconds time(const work&, const device&) const { return 1_ms; }
-};
-static_assert(check_cost_model<least_cost>());
-
-struct least_energy {
-  joules energy(const device_usage&, const device&) const { return {}; }
-};
-static_assert(check_energy_model<least_energy>());
-
-struct least_memory {
-  bytes state(const layer&, const workload&) const { return {}; }
-  bytes activations(const layer&, const workload&) const { return {}; }
-  bytes cache(const layer&, const workload&) const { return {}; }
-};
-static_assert(check_memory_model<least_memory>());
-
-struct least_network {
-  std::vector<resource> resources(std::span<const device>) const { return {}; }
-  std::optional<route> find_route(std::span<const device>, device_id, device_id) const { return route{}; }
-};
-static_assert(check_network_model<least_network>());
-
-struct least_policy {
-  int tier(const tasks::transfer&) const { return 0; }
-  route_access access() const { return route_access::shared; }
-};
-static_assert(check_network_policy<least_policy>());
-
-struct least_sharing {
-  void start(double, std::uint32_t, const tasks::transfer&, std::span<const resource_use>) {}
-  void update(double, const rate_changed&) {}
-  double next_end() { return std::numeric_limits<double>::infinity(); }
-  void finish_until(double, const transfer_finished&) {}
-};
-static_assert(check_network_sharing<least_sharing>());
-
-struct least_objective {
-  double score(seconds, joules) const { return 0; }
-};
-static_assert(check_objective<least_objective>());
-struct least_evaluation_objective {
-  double score(const evaluation&) const { return 0; }
-};
-static_assert(check_objective<least_evaluation_objective>());
-
-struct least_lp {
-  lp_solution solve(const lp_problem&) const { return {}; }
-};
-static_assert(check_lp_solver<least_lp>());
-
-struct least_milp {
-  milp_solution solve(const milp_problem&) const { return {}; }
-};
-static_assert(check_milp_solver<least_milp>());
-
-struct least_observer {
-  control operator()(const task_ended&) const { return control::go; }
-};
-static_assert(check_observer<least_observer, task_ended, transfer_ended>());
-
-struct least_criterion {
-  double value(const evaluation&) const { return 0; }
-};
-static_assert(mix::check_criterion<least_criterion>());
-
-struct least_adaptation {
-  adapt::reaction react(const adapt::situation&) const { return {.reason = "nobody has planned anything"}; }
-};
-static_assert(adapt::check_adaptation_policy<least_adaptation>());
-
-struct least_detector {
-  seconds noticed(seconds at) const { return at; }
-  seconds seen(seconds at) const { return at; }
-};
-static_assert(adapt::check_failure_detector<least_detector>());
-
-struct least_handler {
-  serve::decision handle(const serve::pending_request&, const serve::server_view&) {
-    return serve::decision::turn_down(serve::request_outcome::no_resources);
-  }
-};
-static_assert(serve::check_request_handler<least_handler>());
-
-struct least_times {
-  seconds pass(const serve::service_run&, const serve::batch_load&) const { return 1_ms; }
-  seconds step(const serve::service_run&, int) const { return 1_ms; }
-  int largest_batch(const serve::service_run&) const { return 1; }
-};
-static_assert(serve::check_service_time<least_times>());
-
-struct least_placement {
-  serve::deployment place(const serve::placement_question& q) { return q.present; }
-};
-static_assert(serve::check_placement_policy<least_placement>());
-
+// [placement_value]
 /// Every service is worth as much, once: as many different ones as there is room for.
 struct variety {
   std::vector<char> placed;  // by service
@@ -134,6 +39,7 @@ struct variety {
   void add(const serve::instance& i, const serve::allocation&) { placed[i.what.index()] = 1; }
 };
 static_assert(serve::check_placement_value<variety>());
+// [placement_value]
 
 /// Seconds per sample by kind of layer, from a table that was measured elsewhere.
 struct table_model {
@@ -154,6 +60,7 @@ struct with_adam : roofline {
 };
 static_assert(check_cost_model<with_adam>() && times_optimizer_step<with_adam>);
 
+// [memory_model]
 /// Activation checkpointing: blocks keep nothing and run their forward again before the backward.
 struct recomputing_memory {
   bytes state(const layer& l, const workload& w) const { return plain_memory{}.state(l, w); }
@@ -171,7 +78,9 @@ struct recomputing_time {
   }
 };
 static_assert(check_cost_model<recomputing_time>());
+// [memory_model]
 
+// [network_model]
 /// Two rooms, each with a Wi-Fi of its own, joined by one powerline that both directions share.
 struct two_rooms {
   std::size_t in_first_room;  ///< devices, in cluster order
@@ -185,13 +94,16 @@ struct two_rooms {
   }
 };
 static_assert(check_network_model<two_rooms>());
+// [network_model]
 
+// [network_policy]
 /// Gradient reductions take only what activations and gradients leave.
 struct reductions_last {
   int tier(const tasks::transfer& t) const { return t.kind == transfer_kind::sync ? 1 : 0; }
   route_access access() const { return route_access::shared; }
 };
 static_assert(check_network_policy<reductions_last>());
+// [network_policy]
 
 /// Energy times delay: a compromise that needs no target.
 struct energy_delay {
@@ -199,6 +111,7 @@ struct energy_delay {
 };
 static_assert(check_objective<energy_delay>());
 
+// [objective]
 /// The battery that a plan drains most, as little as possible.
 struct even_drain {
   double score(const evaluation& e) const {
@@ -208,7 +121,9 @@ struct even_drain {
   }
 };
 static_assert(check_objective<even_drain>());
+// [objective]
 
+// [criterion]
 /// The busiest device's share of the time: the rest is what its owner can have of it.
 struct least_room {
   double value(const evaluation& e) const {
@@ -218,14 +133,18 @@ struct least_room {
   }
 };
 static_assert(mix::check_criterion<least_room>());
+// [criterion]
 
+// [failure_detector]
 /// Whoever waits for a silent device gives it up after four seconds; all else is told once a minute.
 struct by_waiting {
   seconds noticed(seconds at) const { return at + 4_s; }
   seconds seen(seconds at) const { return std::max(at, std::ceil(at / 60_s) * 60_s); }
 };
 static_assert(adapt::check_failure_detector<by_waiting>());
+// [failure_detector]
 
+// [lp_solver]
 /// Leaves large programs to the closed bound: a simplex of thousands of columns takes seconds.
 template <lp_solver Inner>
 struct small_only {
@@ -235,7 +154,9 @@ struct small_only {
   lp_solution solve(const lp_problem& p) const { return p.objective.size() > max_columns ? lp_solution{} : inner.solve(p); }
 };
 static_assert(check_lp_solver<small_only<no_lp>>());
+// [lp_solver]
 
+// [milp_solver]
 /// Asks a second solver where the first finds nothing within its limits.
 template <milp_solver First, milp_solver Second>
 struct one_then_another {
@@ -248,6 +169,7 @@ struct one_then_another {
   }
 };
 static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
+// [milp_solver]
 
 /// Layers in proportion to the devices' memories, largest memory first: what exo does with its devices.
 [[nodiscard]] plan_result by_memory(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
@@ -329,21 +251,11 @@ std::vector<device> laptop_and_phone() {
 
 }  // namespace
 
-TEST_CASE("the minimal models plan and judge") {
-  const planning_graph model = blocks(4);
-  const cluster home("home", laptop_and_phone(), least_network{});
-  const planning_problem problem{model, home, least_cost{}, job{.batch = 4}, judge_models{least_memory{}, least_energy{}}, least_lp{}};
-  const plan_result r = recipes::pipeline(problem, least_objective{}, 10);
-  REQUIRE(r.status.ok());
-  const trace t = simulate(tasks::expand(r.plans.front(), model, home, least_cost{}, least_memory{}), home.network(), least_policy{}, {},
-                           least_observer{});
-  CHECK(t.latency.value() > 0);
-}
-
 TEST_CASE("Dora takes device orderings and schedulers as options") {
   const planning_graph model = blocks(4);
   const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 4}};
+  // [device_ordering]
   // The cluster's classes as the tables list them, last first.
   const auto least_memory_first = [](const partition::search_tables& t, int largest_group) {
     std::vector<std::size_t> order(t.classes.size());
@@ -352,20 +264,34 @@ TEST_CASE("Dora takes device orderings and schedulers as options") {
   };
   recipes::partitioner_options how;
   how.orders = least_memory_first;
+  // [device_ordering]
   CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 1, how).status.ok());
+  // [transfer_scheduler]
   // Oldest first: whoever may start earliest on a network of its own.
   recipes::dora_options oldest_first;
   oldest_first.network.scheduler = schedule::listed_transfers{schedule::earliest_first{}};
+  // [transfer_scheduler]
   const plan_result by_age = recipes::dora(problem, minimize_latency{}, 1, oldest_first);
   CHECK(by_age.status.ok());
-  // The two change places. Begin with the transfers that leave first, or as they end if nobody interferes.
+  // [search_start]
+  // In the order of their numbers: the larger the priority, the later. Beside it, as they end if nobody interferes.
+  const auto by_number = [](const schedule::cep_graph& cep, const trace&) {
+    schedule::message_rules rules(cep.messages(), {schedule::chunk_rule{}});
+    for (std::size_t m = 0; m < rules.size(); ++m) rules[m][0].priority = static_cast<int>(m);
+    return rules;
+  };
+  const std::vector<schedule::any_search_start> starts{by_number, schedule::order_of_ends{}};
+  // [search_start]
+  // [search_move]
+  // The two change places.
   const auto swap_places = [](const schedule::cep_graph&, schedule::message_rules rules, const schedule::contention& at) {
     std::swap(rules[at.urgent.message][at.urgent.chunk].priority, rules[at.rival.message][at.rival.chunk].priority);
     return rules;
   };
   recipes::dora_options swapped;
   swapped.network.scheduler =
-      schedule::searched_transfers{.search = {.starts = {schedule::earliest_first{}, schedule::order_of_ends{}}, .moves = {swap_places}}};
+      schedule::searched_transfers{.search = {.starts = starts, .moves = {swap_places}}};
+  // [search_move]
   const plan_result by_swaps = recipes::dora(problem, minimize_latency{}, 1, swapped);
   CHECK(by_swaps.status.ok());
 }
@@ -623,8 +549,10 @@ TEST_CASE("any recipe behind a callable can be asked again") {
   const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
 
+  // [planner]
   const auto two_stages = [](const auto& q) { return two_halves(q, objective_of_job(q.job)); };
   adapt::replan_always policy(problem, two_stages);
+  // [planner]
 
   const adapt::timeline slow{60_s, {{20_s, adapt::speed_becomes{device_id(0), 0.25}}}};
   const adapt::history h = run(problem, slow, policy);
@@ -656,8 +584,6 @@ TEST_CASE("requests are served by a deployment that is written by hand, or place
   CHECK(h.requests() == requests.size());
   CHECK(h.attainment() == h.credit() / static_cast<double>(requests.size()));
   CHECK(h.attainment() > 0.9);
-  least_handler nobody;
-  CHECK(serve_requests(street, services, least_times{}, requests, {}, nobody).credit() == 0);
 
   const serve::placement_candidates candidates(street, services, times, {});
   const serve::gpu_choice free_gpus(street, services, {}, {});

@@ -65,7 +65,36 @@ concept reacts = requires(P& p, const situation& s) {
   { p.react(s) } -> std::same_as<reaction>;  // the first answer has a plan, or says in `reason` why there is none
 };
 
-/// Decides what a change calls for. It may remember; the same questions in the same order get the same answers.
+/// Decides what a change calls for. Asked between iterations: at the start, when something has become known, and when it asked to be
+/// asked.
+///
+/// * It may remember; the same questions in the same order get the same answers.
+/// * A `situation` is what it may know, which can be behind what is. An empty `reaction` is "go on". An answer with the plan that runs is
+///   an adoption like any other: say nothing instead.
+/// * A plan that breaks a rule throws `invalid_input`. One that cannot be adopted, because a device is gone again or weights are nowhere
+///   to be had, is dropped; the policy is asked again at once and told why, but not the same twice. `estimate_switch` says beforehand.
+/// * Give round numbers near what was measured for `thinking`, so that a history does not depend on the machine.
+/// * Blocks to build one of: `change_classifier`, `known_plans`, `goal`, `reorder_transfers`, `plan_search`, `estimate_switch`,
+///   `lightweight_replay`, `split_passes`, `policy_options`. How to: docs/how-to/adapt-to-change.md.
+///
+/// Ships:
+///
+/// | policy | reacts to | by |
+/// |---|---|---|
+/// | `static_plan` | nothing | |
+/// | `network_only` | every change | the same plan, its transfers in another order |
+/// | `microbatch_adapter` | a link that is slow beside its receiver's work, over 20 messages | the same plan in smaller passes there, within its memory; nothing moves |
+/// | `replan_always` | a change of 10 % or more | the planner's answer, however little it is better |
+/// | `ladder` | what breaks the quality of experience, and lasts | the least of: other order, a plan that it knows, a new plan |
+/// | | a smaller change | other order |
+/// | `mixing_policy` | a change of 10 % or more, and the end of each plan's turn | a mixture that ends before the deadline with least energy |
+/// | | a smaller change | other order |
+/// | `replay_policy` | a lost device | partition points moved, layers between neighbours only where needed |
+/// | `rescheduling_policy` | a lost device | the planner's answer, the model through the coordinator |
+/// | `oracle` | everything, as it happens | the best plan that it remembers or its planner finds, at no cost |
+///
+/// `policy_options::small` are those 10 %. `recipes::dora_adapter` is Dora's: `mixing_policy` where the job names a deadline and its
+/// iterations, else `ladder`.
 ///
 /// Source  the runtime adapter of Dora, section 4.3, as a door.
 template <class P>

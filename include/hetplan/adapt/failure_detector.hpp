@@ -41,7 +41,15 @@ concept sees_changes = requires(const D& d, seconds at) {
   { d.seen(at) } -> std::same_as<seconds>;  // when a change at `at` is known that devices live to tell; finite, >= at, pure
 };
 
-/// When the coordinator knows what happened. Neither answer falls as `at` grows.
+/// When the coordinator knows what happened. Times are seconds from the timeline's start; neither answer falls as `at` grows.
+///
+/// * Not finite or before `at`: `invalid_model`.
+/// * `noticed` is asked for devices that leave, `seen` for everything else but targets: what the user asks for is known at once. A device
+///   that is back before it was given up tells so itself.
+/// * Beats take no bandwidth; `heartbeat::traffic` says how much they would. `times_known` is when each event of a timeline is known.
+///
+/// Ships: `heartbeat` (a beat every second, given up 2 s after the last one and a probe of 0.5 s; the default), `immediate` (for
+/// oracles).
 template <class D>
 concept failure_detector = notices_silence<D> && sees_changes<D>;
 

@@ -29,14 +29,35 @@ concept plans_from_known = requires(const P& p, const planning_problem& problem,
   { p(problem, known) } -> std::same_as<plan_result>;  // as without them; they need not be of use, nor fit
 };
 
-/// What re-planning calls: any recipe behind a callable, for the problem of the moment. Its job says what is wanted. Of an empty one:
-/// invalid_input.
+/// What policies and service times ask for a plan, again and again: any recipe behind a callable.
+///
+/// * Cluster, cost model and job are those of the moment: the devices that are there, as fast as they are, on the network as it is. The
+///   job says what is wanted (`objective_of_job`). Devices have other numbers there than in the whole; who asks translates.
+/// * Traffic of others is no part of a problem: the planner sees the capacity that one more transfer would get beside it.
+/// * A planner may also take plans that are known to be good on the same devices over another network (plans_from_known). `replanning`
+///   then asks it in full once for each set of devices and speeds, and from those plans for any other network.
+/// * `replanning` asks once for all moments that are alike; policies that ask the same planner can share a `planning_memory`. Nobody
+///   times the planner: what planning takes is the policy's `thinking_times`.
+///
+/// Ships: `recipes::dora_planner` (searches less beside known plans, in a third of the time), `plan_menu` (plans from the fastest to the
+/// most frugal, which `mixing_policy` wants, from a planner of single plans), `any_planner` (chosen at run time). A recipe of one's own:
+/// docs/how-to/add-a-planner.md.
+template <class P>
+concept planner = plans_problem<P>;
+
+template <class P>
+consteval bool check_planner() {
+  static_assert(plans_problem<P>, "a planner needs: hetplan::plan_result operator()(const hetplan::planning_problem&) const");
+  return planner<P>;
+}
+
+/// Holds any planner by value. Of an empty one: invalid_input.
 class any_planner {
  public:
   template <class P>
     requires(!std::same_as<P, any_planner>)
   any_planner(P planner) {
-    static_assert(plans_problem<P>, "a planner needs: hetplan::plan_result operator()(const hetplan::planning_problem&) const");
+    static_assert(check_planner<P>());
     if constexpr (plans_from_known<P>) plan_from_ = planner;
     if constexpr (plans_problem<P>) plan_ = std::move(planner);
     require_function(plan_, "any_planner", "a planner");

@@ -50,6 +50,15 @@ concept finds_routes = requires(const M& m, std::span<const device> devices, dev
 };
 
 /// How devices are joined. Pure: the same devices give the same resources and routes.
+///
+/// * `resources` is asked once; the position in its answer is the `resource_id` that routes name.
+/// * `find_route` is asked for every ordered pair of different devices. No route is an error only when a plan needs one. A route without
+///   resources is infinitely fast after its latency.
+/// * A transfer at rate x takes weight x of the resource; a resource listed twice adds its weights.
+/// * Capacities finite and > 0, latencies finite and >= 0, weights finite and > 0, resources known: otherwise `invalid_model`.
+///
+/// Ships: `shared_medium`, `mesh`, `ring`, `star`, `hierarchical`, `route_table` (cluster/topology.hpp). How to:
+/// docs/how-to/own-network.md.
 template <class M>
 concept network_model = lists_resources<M> && finds_routes<M>;
 

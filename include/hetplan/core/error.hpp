@@ -45,8 +45,8 @@ inline constexpr bool calls_member_with = calls_member<Call, M, First> || calls_
 /// things, and with what converts to anything. A member whose own constraint fails is absent.
 ///
 /// @tparam Call     says the name, for nothing else can: two members, declared only,
-///                      template <class M, class... A> auto operator()(M& m, const A&... a) const -> decltype(m.NAME(a...));
-///                      template <class M> static auto address() -> decltype(&M::NAME);
+///                      `template <class M, class... A> auto operator()(M& m, const A&... a) const -> decltype(m.NAME(a...));`
+///                      `template <class M> static auto address() -> decltype(&M::NAME);`
 /// @tparam Typical  what the right signature takes.
 template <class M, class Call, class... Typical>
 concept names_member =
@@ -67,7 +67,7 @@ namespace hetplan {
 
 // Names and messages as a terminal may see them.
 
-/// The text with control characters written as \n, \t or \u00XX, so that it stays on one line and
+/// The text with control characters written as `\n`, `\t` or `\u00XX`, so that it stays on one line and
 /// a hostile file cannot speak to the terminal. What was escaped stays as it is.
 [[nodiscard]] std::string escaped(std::string_view text);
 

@@ -19,7 +19,16 @@ concept observes = requires(O& o, const Event& e) {
   { o(e) } -> std::same_as<control>;
 };
 
-/// `observer<O, Events...>`: O handles at least one of the events that a call sends.
+/// Sees events, and may stop the work. `observer<O, Events...>`: O handles at least one of the events that a call sends. A lambda will
+/// do; none ships.
+///
+/// * Observers stand at the end of a call, as many as you like. If one says `stop`, the others are still told about that event; then the
+///   call returns what it has, with status `stopped`.
+/// * An observer may keep state, but must not change the model or the cluster. The caller's thread tells it.
+/// * Planners send `candidate_judged`: how many of how many, and the best plan so far or null. `judged` is 1, 2, 3, ... over the whole
+///   call; `total` is an estimate, never less than `judged`, and judged / total never falls. A planner of one's own that asks others gets
+///   the same by `candidate_rounds`.
+/// * `simulate`, `judge` and `evaluate` send `task_ended` and `transfer_ended`: the task or transfer and its interval, in time order.
 template <class O, class... Events>
 concept observer = (observes<O, Events> || ...);
 

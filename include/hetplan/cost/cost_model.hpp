@@ -22,8 +22,21 @@ concept times_work = requires(const M& m, const work& w, const device& d) {
   { m.time(w, d) } -> std::same_as<seconds>;  // finite, >= 0; pure: the same question has the same answer
 };
 
-/// Seconds of a piece of work on a device. Batch and time are not proportional: nothing may assume it. A layer is priced alone, and a
-/// stage takes the sum of its layers; times_boundary adds what two of them cost because one follows the other.
+/// Seconds of a piece of work on a device, for its whole batch.
+///
+/// * Finite and >= 0; anything else throws `invalid_model` with layer, device, phase and batch. One question at a time, whatever the
+///   threads.
+/// * Nothing may assume that time is proportional to batch. `recipes::data_parallel` finds the best shares if it does not fall as the
+///   batch grows.
+/// * A layer is priced alone, and a stage takes the sum of its layers; times_boundary adds what two of them cost because one follows the
+///   other. What they save has no place: make one layer of both.
+/// * An unsplit backward is asked as `backward_input` and `backward_weight`, and added up. Tensor parallelism inside the device, its
+///   communication included, is the answer's business.
+/// * The bound asks about every batch from 1 to the plan's largest microbatch, and every degree of tensor parallelism that the device
+///   allows.
+///
+/// Ships: `roofline` (from rates), `profiled` (from measurements), `profiled_or_roofline` (what files mean), `any_cost_model` (chosen at
+/// run time), `assume_si` (of a model whose time is a plain double of seconds). How to: docs/how-to/own-cost-model.md.
 template <class M>
 concept cost_model = times_work<M>;
 

@@ -29,7 +29,16 @@ concept charges_energy = requires(const M& m, const device_usage& u, const devic
   { m.energy(u, d) } -> std::same_as<joules>;  // finite, >= 0, non-decreasing in every part of the usage; pure
 };
 
-/// Joules of one device over one run; asked only for devices that the plan uses.
+/// Joules of one device over one run. Asked once per run for each device that the plan uses, a parameter server among them; others cost
+/// nothing.
+///
+/// * Finite and >= 0, or `invalid_model`. One question at a time, whatever the threads. `total` is 0 only where a whole run takes no
+///   time.
+/// * The search sees any model as a straight line, `slopes_of`: it asks four times about a run of one second. The simulator asks the
+///   model itself, so a curved one, such as `measured_power`, orders the plans that a search found and not those that it left out.
+///
+/// Ships: `linear_power` (idle, active, joules per byte; the default), `measured_power` (watts against busy share, by kind of device),
+/// `any_energy_model` (chosen at run time).
 template <class M>
 concept energy_model = charges_energy<M>;
 

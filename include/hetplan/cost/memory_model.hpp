@@ -28,8 +28,17 @@ concept holds_cache = requires(const M& m, const layer& l, const workload& w) {
   { m.cache(l, w) } -> std::same_as<bytes>;  // per sequence, for the whole run; asked in generation only
 };
 
-/// Bytes that a layer holds on a device. All finite, >= 0, pure. Layers of one weight group hold one
-/// state per device; which samples are in flight is the simulator's business.
+/// Bytes that a layer holds on a device. All finite, >= 0, pure; else `invalid_model`. One question at a time, whatever the threads.
+///
+/// * `state` is asked once per weight group and stage (of its first layer there). A device with several stages of a group holds the
+///   largest answer, once.
+/// * `activations` is per sample, times the device's share; which samples are in flight is the simulator's business. In inference they
+///   are held until the end of the forward.
+/// * Where a stage recomputes (`stage::recompute`), activations are held from the start of the backward on; its inputs, kept before, are
+///   not the model's business.
+///
+/// Ships: `plain_memory` (the default), `framework_memory` (fragmentation, optimizer in another precision), `any_memory_model` (chosen at
+/// run time).
 template <class M>
 concept memory_model = holds_state<M> && holds_activations<M> && holds_cache<M>;
 

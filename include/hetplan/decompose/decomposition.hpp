@@ -33,8 +33,19 @@ namespace hetplan::decompose {
 /// Every layer a block.
 [[nodiscard]] inline layer_sequence serial(const planning_graph& model) { return serial(model, coarsen::each_layer(model)); }
 
-/// A callable that puts all layers of a model into blocks in a row, and the row into chains: every layer in one block, every edge
-/// forward or inside a block. A stage is a piece of one chain or a run of whole chains. Pure.
+/// Where a search may cut a model: a callable that puts all layers into blocks in a row, and the row into chains. A stage is a piece of
+/// one chain or a run of whole chains; a block is never split by the search. Pure.
+///
+/// * Every layer stands in one block, every edge leads forward or stays inside a block, chains begin at ascending blocks, the first at 0.
+///   What is not so throws `invalid_model` with the layer, the edge or the chain. Blocks need not be sorted.
+/// * One chain allows every cut between blocks. Fewer blocks are a faster search.
+/// * `partitioner_options::rows` of `recipes::dora` are decompositions, searched one after the other; those that are equal, once. Without
+///   any, `usual_rows()`: `joined_chains`, `serial_chains`, `light_row`.
+/// * Polishing moves the cuts of the best plans block by block, so that every stage stays one of a row; with
+///   `polish_boundaries::of_layers`, as behind the usual rows, layer by layer, also into blocks.
+///
+/// Ships: `serial_chains` (Dora's), `joined_chains` (the same row as one chain), `light_row` (the model's own numbering, cut where little
+/// crosses), `any_decomposition` (chosen at run time).
 template <class D>
 concept decomposition = requires(const D& d, const planning_graph& model) {
   { d(model) } -> std::same_as<layer_sequence>;

@@ -51,13 +51,15 @@ template <class T, class F>
 
 }  // namespace hetplan::detail
 
+namespace boost {
+
 /// Vertices are layer ids and edges are `layer_edge`s, so what an algorithm finds needs no translation, and a weight is
 /// [](const layer_edge& e) { return e.forward.value(); }. `vertex_index` is layer_id::index(), `edge_index` the subscript of edges().
 ///
 /// Models      VertexListGraph, EdgeListGraph, AdjacencyGraph, BidirectionalGraph; readable vertex_index and edge_index.
 /// Complexity  O(1) each, nothing is copied; edge_index O(log edges of its source).
 template <>
-struct boost::graph_traits<hetplan::planning_graph> {
+struct graph_traits<hetplan::planning_graph> {
   struct traversal_category : bidirectional_graph_tag, adjacency_graph_tag, vertex_list_graph_tag, edge_list_graph_tag {};
   using directed_category = bidirectional_tag;
   using edge_parallel_category = disallow_parallel_edge_tag;
@@ -76,15 +78,17 @@ struct boost::graph_traits<hetplan::planning_graph> {
   static vertex_descriptor null_vertex() { return {}; }
 };
 template <>
-struct boost::property_map<hetplan::planning_graph, boost::vertex_index_t> {
+struct property_map<hetplan::planning_graph, vertex_index_t> {
   using type = function_property_map<hetplan::detail::number_of_layer, hetplan::layer_id>;
   using const_type = type;
 };
 template <>
-struct boost::property_map<hetplan::planning_graph, boost::edge_index_t> {
+struct property_map<hetplan::planning_graph, edge_index_t> {
   using type = function_property_map<hetplan::detail::number_of_edge, hetplan::layer_edge>;
   using const_type = type;
 };
+
+}  // namespace boost
 
 namespace hetplan {
 

@@ -43,8 +43,13 @@ concept tells_tensors = requires(const F& tensor_of, const typename boost::graph
   { tensor_of(e) } -> std::convertible_to<tensor_spec>;  // asked once per edge
 };
 
-/// A graph that lists its vertices and directed edges (Boost's VertexListGraph and EdgeListGraph), with what a vertex is to the planner
-/// and what an edge carries.
+/// A model that lives in a graph of Boost's, or in any graph that lists its vertices and directed edges (VertexListGraph and
+/// EdgeListGraph), with two functions: what a vertex is to the planner, and what an edge carries. `planning_graph_from` makes the
+/// planning graph of it.
+///
+/// * Layers keep the order of vertices(g) where that is topological.
+/// * `tensor_spec(forward, gradient)` are bytes there and back; `bytes` alone means as many back.
+/// * A cycle, parallel edges, equal names and whatever else the builder refuses throw `invalid_input`.
 template <class Graph, class LayerOf, class TensorOf>
 concept layer_dag = lists_directed_edges<Graph> && tells_layers<LayerOf, Graph> && tells_tensors<TensorOf, Graph>;
 

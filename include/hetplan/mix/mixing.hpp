@@ -67,16 +67,23 @@ void check_plan_rates(const plan_rates& r);
 /// Throws invalid_input unless `running` is none or one of the plans.
 void check_running(const plan_rates& r, std::optional<std::size_t> running);
 
-// One number of an evaluated plan by which plans are compared: the door for criteria, and the five that ship.
-//
-// An objective says which plan is best. Criteria are for those who keep several (`pareto_set`) and decide later.
-//
-// Source  response time and energy: Dora, section 4.3 and Fig. 7; the others are ours.
+// The door for criteria, and the five that ship.
 
 template <class C>
 concept values_evaluation = requires(const C& c, const evaluation& e) {
   { c.value(e) } -> std::same_as<double>;  // smaller is better; not NaN; pure
 };
+
+/// One number of an evaluated plan by which plans are compared. An `objective` says which plan is best; criteria are for those who keep
+/// several plans (`pareto_plans`) and decide later.
+///
+/// * Any unit: only values of one criterion are compared. Infinity is a way to say "never"; NaN throws `invalid_input`.
+/// * `pareto_plans` keeps the plans that no other one beats in every criterion. `hypervolume` says in one number how good such a set is.
+///
+/// Ships: `response_time` [s], `total_energy` [J], `device_energy` of one device [J], `peak_memory` of the device that needs most [B],
+/// `bytes_moved` over all resources [B].
+///
+/// Source  response time and energy: Dora, section 4.3 and Fig. 7; the others are ours.
 template <class C>
 concept criterion = values_evaluation<C>;
 

@@ -81,6 +81,19 @@ struct clairvoyant_bound {
 
 /// A callable that says which plans run in a horizon, in which order and for how long. Pure.
 ///
+/// * A `mixture` is parts, each a plan with the seconds of switching to it and of its work, then idling. Together they take no longer
+///   than the horizon; plans are subscripts of rates.plans. What is not so throws `invalid_model`.
+/// * `progress` and `energy_J` are what the controller promises; nobody adds them up again.
+/// * `uniform_progress` and `mixing_policy` carry the parts out in order. They ask again when the parts are through, when a new horizon
+///   begins, when one of the plans can run no more and after the reserve has taken a turn; `mixing_policy` also after a large change.
+/// * A mixture whose `control` is `receding_horizon`, as that of those that ship, is asked for at every decision, for what is left of the
+///   horizon; only its first part begins.
+/// * The running plan, goal.running, goes on without a switch. `uniform_progress` asks for `turn_order::faster_first` and keeps its
+///   reserve over any controller.
+///
+/// Ships: `exact_mixing` (the default), `hull_mixing` (where switching is free), `program_mixing` (Dora's linear program, by an
+/// `lp_solver`), `any_mixing_controller` (chosen at run time).
+///
 /// Source  Dora, section 4.3, whose linear program is one model of it; the door is our own.
 template <class C>
 concept mixing_controller = requires(const C& c, const plan_rates& rates, const mixing_goal& goal) {

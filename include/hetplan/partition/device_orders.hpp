@@ -61,8 +61,10 @@ inline constexpr double affordable_moves = 2000;
 /// Source      Dora, section 4.1, searches one order; ours.
 [[nodiscard]] std::vector<device_space> orders_to_search(const search_tables& t, int largest_group, double most_moves = affordable_moves);
 
-/// A callable that makes device spaces, at least one, of the classes of the tables: what a search takes one after the other. No group
-/// is larger than largest_group. Pure.
+/// In which orders a search takes the devices: a callable that makes device spaces, at least one, of the classes of the tables. The
+/// search takes one after the other. No group is larger than largest_group. Pure.
+///
+/// Ships: `affordable_orders` (every order where that is cheap, else three; the default), `memory_first` (one order, Asteroid's).
 template <class O>
 concept device_ordering = requires(const O& o, const search_tables& t, int largest_group) {
   { o(t, largest_group) } -> std::same_as<std::vector<device_space>>;

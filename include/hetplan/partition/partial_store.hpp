@@ -57,7 +57,16 @@ concept covers_partial_plans = requires(const P& p, const partial_plan& kept, co
   { p.covers(kept, other) } -> std::same_as<bool>;  // may `other` be dropped because `kept` is there? pure; then so may all that is worse
 };
 
-/// What a cell keeps of the partial plans that reach it.
+/// What a cell of the search keeps of the partial plans that reach it.
+///
+/// * Only partial plans of one cell whose future costs are equal are compared: same blocks left, same devices taken, as many stages up to
+///   where warm-up saturates, and the same groups behind the ports where links differ.
+/// * kept.no_worse_than(other) is safe: whatever is put before them, `kept` ends no worse.
+/// * The rank is a score that no completion beats, so the best come first.
+/// * Called from several threads at once where a search has threads.
+///
+/// Ships: `dominance` (exact under the estimate), `top_k` (the K of least rank among those), `exhaustive` (drops nothing, and so takes
+/// any `objective`).
 template <class P>
 concept cell_policy = has_capacity<P> && covers_partial_plans<P>;
 

@@ -38,8 +38,14 @@ namespace hetplan::place {
 
 // What a part of a graph costs the device that it is on: the door for loads of ideal_dp.
 
-/// The load of one part, which a search grows node by node and takes back in reverse order; it begins empty. Kinds of device
-/// are numbered 0, 1, ... A part that a kind cannot bear has infinite load there, and so has every larger part.
+/// What a part of a graph costs the device that it is on, for `ideal_dp` and `contiguous_partition`, which keep the largest load small. A
+/// search grows a part node by node and takes nodes back in reverse order; the part begins empty. Kinds of device are numbered 0, 1, ...
+///
+/// * The load may be anything: communication, memory, what a battery gives. A part that a kind cannot bear has infinite load there, and
+///   so has every larger part.
+/// * The larger `work` is, the faster the search; 0 is always right.
+///
+/// Ships: `work_load` (nothing but work), `placement_load` (accelerators and CPUs as in the dnn-partitioning workloads).
 ///
 /// Source  Tarnawski et al., NeurIPS 2020, section 3, where it is one formula; ours: a door for any load.
 template <class L>

@@ -22,9 +22,23 @@ template <class O>
 concept monotone_objective = requires(const O& o, seconds response, joules energy) {
   { o.score(response, energy) } -> std::same_as<double>;  // smaller is better; non-decreasing in both; pure
 };
-/// Called from several threads at once where a search has threads.
+/// Which of two plans is better: smaller scores are. Either of two members will do; with both, that of evaluations scores evaluated
+/// plans, the other one steers searches in parts.
 ///
-/// Either of the two members will do. With both, the first scores evaluated plans, the second steers searches in parts.
+/// * score(response, energy), where response and energy of all devices are all that counts. It falls with neither, so a search may drop a
+///   partial plan that cannot catch up. `two_substate_dp` tries that on some points and refuses a score that falls; between them it takes
+///   your word.
+/// * score(evaluation) for anything else: peak memory, one device's battery, a score that falls with time. Planners that judge whole
+///   candidates take it at the same cost; a search in parts has to keep every partial plan (the `cell_policy` `exhaustive`), which only
+///   small problems allow.
+/// * NaN is refused; infinity is a way to say "never". Only plans within the devices' limits are scored, so limits need no penalty.
+/// * Planners score before they bound: `bound` and `gap` are 0 then; `schedule_bound` is there.
+/// * Equal scores: fewer stages first, then the candidate that was judged first.
+/// * Called from several threads at once where a search has threads.
+///
+/// Ships: `minimize_latency` (T, the last end, in generation as well), `maximize_throughput` (T per sample), `minimize_response` (T, or
+/// the time between tokens in generation), `minimize_energy`, `keep_qoe` (energy, plus lambda per second of response beyond a target),
+/// `objective_of_job` and `any_objective` (chosen at run time). `score` asks either member.
 template <class O>
 concept objective = scores_evaluation<O> || monotone_objective<O>;
 

@@ -68,12 +68,21 @@ concept tells_bound =
       { l.bound_s(p, behind, least, path_s, busiest_s) } -> std::same_as<double>;
     };
 
-/// Adds up a pipeline from its end: extend by a stage, by the link before it, by the next stage, ..., then the response.
+/// How the steps of a pipeline add up, from its end: extend a tail by a stage, by the link before it, by the next stage, ..., then the
+/// response. What a search minimises; `recipes::dora`, `view_search` and `search_options` take one.
 ///
-/// All answers are non-decreasing in both numbers of the tail and in every time but backward_s, in which they must not
-/// increase (more of the same total on the way back): then a tail that is no worse in both numbers is no worse in any whole, and a
-/// search may drop the other. Two tails behind one stage of a DAG count as the larger of both numbers.
-/// check_law finds a law that is not so, with the two points. Called from several threads at once where a search has threads.
+/// * All answers are non-decreasing in both numbers of the tail and in every time but backward_s, in which they must not increase (more
+///   of the same total on the way back): then a tail that is no worse in both numbers is no worse in any whole, and a search may drop the
+///   other. `check_law` finds a law that is not so, with the two points: `invalid_model`, before anything is searched.
+/// * Two tails behind one stage of a DAG count as the larger of both numbers.
+/// * A law of one's own costs the search one virtual call per question. An answer that is no number, or a response below 0, is
+///   `invalid_model`.
+/// * The better the optional bound, the faster the search. Any number will do, one below 0 too.
+/// * Called from several threads at once where a search has threads.
+///
+/// Ships: `training_pipeline` (1F1B and GPipe), `inference_pipeline` and `generation_pipeline`, all by the dominant step;
+/// `sum_and_largest` (Alpa, Metis); `largest_step` (PipeDream); `any_step_law` (chosen at run time). The recurrence that laws serve, with
+/// nothing pruned: partition/brute_force.hpp.
 template <class L>
 concept step_law = extends_by_a_stage<L> && extends_by_a_link<L> && tells_response<L>;
 

@@ -45,7 +45,16 @@ concept opens_routes = requires(const P& p) {
   { p.access() } -> std::same_as<route_access>;  // when a transfer may start, and whether others slow it
 };
 
-/// How transfers share the network. Pure; called from several threads at once where planners have threads.
+/// Who gets bandwidth. Rates inside a tier are max-min fair; a `network_sharing` gives other rates.
+///
+/// * `tier` is asked once per transfer, when its latency is over. It may read kind, stages, microbatch, step, priority, volume.
+/// * `access` is asked once per run. `unlimited` has no tiers.
+/// * A policy of one's own is an argument of `simulate`. `judge`, `evaluate` and planners follow the one in their `judge_models`; without
+///   any, the plan's `sharing_policy`.
+/// * Pure; called from several threads at once where planners have threads.
+///
+/// Ships: `fair_share`, `by_priority`, `exclusive_ports`, `exclusive_links` (`per_link` in a plan), `unlimited`, `policy_of_plan`,
+/// `any_network_policy` (chosen at run time).
 template <class P>
 concept network_policy = ranks_transfers<P> && opens_routes<P>;
 
@@ -123,8 +132,21 @@ concept follows_capacities = requires(S& s, std::size_t resource, double capacit
   { s.set_capacity(resource, capacity) } -> std::same_as<void>;  // [B/s] from now on; an update follows
 };
 
-/// Gives every transfer under way a rate, such that weight * rate of all transfers on a resource is at most its capacity.
-/// Optional members: set_capacity, and a network policy's access (without it `shared`). One object serves one run.
+/// At which rate every transfer under way drains, such that weight * rate of all transfers on a resource is at most its capacity. One
+/// object serves one run: `simulate` copies it, also on several threads.
+///
+/// * A transfer's number is its place among the task graph's transfers; background transfers follow. It comes to the sharing when its
+///   latency is over, and only with volume and resources.
+/// * `update` comes once after all starts and ends of an instant, and calls `changed` where a rate is not what it was.
+/// * `next_end` may also be the time at which rates change by themselves (a medium that fades); `finish_until` then takes note of it.
+/// * Every step is checked: rates that take more than a resource has (a millionth is rounding), an end before all bytes have moved, a
+///   `next_end` that is no number or in the past, or none while a transfer is under way, are `invalid_model` by resource or transfer.
+/// * Optional: `set_capacity`, and `access` as of a `network_policy` (without it `shared`).
+/// * `transfers_under_way` keeps the books, so that a sharing of one's own is a rule for rates. `judge_models{.sharing = ...}` has it in
+///   place of a policy. Dora's search of schedules believes a fluid network; what it finds is judged under the sharing.
+///
+/// Ships: `fluid_sharing` (which a `network_policy` makes), `prescribed_sharing` (which `prescribed` rates make: a solver's, replayed),
+/// `any_network_sharing` (chosen at run time).
 template <class S>
 concept network_sharing = starts_transfers<S> && updates_rates<S> && tells_next_end<S> && finishes_transfers<S>;
 

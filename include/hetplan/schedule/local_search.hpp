@@ -20,8 +20,16 @@ namespace hetplan::schedule {
 
 // Where local search begins: the door for starts, and the ones that ship.
 
-/// A callable that makes rules for every message, of a graph and the run in which its transfers are left alone. Pure; candidates are
-/// scheduled side by side, so it is called from several threads at once.
+/// Where local search begins: a callable that makes rules for every message, of a graph and the run in which its transfers are left
+/// alone. The search runs every start of `local_search_options::starts` and begins at the best.
+///
+/// * The rules have a chunk at least for every message, and finite releases; else `invalid_model`. No start at all is `invalid_input`.
+/// * A `transfer_priority` is a start, too: its list schedule.
+/// * Pure; candidates are scheduled side by side, so it is called from several threads at once.
+///
+/// Ships: `listed_start` (by a `transfer_priority`), `order_of_ends` (as they end if left alone), `all_equal` (all share), `given_rules`
+/// (an earlier schedule's), `any_search_start` (chosen at run time). `usual_starts()`, the default, is four priorities, `order_of_ends`
+/// and `all_equal`.
 template <class S>
 concept search_start = requires(const S& s, const cep_graph& cep, const trace& alone) {
   { s(cep, alone) } -> std::same_as<message_rules>;
@@ -102,8 +110,16 @@ struct contention {
   message_chunk rival;   ///< under way at the same time, on one of its resources
 };
 
-/// A callable that makes a neighbour of rules; the same rules where it has none. It may cut messages. Pure; candidates are scheduled
-/// side by side, so it is called from several threads at once.
+/// What local search tries next: a callable that makes a neighbour of rules; the same rules where it has none. A step takes a chunk of
+/// the critical chain that lost time to others, and one of those, its rival; a move of `local_search_options::moves` is drawn for the
+/// step.
+///
+/// * It may cut messages. The rules fit the graph as a start's do. The same order with the same releases takes a step and no simulation.
+/// * One step in eight cuts the rival first, where `most_chunks` allows it. Without moves the best start is the answer.
+/// * Pure; candidates are scheduled side by side, so it is called from several threads at once.
+///
+/// Ships: `overtake_rival`, `hold_back_rival` (the one just before the other), `join_rival`, `let_rival_join` (they share): all four are
+/// `usual_moves()`, the default; `any_search_move` (chosen at run time).
 template <class M>
 concept search_move = requires(const M& m, const cep_graph& cep, message_rules rules, const contention& at) {
   { m(cep, std::move(rules), at) } -> std::same_as<message_rules>;

@@ -18,8 +18,20 @@
 
 namespace hetplan::schedule {
 
-/// The door: orders for a pipeline, by device of the table. Entries name stages of the table; a stage with a backward_weight entry has its
-/// backward split. Pure.
+/// Which device runs what in which order: explicit orders for the pipeline of a plan, made of its times, so that they stand in the plan's
+/// file and anybody can run them. Pure.
+///
+/// * Orders are by device of the table; entries name stages of the table. A stage with replicas is a device of the table like any other.
+///   A stage with a `backward_weight` entry has its backward split.
+/// * `order_plan` makes a plan with the orders. `recipes::dora` tries those in `dora_options::schedules`, and the simulator judges them:
+///   each a `named_schedule`, a schedule or `dispatch_policy` with a name and the shape that it wants. `stage_shape::v` and `turns` cut a
+///   pipeline anew where a schedule needs devices with several stages.
+/// * A plan of several pipelines, or of stages that share some of their devices, has no table: `invalid_input`. A schedule may throw
+///   that, too, where it has no orders for a table; a search passes over such a plan. Orders that no run can follow are `invalid_model`.
+///
+/// Ships, by name in `job::orders` and `--schedule`: `compact`, `eager` (dispatch policies), `original` (the rounds of zero bubble's
+/// scheduler), `automatic` (a search), `interleaved`, `zb-v`, `v-half`, `v-min`. `choose_orders` gives plans the orders of each and keeps
+/// the best. How to: docs/how-to/order-a-pipeline.md.
 ///
 /// Source  DeepCEE, section 3.3.1: orders as a part of the plan.
 template <class S>

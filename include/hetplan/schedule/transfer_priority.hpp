@@ -65,6 +65,18 @@ template <class P>
 concept rates_urgency = requires(const P& p, const tasks::transfer& t, const transfer_times& when) {
   { p.urgency(t, when) } -> std::same_as<double>;  // larger first; ties by number; pure
 };
+
+/// What a list scheduler prefers: the larger the urgency, the sooner. Asked with a transfer and its times on a network of its own.
+///
+/// * Any number will do, infinities included; a NaN is `invalid_model`. A message of several transfers is as urgent as its most urgent
+///   one. Where transfers are cut, a chunk is asked for like a transfer: its own volume, its own tail.
+/// * Pure; called from several threads at once where `refine` has threads.
+/// * Under `priority`, for which every scheduler searches, a more urgent transfer pre-empts the others at once, so cutting transfers
+///   changes little. Chunks matter to executors that can only stop between two, and under `exclusive`, where others pass between them:
+///   set the plan's `sharing_policy` to that after `apply`, and judge it.
+///
+/// Ships: `critical_path_first` (the default), `longest_tail_first` (optimal on one resource for given tails), `earliest_first`,
+/// `smallest_first`.
 template <class P>
 concept transfer_priority = rates_urgency<P>;
 

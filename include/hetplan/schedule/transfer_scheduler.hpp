@@ -51,8 +51,14 @@ struct scheduling_limits {
   any_lp_solver lp = {};                                    ///< may hold none
 };
 
-/// A callable that schedules the transfers of a CEP graph by rules that devices can follow. Pure, but for a time limit; candidates
-/// are scheduled side by side, so it is called from several threads at once.
+/// Who decides when the transfers of a plan run: a callable that schedules those of a CEP graph, within limits, by rules that devices can
+/// follow. `refine` gives one to every candidate; it judges what comes out and keeps the plan as given where that is better.
+///
+/// * The answer has rules for every message. One that forgets a message, or has a solver's rates, is `invalid_model`.
+/// * Pure, but for a time limit. Candidates are scheduled side by side, so it is called from several threads at once.
+///
+/// Ships: `searched_transfers` (local search, then linear programs; the default), `listed_transfers` (one list schedule, by a
+/// `transfer_priority`).
 template <class S>
 concept transfer_scheduler = requires(const S& s, const cep_graph& cep, const scheduling_limits& limits) {
   { s(cep, limits) } -> std::same_as<network_schedule>;

@@ -94,7 +94,17 @@ concept takes_instances = requires(V& v, const instance& i, const allocation& a)
   v.add(i, a);  // it has been placed
 };
 
-/// What a deployment is worth while it grows: phi, the requests a second that it serves.
+/// What a deployment is worth while it grows: phi, the requests a second that it serves. `greedy_placement` places step by step the
+/// candidate that gains most.
+///
+/// * A `placement_gain` is `credit`, requests (or frames) a second that are served because of the instance, and of these those served
+///   `at_home`, where they enter, which settles ties.
+/// * `most` saves work: a candidate that cannot be the best is not looked at. Infinity is always right.
+/// * Where gains shrink as more is placed (a submodular value), `greedy_search::lazy` places what `plain` does, only sooner.
+///   `incremental` asks more: that an instance changes the gains of its own service and ring only.
+///
+/// Ships: `fluid_goodput` (min of demand and capacity, by ring and service, less where arrivals are bursty; what `submodular_placement`
+/// takes), `simulated_goodput` (plays the requests for every gain, as the paper defines it: for small clouds).
 template <class V>
 concept placement_value = bounds_gain<V> && tells_gain<V> && takes_instances<V>;
 

@@ -37,8 +37,20 @@ concept places_services = requires(P& p, const placement_question& q) {
   { p.place(q) } -> std::same_as<deployment>;
 };
 
-/// Decides on deployments, in the order of time; it may remember. Deterministic. What it answers is validated; instances on what is absent
-/// or broken are out from the beginning.
+/// Which services stand where, now and from time to time: asked in the order of time, before the run (`serve_with`) and then every
+/// `cycle`, or at the times of `serving_options::changes`. It may remember. Deterministic.
+///
+/// * What it answers is validated: what does not fit throws `invalid_input`. Instances on what is absent or broken are out from the
+///   beginning.
+/// * An instance that is in the present deployment, too, goes on; a new one must load its weights first. Leave in place what need not
+///   move.
+///
+/// Ships: `submodular_placement` (EPARA: step by step the instance that serves most; its options are most of the published systems),
+/// `complementary_placement` (USHER: as many instances as each server is asked for, what needs compute beside what needs memory),
+/// `cache_placement` (what was asked for at each server, last, most or least often), `fixed_placement` (what it was given, in turn),
+/// `any_placement_policy` (chosen at run time). The published systems by name, each a policy and a `request_handler`:
+/// recipes/serving_systems.hpp.
+///
 /// Source  EPARA, section 3.3; semantics, section 11 (deployments that change).
 template <class P>
 concept placement_policy = places_services<P>;

@@ -59,12 +59,22 @@ concept handles_requests = requires(H& h, const pending_request& r, const server
   { h.handle(r, here) } -> std::same_as<decision>;
 };
 
-/// Decides about one request after the other, in the order of time. It may remember what it was shown; nothing else must enter into its
-/// answer, so that the same run ends the same.
+/// Who serves a request, decided at the server where it is. Asked, in the order of time, when a request enters, when it has been passed
+/// on to a server, and when an instance that is gone sent it back.
 ///
-/// The run refuses (invalid_model) an instance that is not one of the server's own for the service or does not work, the server itself or
-/// one outside its ring, an ask_again that is not later than now, a request that is passed on more than 63 times, and an outcome that is
-/// none of a refusal.
+/// * The answer is a `decision`: `serve` by an instance of this server's own, `pass_on` to another server of the ring, which handles it
+///   next, `turn_down` (`timed_out`, `too_many_offloads` or `no_resources`), or `ask_again` at a later time, because deciding takes time.
+/// * It may remember what it was shown; nothing else must enter into its answer, so that the same run ends the same. Random numbers come
+///   from `draw`.
+/// * The run refuses (`invalid_model`) an instance that is not one of the server's own for the service or does not work, the server
+///   itself or one outside its ring, an ask_again that is not later than now, a request that is passed on more than 63 times, and an
+///   outcome that is none of a refusal.
+/// * Steps that handlers share: `own_capacity`, `most_free_rate`, `in_part_or`. How to: docs/how-to/serve-requests.md.
+///
+/// Ships: `serve_locally` (turns down what it cannot serve in time), `offload_by_idle_goodput` (EPARA: to a server drawn by what it has
+/// idle; where nobody is idle, to one that would begin in time), `pass_on_in_turn` (InterEdge: round robin), `central_handler` (SERV-P:
+/// one scheduler knows all servers of the ring), `any_request_handler` (chosen at run time).
+///
 /// Source  EPARA, section 3.2; semantics, section 11 (handling).
 template <class H>
 concept request_handler = handles_requests<H>;

@@ -45,8 +45,16 @@ concept tells_largest_batch = requires(const M& m, const service_run& r) {
 /// How long a service computes on the GPUs of a variant: `pass`, one pass over a batch: all of the work, or the prefill of a service that
 /// generates tokens; `step`, one token more for each of a batch.
 ///
-/// A batch of n requests with x tokens in and y out takes pass(n, x) + (y - 1) step(n): the pass brings the first token.
-/// Neither decreases when the batch grows.
+/// * A batch of n requests with x tokens in and y out takes pass(n, x) + (y - 1) step(n): the pass brings the first token.
+/// * Neither decreases when the batch grows. An answer that is not finite and above 0 throws `invalid_model`.
+/// * Shares of a GPU are slices: a time does not depend on who else is on the GPU.
+/// * Where a variant has pipeline stages, `pass` is the way through all of them. The next batch begins when the first stage is free,
+///   after pass / pipeline_parallel.
+///
+/// Ships: `service_time_table` (listed for some batches of each variant, linear between them: what a services file has),
+/// `roofline_service_time` (from what a model computes and moves and what a kind of GPU reaches), `any_service_time` (chosen at run
+/// time). `judged_service_time` makes times for the table by planning and simulating each batch.
+///
 /// Source  EPARA, section 5.2; semantics, section 11 (service times).
 template <class M>
 concept service_time = tells_pass<M> && tells_step<M> && tells_largest_batch<M>;

@@ -35,8 +35,16 @@ struct dispatch_view {
   std::span<const ready_task> ready = {};  ///< at least one; by microbatch, then stage, then F before B before W
 };
 
-/// The door: which ready task goes next. An answer is an index into view.ready, or nothing to wait for something else to come.
-/// Pure: the same view gives the same answer.
+/// Which ready task goes next on a free device, asked by the simulator while it runs a plan on the network as it is. `dispatch` makes a
+/// plan with the orders that came out; judging that plan gives the same run.
+///
+/// * The answer is an index into view.ready, or nothing to wait for something else to come. A policy that leaves a device waiting for
+///   ever is `invalid_input`.
+/// * There is room for every ready task. Which tasks are held back so that tight memory ends in no deadlock:
+///   docs/semantics.md#7-schedules.
+/// * Pure: the same view gives the same answer.
+///
+/// Ships: `compact` (forwards, then gradients of inputs, then of weights), `eager` (gradients of inputs first).
 template <class P>
 concept dispatch_policy = requires(const P& p, const dispatch_view& v) {
   { p.next(v) } -> std::same_as<std::optional<std::size_t>>;

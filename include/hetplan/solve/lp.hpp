@@ -55,7 +55,16 @@ template <class S>
 concept solves_lp = requires(const S& s, const lp_problem& p) {
   { s.solve(p) } -> std::same_as<lp_solution>;  // deterministic
 };
-/// Called from several threads at once where planners have threads.
+/// The answer to a linear program: minimise objective . x within limits of columns and rows.
+///
+/// * The bound on a plan uses the duals only, as a proposal: whatever a solver answers, the bound stays valid; a poor answer makes it
+///   weaker. `relax_placement` believes `optimal` and `infeasible`. `unsolved` without duals is always allowed.
+/// * `check_lp_problem` throws `invalid_input` for what would choke a solver. `solve_from` starts from a basis where that is offered.
+/// * Called from several threads at once where planners have threads.
+///
+/// Ships: `no_lp` (the default: leaves everything unsolved), `glpk_lp` (solve/glpk.hpp, the only header that needs GLPK; licence:
+/// docs/platforms.md), `clp_lp` (solve/clp.hpp, by COIN-OR's Clp), `any_lp_solver` (chosen at run time). Both solvers start from a
+/// basis, also from each other's.
 template <class S>
 concept lp_solver = solves_lp<S>;
 

@@ -39,6 +39,17 @@ template <class S>
 concept solves_milp = requires(const S& s, const milp_problem& p) {
   { s.solve(p) } -> std::same_as<milp_solution>;  // deterministic
 };
+
+/// The answer to a linear program some of whose columns take integers only.
+///
+/// * Columns of `integers` are exact integers, and `x` keeps its limits beside them: a solver's 0.999999 times a large coefficient is no
+///   answer.
+/// * Deterministic as long as its limits count nodes and pivots; a limit of time, where there is one, is not.
+/// * `check_milp_problem` throws `invalid_input` for what would choke a solver. `solve_from` starts from a solution where that is
+///   offered.
+///
+/// Ships: `no_milp` (leaves everything unsolved), `glpk_milp` (solve/glpk.hpp), `cbc_milp` (solve/cbc.hpp; calls from several threads
+/// wait for each other).
 template <class S>
 concept milp_solver = solves_milp<S>;
 

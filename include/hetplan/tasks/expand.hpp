@@ -48,7 +48,7 @@ class sharded_stage {
   };
   /// Gathers each unit before its piece, from the time on at which the piece before it has started everywhere.
   ///
-  /// @param pieces  in the order of the stage's work, by device.
+  /// @param pieces_by_device  in the order of the stage's work.
   void gather_before(std::span<const std::vector<piece>> pieces_by_device, std::span<const order_entry> passes);
 
   /// Scatters a unit's gradients when `computed` (on each device) has ended.

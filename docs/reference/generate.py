@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Writes the reference from the headers, tests/archetypes and the examples.
+
+    generate.py            docs/doors/X.md for each concept X that has a check_X; they are committed, so nobody needs to build them
+    generate.py FOLDER     by Doxygen: FOLDER/html, and FOLDER/names.md, every public name with its header
+
+The example of a door X stands between two lines "// [X]".
+"""
+
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+import xml.etree.ElementTree as ET
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONCEPT = re.compile(r"((?:^///.*\n)*)^template <.*>\nconcept (\w+) =", re.M)
+WRITTEN = "<!-- Written by docs/reference/generate.py from the header's comments, tests/archetypes and the examples. -->"
+
+
+def statement(text, start):
+    """From `start` to the end of the line of its semicolon, the first outside of braces."""
+    depth = 0
+    for i in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[i], 0)
+        if text[i] == ";" and depth == 0:
+            return text[start:text.index("\n", i)]
+    raise ValueError(f"no end: {text[start:start + 80]}")
+
+
+def door_of(header, door, check):
+    """Its comment, and the concepts that it and its check are made of, as the header states them."""
+    found = {m[2]: (m[1], statement(header, m.end(1))) for m in CONCEPT.finditer(header)}
+    wanted, asked = set(), [door, *re.findall(r"static_assert\(\s*(\w+)<", check)]
+    while asked:
+        name = asked.pop()
+        if name in found and name not in wanted:
+            wanted.add(name)
+            asked += re.findall(r"\w+", re.sub(r"//.*", "", found[name][1]))
+    code = [("" if name == door else doc) + text for name, (doc, text) in found.items() if name in wanted]
+    return re.sub(r"^/// ?", "", found[door][0], flags=re.M).strip(), "\n".join(code)
+
+
+def minimal_type(archetypes, door):
+    names = re.search(rf"check_{door}<([\w, ]+_archetype)\b", archetypes)[1].split(", ")
+    found = [re.search(rf"((?:^///.*\n)*)^struct {name}\b", archetypes, flags=re.M) for name in names]
+    code = "\n".join(m[1] + statement(archetypes, m.end(1)) for m in found)
+    what_it_lacks = r" : bare\w*(?= {)|\[\[nodiscard\]\] |^.*(?:using bare|_archetype\(int\)|\) = default;|= delete;).*\n"
+    return re.sub(what_it_lacks, "", code, flags=re.M)
+
+
+def examples(door):
+    """[(path, code)]"""
+    found = []
+    for path in [*sorted((ROOT / "examples").glob("*.cpp")), ROOT / "tests/docs/snippets.cpp"]:
+        parts = re.findall(rf"^ *// \[{door}\]\n(.*?)^ *// \[{door}\]$", path.read_text(), flags=re.S | re.M)
+        if parts:
+            found.append((path.relative_to(ROOT), "\n".join(map(textwrap.dedent, parts)).rstrip()))
+    return found
+
+
+def doors():
+    """{name of a file in docs/doors: page}"""
+    archetypes = (ROOT / "tests/archetypes/archetypes.cpp").read_text()
+    checks = []
+    for path in sorted((ROOT / "include").rglob("*.hpp")):
+        text = path.read_text()
+        checks += [(m[1], path.relative_to(ROOT), text, m.start()) for m in re.finditer(r"consteval bool check_(\w+)\(\)", text)]
+    names = {door for door, *_ in checks}
+
+    def linked(text):
+        text = re.sub(r"`(\w+)`", lambda m: f"[{m[0]}]({m[1]}.md)" if m[1] in names else m[0], text)
+        return re.sub(r"\bdocs/([\w/-]+\.md(?:#[\w-]+)?)", r"[\1](../\1)", text)
+
+    made = {}
+    for door, path, header, start in checks:
+        check = header[start:header.index("\n}\n", start)]
+        space = re.findall(r"^namespace (hetplan[\w:]*) {", header[:start], flags=re.M)[-1]
+        meaning, concepts = door_of(header, door, check)
+        said = ["".join(re.findall(r'"(.*?)"', s)) for s in re.findall(r"static_assert\((.*?)\);\n", check, flags=re.S)]
+        page = [f"# `{space}::{door}`", WRITTEN, linked(meaning.replace(f"`{door}`", door)),
+                f"**Concept**, in [`<{path.relative_to('include')}>`](../../{path})", f"```cpp\n{concepts}\n```",
+                f"`{space}::check_{door}` says which member a type lacks:",
+                "\n".join(f"* `{s}`" for s in said if re.search(r" (?:needs|is|are): ", s)),
+                "**Minimal type**", f"```cpp\n{minimal_type(archetypes, door)}\n```"]
+        for source, code in examples(door)[:1]:
+            page += [f"**Example**, from [`{source.name}`](../../{source})", f"```cpp\n{code}\n```"]
+        page += [f"Another: [`{source.name}`](../../{source})" for source, _ in examples(door)[1:]]
+        made[f"{door}.md"] = "\n\n".join(page) + "\n"
+    return made
+
+
+def doxygen(folder):
+    """Writes FOLDER/html and FOLDER/names.md; what Doxygen warns of."""
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = (ROOT / "docs/reference/Doxyfile").read_text() + f'OUTPUT_DIRECTORY = "{folder.resolve()}"\n'
+    run = subprocess.run(["doxygen", "-"], input=settings, cwd=ROOT, text=True, check=True, stderr=subprocess.PIPE)
+    kinds, headers = collections.defaultdict(set), collections.defaultdict(set)
+    for file in (folder / "xml").glob("*.xml"):
+        for compound in ET.parse(file).iter("compounddef"):
+            name = compound.findtext("compoundname")
+            entries = [(compound.get("kind"), name, compound)] if compound.get("kind") in ("class", "struct", "concept") else []
+            if compound.get("kind") == "namespace":
+                entries = [(m.get("kind"), f"{name}::{m.findtext('name')}", m) for m in compound.iter("memberdef")]
+            for kind, full, node in entries:
+                if full.startswith("hetplan::") and not re.search(r"\bdetail\b|<|operator", full):
+                    place = node.find("location")
+                    kinds[full].add(kind)
+                    headers[full].add((place.get("declfile") or place.get("file")).removeprefix("include/"))
+    rows = [f"| `{full.removeprefix('hetplan::')}` | {', '.join(sorted(kinds[full]))} | {', '.join(sorted(headers[full]))} |"
+            for full in sorted(kinds)]
+    (folder / "names.md").write_text("\n".join(["# Public names", "", "| `hetplan::` | is a | header |", "|---|---|---|", *rows, ""]))
+    return run.stderr
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(doxygen(pathlib.Path(sys.argv[1])) or None)
+    for old in (ROOT / "docs/doors").glob("*.md"):
+        old.unlink()
+    (ROOT / "docs/doors").mkdir(exist_ok=True)
+    for name, text in doors().items():
+        (ROOT / "docs/doors" / name).write_text(text)
