@@ -22,7 +22,7 @@ has_header() {
 
 is_present() {
   case $1 in
-    cmake | g++ | python3) command -v "$1" >/dev/null ;;
+    cmake | g++ | python3 | doxygen) command -v "$1" >/dev/null ;;
     ninja-build) command -v ninja >/dev/null ;;
     chromium) command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null ;;
     clang-format-16) command -v clang-format-16 >/dev/null ;;

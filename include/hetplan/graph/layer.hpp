@@ -34,7 +34,7 @@ enum class layer_split {
 
 /// What a layer is to the planner, per sample unless stated; the defaults are those of the model file.
 ///
-/// Source  docs/concepts.md "planning graph". Units SI; 1 MAC = 2 FLOP.
+/// Source  semantics, section 2. Units SI; 1 MAC = 2 FLOP.
 struct layer_spec {
   std::string name;
   std::string kind = "";

@@ -124,8 +124,15 @@ consteval bool check_step_law() {
 /// 1F1B and GPipe in training, by the dominant step: T = D + R with reach D = max_i (M e_i + sum_{j<i} e_j) and
 /// rest R = max_s (A_s - sum_{j<s} b_j), steps i from the head, stages s. Microbatches in turn: D = M sum_i e_i.
 ///
-/// Source     Asteroid, section 3.2, eqs. 4-6, regrouped (docs/concepts.md, "the estimate"). Deviation: a link counts its own whole
-///            traffic instead of M e, so that both directions of a full-duplex wire overlap.
+/// A stage h and its link c before a pipeline with (D, R) give
+///
+///     D' = max(M e_h, e_h + M e_c, e_h + e_c + D),    R' = max(A_h, R - b_h - b_c)
+///
+/// so the pair is all that a search needs to know of the stages behind. On a graph of stages there is one pair for each place where the
+/// part that is planned reads from the part that is not (a port), sums follow the longest way, and T is that of the worst source.
+///
+/// Source     Asteroid, section 3.2, eqs. 4-6, regrouped. Deviation: a link counts its own whole traffic instead of M e, so that both
+///            directions of a full-duplex wire overlap.
 struct training_pipeline {
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
     return {std::max(p.microbatches * s.total_s, p.in_turn * s.total_s + behind.reach_s),

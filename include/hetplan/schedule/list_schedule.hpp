@@ -74,7 +74,7 @@ template <transfer_priority Priority = critical_path_first>
 /// Complexity  one simulation beside urgency_sequence.
 /// Throws      as urgency_sequence.   Determinism  yes.
 /// Source      Dora, section 4.2. Deviation: whole transfers by default, for under `priority` a more urgent transfer
-///             pre-empts the others anyway (docs/concepts.md, transfer priority).
+///             pre-empts the others anyway (transfer_priority).
 template <transfer_priority Priority = critical_path_first>
 [[nodiscard]] network_schedule list_schedule(const cep_graph& cep, const Priority& priority = {}, const list_options& options = {}) {
   return follow(cep, rules_of_sequence(cep.messages(), urgency_sequence(cep, priority, options)));
