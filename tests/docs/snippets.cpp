@@ -289,8 +289,7 @@ TEST_CASE("Dora takes device orderings and schedulers as options") {
     return rules;
   };
   recipes::dora_options swapped;
-  swapped.network.scheduler =
-      schedule::searched_transfers{.search = {.starts = starts, .moves = {swap_places}}};
+  swapped.network.scheduler = schedule::searched_transfers{.search = {.starts = starts, .moves = {swap_places}}};
   // [search_move]
   const plan_result by_swaps = recipes::dora(problem, minimize_latency{}, 1, swapped);
   CHECK(by_swaps.status.ok());

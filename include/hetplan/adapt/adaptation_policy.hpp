@@ -77,24 +77,22 @@ concept reacts = requires(P& p, const situation& s) {
 /// * Blocks to build one of: `change_classifier`, `known_plans`, `goal`, `reorder_transfers`, `plan_search`, `estimate_switch`,
 ///   `lightweight_replay`, `split_passes`, `policy_options`. How to: docs/how-to/adapt-to-change.md.
 ///
-/// Ships:
+/// Ships, and what they react to:
 ///
-/// | policy | reacts to | by |
-/// |---|---|---|
-/// | `static_plan` | nothing | |
-/// | `network_only` | every change | the same plan, its transfers in another order |
-/// | `microbatch_adapter` | a link that is slow beside its receiver's work, over 20 messages | the same plan in smaller passes there, within its memory; nothing moves |
-/// | `replan_always` | a change of 10 % or more | the planner's answer, however little it is better |
-/// | `ladder` | what breaks the quality of experience, and lasts | the least of: other order, a plan that it knows, a new plan |
-/// | | a smaller change | other order |
-/// | `mixing_policy` | a change of 10 % or more, and the end of each plan's turn | a mixture that ends before the deadline with least energy |
-/// | | a smaller change | other order |
-/// | `replay_policy` | a lost device | partition points moved, layers between neighbours only where needed |
-/// | `rescheduling_policy` | a lost device | the planner's answer, the model through the coordinator |
-/// | `oracle` | everything, as it happens | the best plan that it remembers or its planner finds, at no cost |
+/// * `static_plan`: nothing.
+/// * `network_only`: every change, by the same plan with its transfers in another order.
+/// * `microbatch_adapter`: a link that is slow beside its receiver's work, over 20 messages, by the same plan in smaller passes there;
+///   nothing moves.
+/// * `replan_always`: a change of 10 % or more (`policy_options::small`), by the planner's answer, however little it is better.
+/// * `ladder`: what breaks the quality of experience, and lasts, by the least of another order, a plan that it knows, a new plan; a smaller
+///   change by another order.
+/// * `mixing_policy`: a change of 10 % or more and the end of each plan's turn, by a mixture that ends before the deadline with least
+///   energy; a smaller change by another order.
+/// * `replay_policy`: a lost device, by moving partition points, layers between neighbours only where needed.
+/// * `rescheduling_policy`: a lost device, by the planner's answer, the model through the coordinator.
+/// * `oracle`: everything, as it happens, by the best plan that it remembers or its planner finds, at no cost.
 ///
-/// `policy_options::small` are those 10 %. `recipes::dora_adapter` is Dora's: `mixing_policy` where the job names a deadline and its
-/// iterations, else `ladder`.
+/// `recipes::dora_adapter` is Dora's: `mixing_policy` where the job names a deadline and its iterations, else `ladder`.
 ///
 /// Source  the runtime adapter of Dora, section 4.3, as a door.
 template <class P>

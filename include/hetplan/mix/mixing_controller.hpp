@@ -86,8 +86,8 @@ struct clairvoyant_bound {
 /// * `progress` and `energy_J` are what the controller promises; nobody adds them up again.
 /// * `uniform_progress` and `mixing_policy` carry the parts out in order. They ask again when the parts are through, when a new horizon
 ///   begins, when one of the plans can run no more and after the reserve has taken a turn; `mixing_policy` also after a large change.
-/// * A mixture whose `control` is `receding_horizon`, as that of those that ship, is asked for at every decision, for what is left of the
-///   horizon; only its first part begins.
+/// * With `mixture::control` = `receding_horizon`, as those that ship have it, the controller is asked at every decision, for what is left
+///   of the horizon, and only the first part begins.
 /// * The running plan, goal.running, goes on without a switch. `uniform_progress` asks for `turn_order::faster_first` and keeps its
 ///   reserve over any controller.
 ///
