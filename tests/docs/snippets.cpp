@@ -123,6 +123,19 @@ struct even_drain {
 static_assert(check_objective<even_drain>());
 // [objective]
 
+// [latency_estimator]
+/// One microbatch after the other: nobody works while somebody else does.
+struct one_by_one {
+  seconds latency(const pipeline_steps& s) const {
+    double microbatch_s = 0, end_s = 0;
+    for (const auto& stage : s.stages) microbatch_s += stage.total_s, end_s += stage.collective_s;
+    for (const auto& link : s.links) microbatch_s += link.total_s;
+    return seconds(s.microbatches * microbatch_s + end_s);
+  }
+};
+static_assert(check_latency_estimator<one_by_one>());
+// [latency_estimator]
+
 // [criterion]
 /// The busiest device's share of the time: the rest is what its owner can have of it.
 struct least_room {
@@ -341,6 +354,7 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
 
   const staged s(p, model, home, roofline{});  // the models are asked here
   CHECK(estimate(s).latency > 0_s);
+  CHECK(estimate(s, {}, one_by_one{}).latency >= estimate(s).latency);
   CHECK(judge(s).evaluation.latency == e.latency);
 
   p.stages[0].devices[0].samples = 3;
