@@ -54,7 +54,7 @@ void add_speeds(const sections& page, const std::vector<trained_model>& models) 
                       number("%.2f %%", 100 * as_in_table_1(models, m).part(k))});
     }
   }
-  page.add("speeds", bench::markdown_table(rows));
+  page.add_csv("asteroid.speeds.csv", rows);
 }
 
 /// Table 4: on-device, DP, PP; what Asteroid is faster by.
@@ -90,6 +90,11 @@ void add_speedups(const sections& page, const std::vector<trained_model>& models
     if (const auto other = bench::with_published_strides(m)) add(*other, m.batch, as_in_table_1(models, *other), ", published strides");
     add(m, m.batch, speeds(), ", data sheets");
   }
+  page.add_csv("asteroid.speedups.csv", rows);
+  std::erase_if(rows, [&](const row& r) {
+    const auto is_own = [&](const trained_model& m) { return r[0] == m.title && r[1] == std::to_string(m.batch); };
+    return r[0] != "model" && r[1] != "the paper's" && std::ranges::none_of(models, is_own);
+  });
   page.add("speedups", bench::markdown_table(rows));
 }
 
@@ -148,7 +153,7 @@ void add_throughput(const sections& page, const std::vector<trained_model>& mode
       all.push_back(measure_throughput(page, models, mbit, slow));
       const throughput& t = all.back();
       const std::string name = "throughput-" + std::to_string(mbit) + (slow ? "" : "-data-sheet");
-      page.add(name, bench::markdown_table(t.rows));
+      page.add_csv("asteroid." + name + ".csv", t.rows);
       if (!slow) continue;
       page.add_image("reproduction.asteroid." + name + ".svg",
                      bench::bars_svg({.title = "Samples per second, " + std::to_string(mbit) + " Mbit/s",
@@ -167,6 +172,8 @@ void add_throughput(const sections& page, const std::vector<trained_model>& mode
     }
     gains.push_back(std::move(r));
   }
+  page.add_csv("asteroid.gains.csv", gains);
+  for (row& r : gains) r.resize(3);
   page.add("gains", bench::markdown_table(gains, 1));
 }
 
@@ -193,7 +200,7 @@ void add_plans(const sections& page, const std::vector<trained_model>& models) {
       add("Dora", recipes::dora(p, minimize_latency{}, 1), c);
     }
   }
-  page.add("plans", bench::markdown_table(rows, 4));
+  page.add_csv("asteroid.plans.csv", rows);
 }
 
 /// What the recipe is faster by than with full-duplex wires in its view.
@@ -214,7 +221,7 @@ void add_duplex(const sections& page, const std::vector<trained_model>& models) 
     }
     rows.push_back(std::move(r));
   }
-  page.add("duplex", bench::markdown_table(rows, 1));
+  page.add_csv("asteroid.duplex.csv", rows);
 }
 
 /// Table 2: five Nanos.
@@ -249,7 +256,13 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
     add(m, m.batch / 4, "");
     if (const auto other = bench::with_published_strides(m)) add(*other, m.batch, ", published strides");
   }
-  page.add("volume", bench::markdown_table(rows));
+  page.add_csv("asteroid.volume.csv", rows);
+  std::vector<row> sums{{"model", "HDP, MB: paper", "ours", "HPP, MB: paper", "ours", "HDP / HPP: paper", "ours"}};
+  for (const row& r : rows) {
+    if (std::ranges::any_of(models, [&](const trained_model& m) { return r[0] == m.title && r[1] == std::to_string(m.batch); }))
+      sums.push_back({r[0], r[11], r[5], r[12], r[9], r[13], r[10]});
+  }
+  page.add("volume", bench::markdown_table(sums, 1));
 }
 
 struct warmup_policy {
@@ -303,7 +316,7 @@ void add_warmups(const sections& page, const std::vector<trained_model>& models)
       panels.back().groups.push_back(std::move(bars));
     }
   }
-  page.add("warmup-uniform", bench::markdown_table(uniform));
+  page.add_csv("asteroid.warmup-uniform.csv", uniform);
   std::vector<bench::plot_series> series;
   for (std::size_t i = 0; i < policies.size(); ++i) series.push_back({policies[i].name, i == 3 ? bench::plot_own : bench::plot_color(i)});
   page.add_image("reproduction.asteroid.warmup.svg",
@@ -318,8 +331,6 @@ void add_warmups(const sections& page, const std::vector<trained_model>& models)
   std::vector<row> rows{{"policy", "an iteration", "samples/s", "peak memory, stage 1", "stage 2", "stage 3"}};
   const edge_problem p{m.graph, c, as_in_table_1(models, m).on(c), trained_model::job(m.batch, {64})};
   plan three = recipes::edgeshard(p, minimize_latency{}, 1).plans.at(0);
-  std::string cut =
-      "Stages (layers:devices) " + stages_of(three, c) + ", " + std::to_string(three.microbatches) + " microbatches of 64.\n\n";
   const auto tell = [&](const char* name) {
     const evaluation e = judge(three, m.graph, c, p.cost).evaluation;
     row r{name, readable(e.latency), number("%.4g", m.batch / e.latency.value())};
@@ -332,7 +343,7 @@ void add_warmups(const sections& page, const std::vector<trained_model>& models)
   }
   three.schedule = {.kind = schedule_kind::gpipe};
   tell("all forwards first");
-  page.add("warmup-efficientnet", cut + bench::markdown_table(rows, 1));
+  page.add_csv("asteroid.warmup-efficientnet.csv", rows);
 }
 
 /// Each device of a stage takes as many samples as any other of it.
@@ -366,7 +377,7 @@ void add_ablation(const sections& page, const std::vector<trained_model>& models
                       times(bench::rate_of(inter), bench::rate_of(naive)), times(bench::rate_of(full), bench::rate_of(inter))});
     }
   }
-  page.add("ablation", bench::markdown_table(rows));
+  page.add_csv("asteroid.ablation.csv", rows);
 }
 
 /// Fig 18: 32 samples of a microbatch for every Nano, 16 microbatches.
@@ -399,7 +410,12 @@ void add_scalability(const sections& page, const std::vector<trained_model>& mod
     }
     panels.push_back(std::move(panel));
   }
-  page.add("scalability", bench::markdown_table(rows));
+  page.add_csv("asteroid.scalability.csv", rows);
+  std::vector<row> last{{"model", "Nanos", "Asteroid / one Nano", "/ DP, ring", "/ DP, server"}};
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    if (r + 1 == rows.size() || rows[r + 1][0] != rows[r][0]) last.push_back({rows[r][0], rows[r][1], rows[r][6], rows[r][7], rows[r][8]});
+  }
+  page.add("scalability", bench::markdown_table(last, 1));
   page.add_image(
       "reproduction.asteroid.scalability.svg",
       bench::curves_svg({.title = "Samples per second on one to eight Jetson Nanos, 100 Mbit/s",
@@ -438,7 +454,7 @@ void add_energy(const sections& page, const std::vector<trained_model>& models) 
       rows.push_back(std::move(r));
     }
   }
-  page.add("energy", bench::markdown_table(rows));
+  page.add_csv("asteroid.energy.csv", rows);
 }
 
 /// How fast would devices have to be for BERT-small to come out as in Table 4?
@@ -461,7 +477,7 @@ void add_bert(const sections& page, const std::vector<trained_model>& models) {
     rows.push_back(std::move(r));
     if (page.quick()) break;
   }
-  page.add("bert", bench::markdown_table(rows, 1));
+  page.add_csv("asteroid.bert.csv", rows);
 }
 
 /// Table 7: Env. C.
@@ -487,7 +503,7 @@ void add_planning(const sections& page, const std::vector<trained_model>& models
                     least(21, [&] { return recipes::asteroid(p, minimize_latency{}, 1); }),
                     least(3, [&] { return recipes::dora(p, minimize_latency{}, 1); }), paper.at(m.name)});
   }
-  page.add_timed("planning", bench::markdown_table(rows));
+  page.add_csv("asteroid.planning.timed.csv", rows);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ inline void add_communication(const sections& page, const std::vector<trained_mo
     rows.push_back({m.title, readable(with), readable(without), number("%.0f %%", 100 * (1 - without / with)), readable(bytes(dp)),
                     readable(bytes(pp)), number("%.1f", pp / dp)});
   }
-  page.add("communication", markdown_table(rows, 1));
+  page.add_csv("asteroid.communication.csv", rows);
 }
 
 /// Fig 5: what training holds on one device, by kind.
@@ -58,7 +58,7 @@ inline void add_memory(const sections& page, const std::vector<trained_model>& m
     rows.push_back({m.title, readable(bytes(2 * weights)), readable(bytes(2 * weights)), readable(bytes(kept)),
                     number("%.0f %%", 100 * kept / (4 * weights + kept))});
   }
-  page.add("memory", markdown_table(rows, 1));
+  page.add_csv("asteroid.memory.csv", rows);
 }
 
 /// Table 8: one forward and backward of every model at every batch size that the paper profiles.
@@ -86,7 +86,7 @@ inline void add_profiling(const sections& page, const std::vector<trained_model>
     r.push_back(paper);
     rows.push_back(std::move(r));
   }
-  page.add("profiling", markdown_table(rows, 1));
+  page.add_csv("asteroid.profiling.csv", rows);
 }
 
 }  // namespace bench

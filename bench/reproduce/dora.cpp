@@ -176,7 +176,7 @@ comparison compare(mode how, const std::string& setting, const std::string& name
 
 // Who is faster (Figs 8 and 9).
 
-std::string times_table(const std::vector<comparison>& all) {
+std::vector<row> times_table(const std::vector<comparison>& all) {
   row headings{"setting", "model"};
   for (const baseline& b : baselines) headings.push_back(b.name);
   headings.insert(headings.end(), {"dora", "over best", "over worst", "dora-printed"});
@@ -185,15 +185,14 @@ std::string times_table(const std::vector<comparison>& all) {
     row r = c.names();
     for (const answer& a : c.fastest.others) r.push_back(a.time());
     const auto range = range_of(c.fastest.others, 0, time_of);
-    const bool first = c.fastest.dora.best && (!range || c.fastest.dora.time_s() <= range->first * tolerance);
-    r.push_back(first ? "**" + c.fastest.dora.time() + "**" : c.fastest.dora.time());
+    r.push_back(c.fastest.dora.time());
     for (const bool worst : {false, true}) {
       r.push_back(range && c.fastest.dora.best ? number("%.3g x", (worst ? range->second : range->first) / c.fastest.dora.time_s()) : "-");
     }
     r.push_back(c.printed.time());
     rows.push_back(std::move(r));
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 /// Bars relative to Dora's, so that one axis serves all models: the paper's four, the best of the other baselines, Dora.
@@ -228,7 +227,7 @@ std::string relative_image(bench::plot_style style, const std::vector<comparison
 
 /// Every baseline that is better than Dora somewhere.
 template <class Value, class Text>
-std::string losses(const std::vector<comparison>& all, field comparison::*of, Value&& value, Text&& text) {
+std::vector<row> losses(const std::vector<comparison>& all, field comparison::*of, Value&& value, Text&& text) {
   std::vector<row> rows{{"job", "setting", "model", "baseline", "its", "dora's", "dora's is more by"}};
   for (const comparison& c : all) {
     const auto& [others, dora] = c.*of;
@@ -239,22 +238,21 @@ std::string losses(const std::vector<comparison>& all, field comparison::*of, Va
                       dora.best ? text(value(dora)) : "OOM", dora.best ? number("%.2f %%", 100 * (value(dora) / its - 1)) : "-"});
     }
   }
-  return rows.size() == 1 ? "None.\n" : bench::markdown_table(rows, 4);
+  return rows;
 }
 
 /// Where Dora loses: what it finds with more candidates, or with a finer grain.
-template <class Value, class Text>
-std::string searched_harder(const std::vector<comparison>& all, field comparison::*of, Value&& value, Text&& text) {
+std::vector<row> searched_harder(const std::vector<comparison>& all) {
+  const auto text = [](const answer& a) { return a.best ? readable(seconds(a.time_s())) : "OOM"; };
   std::vector<row> rows{{"job", "setting", "model", "best baseline", "dora", "K 30", "blocks of 1 %", "both"}};
   for (const comparison& c : all) {
-    const auto& [others, dora] = c.*of;
-    const auto range = range_of(others, 0, value);
-    if (!range || (dora.best && range->first >= value(dora) / tolerance)) continue;
+    const auto& [others, dora] = c.fastest;
+    const auto range = range_of(others, 0, time_of);
+    if (!range || (dora.best && range->first >= dora.time_s() / tolerance)) continue;
     const planning_graph model = model_of(c.how, c.model);
     const cluster devices = cluster_of(c.setting);
-    problem p = problem_of(model, devices, job_of(c.how, c.model));
-    if (of == &comparison::in_time) p.job.qoe = within(c.target_s);
-    row r{std::string(to_string(c.how)), c.setting, c.model, text(range->first), dora.best ? text(value(dora)) : "OOM"};
+    const problem p = problem_of(model, devices, job_of(c.how, c.model));
+    row r{std::string(to_string(c.how)), c.setting, c.model, readable(seconds(range->first)), text(dora)};
     recipes::partitioner_options fine;
     fine.rows = {decompose::joined_chains{0.01}, decompose::light_row{}};
     fine.polish.boundaries = polish_boundaries::of_layers;  // as behind the usual rows
@@ -262,17 +260,17 @@ std::string searched_harder(const std::vector<comparison>& all, field comparison
     more.k = 30;
     for (const recipes::partitioner_options& how : {recipes::partitioner_options{.k = 30}, fine, more}) {
       const answer other(recipes::dora(p, by_response(p.job), 1, recipes::dora_options{.partitioner = how}));
-      r.push_back(other.best ? text(value(other)) : "OOM");
+      r.push_back(text(other));
     }
     rows.push_back(std::move(r));
   }
-  return rows.size() == 1 ? "" : "\n" + bench::markdown_table(rows, 3);
+  return rows;
 }
 
 /// How many times as fast Dora is: the extremes and the geometric mean over the cases, each against its best and its worst.
-std::string headline(const std::vector<comparison>& all) {
+std::vector<row> headline(const std::vector<comparison>& all) {
   std::vector<row> rows{
-      {"job", "baselines", "cases", "over the best: least", "mean", "most", "over the worst: least", "mean", "most", "not the fastest in"}};
+      {"job", "baselines", "cases", "over the best: least", "mean", "most", "over the worst: least", "mean", "most", "not fastest in"}};
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     for (const std::size_t first : {papers_first, std::size_t{0}}) {
       std::vector<double> best, worst;
@@ -289,15 +287,15 @@ std::string headline(const std::vector<comparison>& all) {
       for (const auto& ratios : {best, worst}) {
         double logarithms = 0;
         for (const double x : ratios) logarithms += std::log(x);
-        r.push_back(number("%.2f x", *std::min_element(ratios.begin(), ratios.end())));
-        r.push_back(number("%.2f x", std::exp(logarithms / static_cast<double>(ratios.size()))));
-        r.push_back(number("%.2f x", *std::max_element(ratios.begin(), ratios.end())));
+        r.push_back(number("%.2f", *std::min_element(ratios.begin(), ratios.end())));
+        r.push_back(number("%.2f", std::exp(logarithms / static_cast<double>(ratios.size()))));
+        r.push_back(number("%.2f", *std::max_element(ratios.begin(), ratios.end())));
       }
       r.push_back(std::to_string(lost));
       rows.push_back(std::move(r));
     }
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 /// The cases for which the paper's text has a number.
@@ -330,7 +328,7 @@ std::string quoted(const std::vector<comparison>& all) {
 }
 
 /// What contention does to the plans: the time on the real network over that on private wires.
-std::string slowed(const std::vector<comparison>& all) {
+std::vector<row> slowed(const std::vector<comparison>& all) {
   row headings{"setting", "model"};
   for (std::size_t i = papers_first; i < baselines.size(); ++i) headings.push_back(baselines[i].name);
   headings.push_back("dora");
@@ -343,12 +341,12 @@ std::string slowed(const std::vector<comparison>& all) {
     add(c.fastest.dora);
     rows.push_back(std::move(r));
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 // Who needs less energy in time (Figs 10 and 11).
 
-std::string energy_table(const std::vector<comparison>& all) {
+std::vector<row> energy_table(const std::vector<comparison>& all) {
   row headings{"setting", "model", "target [s]", "dora [s]"};
   for (const baseline& b : baselines) headings.push_back(b.name);
   headings.insert(headings.end(), {"dora [J]", "less than the least", "than the most"});
@@ -370,15 +368,15 @@ std::string energy_table(const std::vector<comparison>& all) {
     }
     rows.push_back(std::move(r));
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 /// Energy saved against the baselines that meet the target, by setting: the extremes over the models.
-std::string energy_headline(const std::vector<comparison>& all, bool quick) {
+std::vector<row> energy_headline(const std::vector<comparison>& all, bool quick) {
   const auto paper = [](mode how, const std::string& setting) -> std::string {
-    if (how == mode::generation) return setting == "smart-home-2" || setting == "traffic-monitor" ? "15 % - 82 %" : "-";
+    if (how == mode::generation) return setting == "smart-home-2" || setting == "traffic-monitor" ? "15 to 82 %" : "-";
     if (how != mode::training) return "-";
-    return setting == "smart-home-2" ? "57.5 % - 82.2 %" : setting == "smart-home-1" ? "10 % - 82 %" : "over 15 %";
+    return setting == "smart-home-2" ? "57.5 to 82.2 %" : setting == "smart-home-1" ? "10 to 82 %" : "over 15 %";
   };
   std::vector<row> rows{
       {"job", "setting", "paper", "the paper's four: under the least", "under the most", "all: under the least", "under the most"}};
@@ -398,13 +396,13 @@ std::string energy_headline(const std::vector<comparison>& all, bool quick) {
         any = any || !least.empty();
         for (const auto& x : {least, most}) {
           const auto [low, high] = std::minmax_element(x.begin(), x.end());
-          r.push_back(x.empty() ? "-" : number("%.1f %%", *low) + number(" - %.1f %%", *high));
+          r.push_back(x.empty() ? "-" : number("%.1f", *low) + number(" to %.1f %%", *high));
         }
       }
       if (any || !quick) rows.push_back(std::move(r));
     }
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 // Parts taken away (Fig 14), candidates (Fig 17), graph or chain, contention (Fig 2).
@@ -449,28 +447,41 @@ std::string order_gap(const plan_result& r) {
   return percent < 1e-7 ? "0" : percent < 0.01 ? "< 0.01 %" : number("%.2f %%", percent);
 }
 
-std::string phases(bool quick) {
-  std::vector<row> rows{{"setting", "job", "on paper", "even split", "phase 2 only", "phase 1 only", "both", "order at most off"}};
-  for_each_ablation(quick, [&](const std::string& setting, const cluster& devices, const std::string& name) {
+/// How much less than before, in percent.
+std::string gain(const plan_result& before, const plan_result& after) {
+  if (before.plans.empty() || after.plans.empty()) return "-";
+  return number("%.1f %%", 100 * (1 - after.plans.front().predicted->response() / before.plans.front().predicted->response()) + 1e-9);
+}
+
+void add_phases(const bench::sections& page) {
+  std::vector<row> rows{{"job", "setting", "model", "on paper", "even split", "phase 2 only", "phase 1 only", "both", "order at most off",
+                         "phase 2 gains on the even split", "on phase 1", "phase 1 gains on phase 2"}};
+  for_each_ablation(page.quick(), [&](const std::string& setting, const cluster& devices, const std::string& name) {
     for (const mode how : {mode::training, mode::inference, mode::generation}) {
       const planning_graph model = model_of(how, name);
       const problem p = problem_of(model, devices, job_of(how, name));
-      const plan_result both = recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}});
-      rows.push_back({setting, name + ", " + std::string(to_string(how)), response(best_on_paper(p)),
-                      response(recipes::even_split(p, minimize_latency{}, 1)), response(scheduled_even_split(p)),
-                      response(recipes::dora_partitioner(p, minimize_latency{}, 1)), response(both), order_gap(both)});
+      const plan_result even = recipes::even_split(p, minimize_latency{}, 1), second = scheduled_even_split(p),
+                        first = recipes::dora_partitioner(p, minimize_latency{}, 1),
+                        both = recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}});
+      rows.push_back({std::string(to_string(how)), setting, name, response(best_on_paper(p)), response(even), response(second),
+                      response(first), response(both), order_gap(both), gain(even, second), gain(first, both), gain(second, both)});
     }
   });
-  if (!quick) {
-    rows.push_back({"*paper, not named*", "qwen3-1.7b, training", "", "", "99.3 s", "109.2 s", "87 s", ""});
-    rows.push_back({"*paper, not named*", "qwen-omni, training", "", "", "173.6 s", "182.2 s", "133.1 s", ""});
-    rows.push_back({"*paper, not named*", "qwen3-1.7b, generation", "", "", "200 ms", "320 ms", "140 ms", ""});
-    rows.push_back({"*paper, not named*", "qwen-omni, generation", "", "", "340 ms", "520 ms", "330 ms", ""});
+  std::vector<row> spans{{"job", "phase 2 gains on the even split", "on phase 1", "phase 1 gains on phase 2"}};
+  for (const mode how : {mode::training, mode::inference, mode::generation}) {
+    spans.push_back({std::string(to_string(how))});
+    const auto keep = [&](const row& r) { return r[0] == to_string(how); };
+    for (std::size_t k = 9; k < 12; ++k) spans.back().push_back(bench::span_of(rows, k, keep).text("%.1f", " %"));
   }
-  return bench::markdown_table(rows);
+  rows.push_back({"training", "paper, not named", "qwen3-1.7b", "", "", "99.3 s", "109.2 s", "87 s", "", "", "20.3 %", "12.4 %"});
+  rows.push_back({"training", "paper, not named", "qwen-omni", "", "", "173.6 s", "182.2 s", "133.1 s", "", "", "26.9 %", "23.3 %"});
+  rows.push_back({"generation", "paper, not named", "qwen3-1.7b", "", "", "200 ms", "320 ms", "140 ms", "", "", "56.2 %", "30.0 %"});
+  rows.push_back({"generation", "paper, not named", "qwen-omni", "", "", "340 ms", "520 ms", "330 ms", "", "", "36.5 %", "2.9 %"});
+  page.add_csv("dora.phases.csv", rows);
+  page.add("phases", bench::markdown_table(spans, 1));
 }
 
-std::string top_k(bool quick) {
+std::vector<row> top_k(bool quick) {
   const std::vector<int> ks = quick ? std::vector{1, 3} : std::vector{1, 3, 5, 10, 15, 30};
   row headings{"setting", "model"};
   for (const int k : ks) headings.push_back("K " + std::to_string(k));
@@ -484,11 +495,11 @@ std::string top_k(bool quick) {
     }
     rows.push_back(std::move(r));
   });
-  if (!quick) rows.push_back({"*paper, not named*", "qwen-omni", "204.4 s", "", "155.4 s", "144.4 s", "144.0 s", ""});
-  return bench::markdown_table(rows);
+  if (!quick) rows.push_back({"paper, not named", "qwen-omni", "204.4 s", "", "155.4 s", "144.4 s", "144.0 s", ""});
+  return rows;
 }
 
-std::string parts(bool quick) {
+std::vector<row> parts(bool quick) {
   struct variant {
     const char* name;
     recipes::partitioner_options how;
@@ -512,10 +523,10 @@ std::string parts(bool quick) {
       rows.push_back(std::move(r));
     }
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
-std::string chain_or_graph(bool quick) {
+std::vector<row> chain_or_graph(bool quick) {
   const planning_graph graph = model_of(mode::training, "qwen-omni"), chain = chain_view(graph);
   std::vector<row> rows{{"setting", "job", "chain", "graph", "less"}};
   for (const std::string& setting : settings) {
@@ -533,11 +544,11 @@ std::string chain_or_graph(bool quick) {
       rows.push_back({setting, std::string(to_string(how)) + " of " + std::to_string(batch), response(in_row), response(as_is), less});
     }
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 /// Two laptops and two phones on 650 Mbit/s: a plan for private wires there, the same plan in the air, the best for the air.
-std::string contention(bool quick) {
+std::vector<row> contention(bool quick) {
   const std::vector<device> home{zoo::device("rtx4050", "laptop0"), zoo::device("rtx4050", "laptop1"),
                                  zoo::device("snapdragon-8-elite", "phone0"), zoo::device("snapdragon-8-elite", "phone1")};
   const cluster air("two laptops, two phones", home, shared_medium{650_Mbit_per_s, 2_ms});
@@ -568,16 +579,16 @@ std::string contention(bool quick) {
     }
   }
   if (!quick) {
-    rows.push_back({"*paper: training*", "qwen3-0.6b", "asteroid", "12.3 s", "28.4 s", "2.3 x", "", "10.4 s", "2.7 x"});
-    rows.push_back({"*paper: training*", "qwen3-1.7b", "asteroid", "15.5 s", "34.3 s", "2.2 x", "", "13.2 s", "2.6 x"});
-    rows.push_back({"*paper: generation*", "qwen3-0.6b", "asteroid", "800 ms", "1.8 s", "2.3 x", "", "600 ms", "3.0 x"});
-    rows.push_back({"*paper: generation*", "qwen3-1.7b", "asteroid", "900 ms", "2.2 s", "2.4 x", "", "800 ms", "2.8 x"});
+    rows.push_back({"paper: training", "qwen3-0.6b", "asteroid", "12.3 s", "28.4 s", "2.3 x", "", "10.4 s", "2.7 x"});
+    rows.push_back({"paper: training", "qwen3-1.7b", "asteroid", "15.5 s", "34.3 s", "2.2 x", "", "13.2 s", "2.6 x"});
+    rows.push_back({"paper: generation", "qwen3-0.6b", "asteroid", "800 ms", "1.8 s", "2.3 x", "", "600 ms", "3.0 x"});
+    rows.push_back({"paper: generation", "qwen3-1.7b", "asteroid", "900 ms", "2.2 s", "2.4 x", "", "800 ms", "2.8 x"});
   }
-  return bench::markdown_table(rows, 3);
+  return rows;
 }
 
 /// One device alone generates for one sequence (Figs 1b and 3a).
-std::string alone() {
+std::vector<row> alone() {
   struct reported {
     const char *kind, *paper;
   };
@@ -598,11 +609,11 @@ std::string alone() {
     }
     rows.push_back(std::move(r));
   }
-  return bench::markdown_table(rows, 1);
+  return rows;
 }
 
 /// How much of the network a training iteration uses without and with phase 2 (Fig 13).
-std::string network_use(bool quick) {
+std::vector<row> network_use(bool quick) {
   std::vector<row> rows{{"model", "phases", "an iteration", "moved", "on average", "the busiest wire's use"}};
   const cluster devices = cluster_of("traffic-monitor");
   for (const char* name : {"qwen3-1.7b", "qwen-omni"}) {
@@ -627,11 +638,11 @@ std::string network_use(bool quick) {
     add("1", recipes::dora_partitioner(p, minimize_latency{}, 1));
     add("1 + 2", recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}}));
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 /// What lambda buys: energy + lambda x time, Qwen3-1.7B in the traffic monitor (Fig 15).
-std::string tradeoffs(bool quick) {
+std::vector<row> tradeoffs(bool quick) {
   std::vector<row> rows{{"lambda [J/s]", "training: an iteration", "its energy", "watts", "generation: a token", "its energy", "watts"}};
   const cluster devices = cluster_of("traffic-monitor");
   for (const double lambda : quick ? std::vector{1.0} : std::vector{0.1, 0.5, 1.0, 3.0, 10.0, 100.0, 1000.0}) {
@@ -647,12 +658,12 @@ std::string tradeoffs(bool quick) {
     }
     rows.push_back(std::move(r));
   }
-  if (!quick) rows.push_back({"*paper, 0.1 to 1*", "150 to 250 s", "80 to 180 J", "", "4 to 10 s", "5 to 15 J", ""});
-  return bench::markdown_table(rows, 1);
+  if (!quick) rows.push_back({"paper, 0.1 to 1", "150 to 250 s", "80 to 180 J", "", "4 to 10 s", "5 to 15 J", ""});
+  return rows;
 }
 
 /// How long planners think (Table 4): medians of what they say themselves.
-std::string planning_times(bool quick) {
+std::vector<row> planning_times(bool quick) {
   struct reported {
     const char *setting, *model, *metis, *asteroid, *dora;
   };
@@ -677,7 +688,7 @@ std::string planning_times(bool quick) {
                     median_s([&] { return recipes::dora_partitioner(p, minimize_latency{}, 1); }),
                     median_s([&] { return recipes::dora_as_printed(p, minimize_latency{}); })});
   }
-  return bench::markdown_table(rows);
+  return rows;
 }
 
 }  // namespace
@@ -694,43 +705,49 @@ int main(int argc, char** argv) {
       }
     }
     const std::string name(to_string(how));
-    page.add(name, times_table(cases));
+    page.add_csv("dora." + name + ".csv", times_table(cases));
     const char* title = how == mode::training    ? "Training: time of an iteration of 32 samples"
                         : how == mode::inference ? "Inference: time of 8 samples"
                                                  : "Generation: time between tokens of 4 sequences";
     page.add_image("dora." + name + ".svg",
                    relative_image({.title = title, .note = "As a multiple of Dora's, judged under contention. OOM: no plan fits."}, cases,
                                   &comparison::fastest, "OOM", time_of, [](const comparison& c) { return c.setting; }));
-    page.add("energy-" + name, energy_table(cases));
+    page.add_csv("dora.energy-" + name + ".csv", energy_table(cases));
     all.insert(all.end(), cases.begin(), cases.end());
   }
-  page.add("headline", headline(all));
+  std::vector<row> faster = headline(all);
+  page.add_csv("dora.headline.csv", faster);
+  std::erase_if(faster, [](const row& r) { return r[1] == "all"; });
+  for (row& r : faster) r.erase(r.begin() + 1);
+  page.add("headline", bench::markdown_table(faster, 1));
   page.add("quoted", quoted(all));
-  page.add("slowed", slowed(all));
+  page.add_csv("dora.slowed.csv", slowed(all));
   const auto in_seconds = [](double s) { return readable(seconds(s)); };
   const auto in_joules = [](double j) { return readable(joules(j)); };
-  const auto beaten = [&all](field comparison::*of, auto value, auto text) {
-    return losses(all, of, value, text) + searched_harder(all, of, value, text);
-  };
-  page.add("losses", beaten(&comparison::fastest, time_of, in_seconds));
-  page.add("energy", energy_headline(all, quick));
-  page.add("energy-losses", beaten(&comparison::in_time, energy_of, in_joules));
+  page.add_csv("dora.losses.csv", losses(all, &comparison::fastest, time_of, in_seconds));
+  page.add_csv("dora.searched-harder.csv", searched_harder(all));
+  std::vector<row> saved = energy_headline(all, quick);
+  page.add_csv("dora.energy.csv", saved);
+  std::erase_if(saved, [](const row& r) { return r[2] == "-"; });
+  for (row& r : saved) r = {r[0], r[1], r[2], r[3], r[5]};
+  page.add("energy", bench::markdown_table(saved));
+  page.add_csv("dora.energy-losses.csv", losses(all, &comparison::in_time, energy_of, in_joules));
   std::erase_if(all, [](const comparison& c) { return c.how == mode::inference; });  // the paper's: training, and serving by token
   page.add_image("dora.energy.svg", relative_image({.title = "Energy within 1 / 0.8 of the best baseline's time",
                                                     .note = "As a multiple of Dora's. x: out of memory, or late."},
                                                    all, &comparison::in_time, "x", energy_of,
                                                    [](const comparison& c) { return std::string(to_string(c.how)) + ", " + c.setting; }));
-  page.add("parts", parts(quick));
-  page.add("chain-or-graph", chain_or_graph(quick));
-  page.add("phases", phases(quick));
-  page.add("top-k", top_k(quick));
-  page.add("contention", contention(quick));
-  page.add("alone", alone());
-  page.add("network-use", network_use(quick));
-  page.add("tradeoffs", tradeoffs(quick));
+  page.add_csv("dora.parts.csv", parts(quick));
+  page.add_csv("dora.chain-or-graph.csv", chain_or_graph(quick));
+  add_phases(page);
+  page.add_csv("dora.top-k.csv", top_k(quick));
+  page.add_csv("dora.contention.csv", contention(quick));
+  page.add_csv("dora.alone.csv", alone());
+  page.add_csv("dora.network-use.csv", network_use(quick));
+  page.add_csv("dora.tradeoffs.csv", tradeoffs(quick));
   bench::add_quality(page);
   bench::add_order(page);
   bench::add_deadlines(page);
   bench::add_dynamics(page);
-  page.add_timed("planning", planning_times(quick));
+  page.add_csv("dora.planning.timed.csv", planning_times(quick));
 }

@@ -139,8 +139,20 @@ inline void add_dynamics(const sections& page) {
     add({"traffic-monitor", mode::generation, 8, tokens, times});
     add({"traffic-monitor", mode::inference, 8, 1, times});
   }
-  page.add("dynamics", markdown_table(all.rates));
-  page.add("dynamics-phases", markdown_table(all.phases, 1));
+  page.add_csv("dora.dynamics.csv", all.rates);
+  page.add_csv("dora.dynamics-phases.csv", all.phases);
+  std::vector<row> spans{{"job", "lasts", "static", "dora", "replan-always"}};
+  for (const mode how : {mode::generation, mode::inference}) {
+    for (const auto& times : {longer, paper}) {
+      const std::string job(to_string(how)), lasts = readable(seconds(times.back()));
+      spans.push_back({job, lasts});
+      for (const std::size_t k : {4, 6, 7}) {
+        const auto keep = [&](const row& r) { return r[1].starts_with(job) && r[2] == lasts; };
+        spans.back().push_back(span_of(all.rates, k, keep).text("%.1f", " %"));
+      }
+    }
+  }
+  page.add("dynamics", markdown_table(spans));
 }
 
 }  // namespace bench

@@ -52,7 +52,7 @@ inline void add_order(const sections& page) {
   order::add_replicas(rows, "half-duplex ring, 200 Mbit/s", ring{200_Mbit_per_s, 1_ms, duplex::half}, m);
   order::add_replicas(rows, "star, 100 Mbit/s", star{100_Mbit_per_s, 1_ms}, m);
   order::add_replicas(rows, "half-duplex star, 200 Mbit/s", star{200_Mbit_per_s, 1_ms, duplex::half}, m);
-  page.add("order", markdown_table(rows, 1));
+  page.add_csv("dora.order.csv", rows);
 }
 
 }  // namespace bench

@@ -135,7 +135,7 @@ void compare_estimates(const problem& p, const Objective& o, std::array<distance
   }
 }
 
-inline std::string under_the_estimate(std::uint64_t instances) {
+inline std::vector<row> under_the_estimate(std::uint64_t instances) {
   std::array<distances, kept_per_cell.size()> latency, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 7, .most_devices = 4}));
@@ -147,7 +147,7 @@ inline std::string under_the_estimate(std::uint64_t instances) {
     rows.push_back(with({"latency", std::to_string(kept_per_cell[k])}, latency[k].columns()));
   for (std::size_t k = 0; k < kept_per_cell.size(); ++k)
     rows.push_back(with({"keep_qoe", std::to_string(kept_per_cell[k])}, qoe[k].columns()));
-  return markdown_table(rows);
+  return rows;
 }
 
 // Simulated.
@@ -196,7 +196,7 @@ void compare_simulated(const problem& p, const Objective& o, simulated_rows& row
   tell(rows.rescored, choice == nullptr ? std::nullopt : p.simulated(*choice, o));
 }
 
-inline std::string simulated(std::uint64_t instances) {
+inline std::vector<row> simulated(std::uint64_t instances) {
   simulated_rows latency, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 6, .most_devices = 4}));
@@ -211,7 +211,7 @@ inline std::string simulated(std::uint64_t instances) {
     rows.push_back(with({name, "best by critical_path of K = 10"}, of->rescored.columns()));
     rows.push_back(with({name, "first of K = 10"}, of->first.columns()));
   }
-  return markdown_table(rows);
+  return rows;
 }
 
 // Shares.
@@ -225,7 +225,7 @@ void compare_shares(const problem& p, const Objective& o, distances& d) {
   else d.lost();
 }
 
-inline std::string shares(std::uint64_t instances) {
+inline std::vector<row> shares(std::uint64_t instances) {
   distances latency, energy, qoe;
   for (std::uint64_t seed = 1; seed <= instances; ++seed) {
     const problem p(test::random_search_instance(seed, {.most_layers = 5, .most_devices = 3}));
@@ -237,15 +237,15 @@ inline std::string shares(std::uint64_t instances) {
   rows.push_back(with({"latency", "min-max"}, latency.columns()));
   rows.push_back(with({"energy", "min-max"}, energy.columns()));
   rows.push_back(with({"keep_qoe", "min-max"}, qoe.columns()));
-  return markdown_table(rows);
+  return rows;
 }
 
 }  // namespace quality
 
 inline void add_quality(const sections& page) {
-  page.add("quality-estimated", quality::under_the_estimate(page.quick() ? 50 : 6000));
-  page.add("quality-simulated", quality::simulated(page.quick() ? 50 : 3000));
-  page.add("quality-shares", quality::shares(page.quick() ? 50 : 4000));
+  page.add_csv("dora.quality-estimated.csv", quality::under_the_estimate(page.quick() ? 50 : 6000));
+  page.add_csv("dora.quality-simulated.csv", quality::simulated(page.quick() ? 50 : 3000));
+  page.add_csv("dora.quality-shares.csv", quality::shares(page.quick() ? 50 : 4000));
 }
 
 }  // namespace bench

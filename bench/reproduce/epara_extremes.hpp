@@ -34,7 +34,7 @@ inline void add_groups(const sections& page) {
       rows.back().push_back(figures[1].text(2));
     }
   }
-  page.add("groups", markdown_table(rows, 1));
+  page.add_csv("epara.rings.csv", rows);
 }
 
 /// P100s, and devices that are 40 times as slow.
@@ -87,7 +87,7 @@ inline void add_devices(const sections& page) {
     rows.push_back({std::to_string(count), figures[0].text(3), number("%.2f", figures[0].mean() / none.mean()), figures[1].text(0),
                     number("%.2g s", figures[1].mean() * mean_b / 125e6)});
   }
-  page.add("devices", markdown_table(rows, 1));
+  page.add_csv("epara.devices.csv", rows);
 }
 
 /// Credit and offloads of requests by the third of the time in which they arrived.
@@ -147,7 +147,7 @@ inline void add_faults(const sections& page) {
     rows.push_back(
         {cases[c].first, f[0].percent(), f[1].percent(), f[2].percent(), f[3].text(2), f[4].text(2), f[5].text(2), f[6].text(0)});
   }
-  page.add("faults", markdown_table(rows, 1));
+  page.add_csv("epara.faults.csv", rows);
 }
 
 }  // namespace bench

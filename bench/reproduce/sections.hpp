@@ -5,7 +5,9 @@
 /// update.py puts a section between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of the page. Sections are the same in
 /// every run; in those that hold measured times (`<!-- begin NAME timed -->`) cells such as "2.5 ms" and "3 x" may be others.
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -43,6 +45,38 @@ inline std::string markdown_table(const std::vector<row>& rows, std::size_t name
   return text;
 }
 
+/// The least and the most of the numbers that a column's cells begin with.
+struct span {
+  double low = 0, high = 0;
+  int count = 0;
+
+  [[nodiscard]] std::string least(const char* format) const { return count > 0 ? number(format, low) : "-"; }
+  [[nodiscard]] std::string most(const char* format) const { return count > 0 ? number(format, high) : "-"; }
+  [[nodiscard]] std::string text(const char* format, const std::string& unit = "") const {
+    if (count == 0) return "-";
+    return (least(format) == most(format) ? "" : least(format) + " to ") + most(format) + unit;
+  }
+};
+/// Over the rows below the headings that are kept; cells that are words are left out.
+template <class Keep>
+span span_of(const std::vector<row>& rows, std::size_t column, Keep&& keep) {
+  span s;
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    if (column >= rows[r].size() || !keep(rows[r])) continue;
+    const char* cell = rows[r][column].c_str();
+    char* end = nullptr;
+    const double x = std::strtod(cell, &end);
+    if (end == cell) continue;
+    s.low = s.count == 0 ? x : std::min(s.low, x);
+    s.high = s.count == 0 ? x : std::max(s.high, x);
+    ++s.count;
+  }
+  return s;
+}
+inline span span_of(const std::vector<row>& rows, std::size_t column) {
+  return span_of(rows, column, [](const row&) { return true; });
+}
+
 /// When, on what, by which compiler.
 inline std::string measured_here() {
   char day[16];
@@ -76,11 +110,15 @@ class sections {
     if (!images_.empty()) hetplan::io::write_atomically(images_ + "/" + file, svg);
   }
 
-  /// @param file  such as "deepcee.throughput.csv": a table beside the page; the first row holds the headings, no cell a comma.
+  /// @param file  such as "deepcee.throughput.csv": a table beside the page; the first row holds the headings. Where it holds measured
+  ///              times, which another run would not repeat, it ends in ".timed.csv".
   void add_csv(const std::string& file, const std::vector<row>& rows) const {
     std::string text;
     for (const row& r : rows) {
-      for (std::size_t i = 0; i < r.size(); ++i) text += (i > 0 ? "," : "") + r[i];
+      for (std::size_t i = 0; i < r.size(); ++i) {
+        const bool quoted = r[i].find(',') != std::string::npos;
+        text += (i > 0 ? "," : "") + (quoted ? '"' + r[i] + '"' : r[i]);
+      }
       text += "\n";
     }
     add_image(file, text);

@@ -12,13 +12,14 @@ usage: validate.py EXECUTOR [--sweep | --zero-bubble] [--case GROUP[/PLAN] ...] 
     --busy       profiles are taken with the other devices' cores busy
     --slow       what makes core/4 slow; the executor's own rule if not given
     --anyway     on a busy machine, too
-    --page       puts the table into docs/reproduction/executors.md
+    --page       puts a summary into docs/reproduction/executors.md and the tables beside it, as CSV
     --json       writes every number
     --out        where models, clusters, plans and results stay; a temporary folder if not given
 Exit status: 0 done; 1 a plan could not be run (the others were); 2 bad input, an executor that is not there, or a busy machine.
 """
 
 import argparse
+import csv
 import dataclasses
 import fnmatch
 import json
@@ -374,21 +375,45 @@ class Validation:
 # --- what is told ----------------------------------------------------------------------------------------------------------------
 
 
-def table(results: Sequence[Result]) -> str:
+Rows = List[List[str]]
+
+
+def case_rows(results: Sequence[Result]) -> Rows:
     rows = [["case", "network, devices, links", "plan: layers:devices of each stage", "bound by", "paced", "speed", "predicted", "measured", "error"]]
     for r in results:
         rows.append([f"{r.group}: {r.plan}", f"{r.network}; {r.cluster}", r.shape, r.bound,
                      ("yes" if r.paced else "no") + (f", {r.overruns} overruns" if r.overruns else ""), f"± {100 * r.drift:.0f} %", f"{r.predicted:.3f} s",
                      f"{r.measured:.3f} s ± {100 * spread(r.iterations):.1f} %", percent(r.error)])
-    return markdown(rows, 5)
+    return rows
 
 
-def summary(results: Sequence[Result]) -> str:
+def kinds_of(results: Sequence[Result]) -> List[Tuple[str, List[Result]]]:
     """Apart: where no device waits, and where some do; of the first, those during which the machine was as fast as when it was profiled."""
     unpaced, paced = [r for r in results if not r.paced], [r for r in results if r.paced]
     steady = [r for r in unpaced if r.drift <= STEADY]
-    kinds = ((unpaced, "Unpaced"), (steady, f"Of these, at the speed of their profile within {100 * STEADY:.0f} %"), (paced, "Paced"))
-    return "\n".join(summary_of(some, kind) for some, kind in kinds)
+    return [("Unpaced", unpaced), (f"Of these, at the speed of their profile within {100 * STEADY:.0f} %", steady), ("Paced", paced)]
+
+
+def summary(results: Sequence[Result]) -> str:
+    return "\n".join(summary_of(some, kind) for kind, some in kinds_of(results))
+
+
+def short_rows(results: Sequence[Result]) -> Rows:
+    """A row for each kind of which there is a plan."""
+    rows = [["plans", "how many", "median abs. error", "worst", "slower than predicted", "tau", f"tau, > {100 * NEAR:.0f} % apart"]]
+    for kind, some in kinds_of(results):
+        if some:
+            errors = [abs(r.error) for r in some]
+            signs, clear = all_signs(some), all_signs(some, NEAR)
+            rows.append([kind.lower().replace("of these, ", ""), str(len(some)), f"{100 * statistics.median(errors):.1f} %", f"{100 * max(errors):.1f} %",
+                         str(sum(r.error < 0 for r in some)), tau_text(signs), tau_text(clear)])
+    return rows
+
+
+def all_signs(results: Sequence[Result], apart: float = 0) -> List[int]:
+    """Of the pairs that share network and cluster."""
+    return [sign for g in dict.fromkeys(r.group for r in results)
+            for sign in pair_signs([(r.predicted, r.measured) for r in results if r.group == g], apart)]
 
 
 def summary_of(results: Sequence[Result], kind: str) -> str:
@@ -397,12 +422,8 @@ def summary_of(results: Sequence[Result], kind: str) -> str:
     slower = sum(r.error < 0 for r in results)
     errors = [abs(r.error) for r in results]
     worst = max(results, key=lambda r: abs(r.error))
-    signs, clear, by_group = [], [], []
-    for g in dict.fromkeys(r.group for r in results):
-        pairs = [(r.predicted, r.measured) for r in results if r.group == g]
-        signs += pair_signs(pairs)
-        clear += pair_signs(pairs, NEAR)
-        by_group.append(f"{g} {tau_text(pair_signs(pairs))}")
+    signs, clear = all_signs(results), all_signs(results, NEAR)
+    by_group = [f"{g} {tau_text(all_signs([r for r in results if r.group == g]))}" for g in dict.fromkeys(r.group for r in results)]
     listed = f" ({', '.join(by_group)})" if len(by_group) <= 5 else ""
     return (f"{kind}: {len(results)} plans, median |error| {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} % "
             f"({worst.group}: {worst.plan}), {slower} slower than predicted. Kendall's tau over the {len(signs)} pairs of plans that share network and cluster: "
@@ -410,7 +431,7 @@ def summary_of(results: Sequence[Result], kind: str) -> str:
             f"{tau_text(clear)}.\n")
 
 
-def gains(results: Sequence[Result]) -> str:
+def gain_rows(results: Sequence[Result]) -> Rows:
     """The scheduled plans beside the same stages without schedule."""
     rows = [["stages of", "predicted: uncontrolled", "scheduled", "gain", "measured: uncontrolled", "scheduled", "gain"]]
     for r in results:
@@ -419,27 +440,29 @@ def gains(results: Sequence[Result]) -> str:
                 both = ((r.predicted, with_schedule.predicted), (r.measured, with_schedule.measured))
                 cells = [cell for a, b in both for cell in (f"{a:.3f} s", f"{b:.3f} s", percent(a / b - 1))]
                 rows.append([f"{r.group}: {r.pair}", *cells])
-    return markdown(rows, 1) if len(rows) > 1 else "No plan had a schedule of its transfers.\n"
+    return rows
 
 
-def groups_table(results: Sequence[Result]) -> str:
+def group_rows(results: Sequence[Result]) -> Rows:
     rows = [["group", "devices, links", "plans", "median abs. error", "worst", "Kendall's tau"]]
     for g in dict.fromkeys(r.group for r in results):
         of_group = [r for r in results if r.group == g]
         errors = [abs(r.error) for r in of_group]
         rows.append([g, of_group[0].cluster, str(len(errors)), f"{100 * statistics.median(errors):.1f} %", f"{100 * max(errors):.1f} %",
                      tau_text(pair_signs([(r.predicted, r.measured) for r in of_group]))])
-    return markdown(rows, 2)
+    return rows
 
 
-def sweep_report(results: Sequence[Result]) -> str:
-    """A row for each group; in full only the plans that are furthest off."""
-    worst = sorted(results, key=lambda r: -abs(r.error))[:10]
-    return summary(results) + "\n" + groups_table(results) + "\nThe ten that are furthest off:\n\n" + table(worst)
+def tables_of(results: Sequence[Result], sweep: bool) -> Dict[str, Rows]:
+    """By what a file's name ends in: of a sweep a row for each group, and in full only the plans that are furthest off."""
+    if sweep:
+        return {"": group_rows(results), ".worst": case_rows(sorted(results, key=lambda r: -abs(r.error))[:10])}
+    gains = gain_rows(results)
+    return {"": case_rows(results), **({".gains": gains} if len(gains) > 1 else {})}
 
 
-def cases_report(results: Sequence[Result], same: Sequence[str]) -> str:
-    text = summary(results) + "\n" + table(results) + "\n" + gains(results)
+def report(results: Sequence[Result], tables: Dict[str, Rows], same: Sequence[str]) -> str:
+    text = summary(results) + "".join("\n" + markdown(rows, 1) for rows in tables.values())
     return text + (f"\nThe same plan, run once: {'; '.join(same)}.\n" if same else "")
 
 
@@ -512,17 +535,17 @@ def main() -> int:
                     work.group(g, wanted)
         text = (f"{cores} cores, of which others used at most {work.others:.2f}{' (--anyway)' * asked.anyway}; profiles were taken with "
                 f"{'the cores of the other devices busy' if asked.busy else 'one core busy'}.\n\n")
-        if asked.zero_bubble:
-            text += summary(work.results) + "\n" + table(work.results)
-        else:
-            text += sweep_report(work.results) if asked.sweep else cases_report(work.results, work.same)
-        text += "".join(f"\nNot run: {f}\n" for f in work.faults)
-        print(text, end="")
+        tables = tables_of(work.results, asked.sweep)
+        faults = "".join(f"\nNot run: {f}\n" for f in work.faults)
+        print(text + report(work.results, tables, work.same) + faults, end="")
         if asked.json:
             results = [{**dataclasses.asdict(r), "error": r.error} for r in work.results]
             write(asked.json, {"executor": asked.executor, "cores": cores, "others": work.others, "busy": asked.busy, "results": results, "same": work.same, "faults": work.faults})
         if asked.page:
-            page.write_text(with_region(page.read_text(), region, text))
+            page.write_text(with_region(page.read_text(), region, text + markdown(short_rows(work.results), 1) + faults))
+            for suffix, rows in tables.items():
+                with open(page.parent / f"tables/executors.{region.replace(' ', '-')}{suffix}.csv", "w", newline="") as file:
+                    csv.writer(file, lineterminator="\n").writerows(rows)
         return 1 if work.faults else 0
     except Fault as e:
         print(f"validate.py: {e}", file=sys.stderr)

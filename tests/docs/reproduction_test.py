@@ -104,6 +104,14 @@ class update(unittest.TestCase):
         self.assertIn("2.5 ms", self.page.read_text())
         self.assertIn("+| model | 6 layers", self.run_update(page=current, prints=timed.replace("5 layers", "6 layers"), options=["--check"], status=1))
 
+    def test_check_does_not_compare_times_in_tables_of_them(self):
+        page = PAGE.replace("More prose", "[A table](tables/new.timed.csv)")
+        csv = PRINTS + """printf 'model,took,by\\nsmall,2.5 ms,3.1 x\\n' > "$2/new.timed.csv"\n"""
+        self.run_update(page=page, prints=csv)
+        current = self.page.read_text()
+        self.assertEqual(self.run_update(page=current, prints=csv.replace("2.5 ms", "31 us").replace("3.1", "9"), options=["--check"]), "")
+        self.assertIn("+large,2.5 ms", self.run_update(page=current, prints=csv.replace("small", "large"), options=["--check"], status=1))
+
     def test_quick_runs_little_and_compares_no_content(self):
         self.run_update()
         current = self.page.read_text()
@@ -126,6 +134,13 @@ class update(unittest.TestCase):
 
     def test_a_program_that_fails_changes_nothing(self):
         self.assert_refused("exit status 3", prints=PRINTS + "exit 3")
+
+
+class pages(unittest.TestCase):
+    def test_a_page_can_be_read_in_a_quarter_of_an_hour(self):
+        for page in sorted((SOURCE / "docs/reproduction").glob("*.md")):
+            with self.subTest(page=page.name):
+                self.assertLessEqual(len(page.read_text().split()), 1500)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """The program that compares executors with the simulator: its numbers against brute force, its plans, and a run with a made-up executor."""
 
+import csv
 import itertools
 import json
 import os
@@ -65,14 +66,14 @@ class numbers(unittest.TestCase):
 
     def test_a_sweep_has_a_row_for_each_group_and_the_worst_ten_in_full(self):
         rows = [result(g, str(i), 1 + i / 100, 1, paced=False) for g in "ab" for i in range(8)]
-        text = validate.sweep_report(rows)
+        text = validate.report(rows, validate.tables_of(rows, sweep=True), [])
         self.assertIn("| a | core; shared | 8 | 3.5 % | 7.0 % | 0.00 |", text)
         self.assertEqual(sum(line.startswith(("| a: ", "| b: ")) for line in text.splitlines()), 10)
         self.assertIn("| b: 7 |", text)
         self.assertNotIn("| b: 1 |", text)
 
     def test_table(self):
-        text = validate.table([result("a", "p", 1.1, 1)])
+        text = validate.markdown(validate.case_rows([result("a", "p", 1.1, 1)]), 5)
         lines = text.splitlines()
         self.assertEqual(len(lines), 3)
         self.assertTrue(all(line.count("|") == lines[0].count("|") for line in lines))
@@ -80,8 +81,13 @@ class numbers(unittest.TestCase):
 
     def test_gains_pair_a_schedule_with_the_same_stages_without(self):
         rows = [result("a", "dora", 1, 1.1), result("a", "dora, uncontrolled", 1.2, 1.21, pair="dora"), result("b", "dora", 9, 9)]
-        self.assertIn("| a: dora | 1.200 s | 1.000 s | +20.0 % | 1.210 s | 1.100 s | +10.0 % |", validate.gains(rows))
-        self.assertIn("No plan", validate.gains(rows[:1]))
+        self.assertIn(["a: dora", "1.200 s", "1.000 s", "+20.0 %", "1.210 s", "1.100 s", "+10.0 %"], validate.gain_rows(rows))
+        self.assertIn(".gains", validate.tables_of(rows, sweep=False))
+        self.assertNotIn(".gains", validate.tables_of(rows[:1], sweep=False))
+
+    def test_the_page_has_a_row_for_each_kind_of_which_there_is_a_plan(self):
+        rows = validate.short_rows([result("a", "p", 1.1, 1), result("a", "q", 2.6, 2), result("a", "r", 2.94, 3)])
+        self.assertEqual(rows[1:], [["paced", "3", "10.0 %", "30.0 %", "1", "1.00", "1.00"]])
 
     def test_bound_by_the_busier_of_device_and_resource(self):
         cluster = {"topology": {"kind": "star", "capacity": 10}}
@@ -310,7 +316,7 @@ class a_run(unittest.TestCase):
         return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def test_a_made_up_executor_that_is_five_percent_slow(self):
-        (self.path / "reproduction").mkdir()
+        (self.path / "reproduction/tables").mkdir(parents=True)
         shutil.copy(SOURCE / "docs/reproduction/executors.md", self.path / "reproduction")
         done = self.run_with(1.05, "--page", "--docs", self.path)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -329,7 +335,12 @@ class a_run(unittest.TestCase):
         self.assertIn("(--anyway); profiles were taken with one core busy.", done.stdout)
         self.assertIn("share network and cluster: 1.00", done.stdout)
         self.assertIn("apart: 1.00", done.stdout)
-        self.assertIn(done.stdout, (self.path / "reproduction/executors.md").read_text())
+        page = (self.path / "reproduction/executors.md").read_text()
+        self.assertIn("| unpaced | 3 | 4.8 % | 4.8 % | 3 | 1.00 | ", page)
+        self.assertIn(f"| paced | {len(results) - 3} | 4.8 % | 4.8 % | {len(results) - 3} | 1.00 | 1.00 |", page)
+        with open(self.path / "reproduction/tables/executors.threads.csv", newline="") as file:
+            self.assertEqual([row["case"] for row in csv.DictReader(file)], [f'{r["group"]}: {r["plan"]}' for r in results])
+        self.assertTrue((self.path / "reproduction/tables/executors.threads.gains.csv").exists())
         for group in cases.groups_of("threads"):  # what was run is what was asked for
             for plan in group.plans:
                 ran = any(r["group"] == group.name and r["plan"] == plan.name for r in results)
