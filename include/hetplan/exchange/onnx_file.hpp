@@ -13,6 +13,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <hetplan/exchange/onnx_inference.hpp>
+#include <hetplan/exchange/onnx_options.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
 namespace hetplan::exchange::detail {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/exchange/onnx_values.hpp>
+#include <hetplan/exchange/onnx_options.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::exchange {
