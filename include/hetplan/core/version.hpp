@@ -5,7 +5,7 @@
 
 // The one source of the version: CMakeLists.txt reads these three lines.
 #define HETPLAN_VERSION_MAJOR 0
-#define HETPLAN_VERSION_MINOR 1
+#define HETPLAN_VERSION_MINOR 2
 #define HETPLAN_VERSION_PATCH 0
 
 #define HETPLAN_DETAIL_TEXT_OF(x) #x
