@@ -20,7 +20,7 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
-#include <hetplan/partition/search_context.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/recipes/compare.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/partition/candidate_costs.hpp>
+#include <hetplan/partition/search_tables.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"

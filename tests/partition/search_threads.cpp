@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/partition/side_by_side.hpp>
 
 #include "support/search_instance.hpp"
 

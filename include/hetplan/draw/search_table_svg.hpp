@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/search_context.hpp>
 
 namespace hetplan::draw {

@@ -21,7 +21,6 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/hand_out.hpp>
-#include <hetplan/partition/region_chain.hpp>
 #include <hetplan/partition/search_context.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>

@@ -4,47 +4,13 @@
 
 #include <concepts>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/observer.hpp>
-#include <hetplan/partition/candidate_costs.hpp>
-#include <hetplan/partition/search_context.hpp>
-#include <hetplan/partition/two_substate_dp.hpp>
+#include <hetplan/partition/search_tables.hpp>
 
 namespace hetplan::partition {
-
-// Several searches over one sequence on threads: other microbatch sizes, device orders and warm-up rules.
-
-/// One of several searches that share their tables.
-struct search_variant {
-  plan blank;  ///< microbatch size and count, schedule
-  std::shared_ptr<const device_space> space;
-  warmup_rule warmup = warmup_rule::hide_communication;
-};
-
-/// Who takes the answers of searches, one after the other, from the thread that asked for them.
-struct search_taker {
-  /// Extensions that the search whose turn comes may weigh; none: it is not wanted any more, nor are those behind it.
-  std::function<std::optional<long long>()> allowance;
-  std::function<control(const search_result&)> take;
-};
-
-/// Runs the variants on threads and hands their answers over in order, each what it is when the searches run one by one: a search
-/// that began with more than it may weigh when its turn comes, and needed it, runs again with what it may.
-///
-/// @param options  of every search; warm-up and most_extensions are the variant's and the taker's.
-/// @param threads  0: as many as the machine runs at once.
-/// @return         stop if the taker said so.
-/// Complexity      the sum of the searches', divided by the threads; one of them at most runs twice for each that ran into its limit.
-/// Throws          as two_substate_dp.
-/// Determinism     yes, whatever the threads.
-/// Source          our own; Dora, section 4.1, searches one order with one warm-up rule.
-control search_side_by_side(const search_tables& tables, const std::vector<search_variant>& variants, const any_objective& objective,
-                            const top_k& policy, const search_options& options, int threads, const search_taker& taker);
 
 /// All orders of the devices are searched up to so many moves.
 inline constexpr double affordable_moves = 2000;
@@ -61,10 +27,8 @@ inline constexpr double affordable_moves = 2000;
 /// Source      Dora, section 4.1, searches one order; ours.
 [[nodiscard]] std::vector<device_space> orders_to_search(const search_tables& t, int largest_group, double most_moves = affordable_moves);
 
-/// In which orders a search takes the devices: a callable that makes device spaces, at least one, of the classes of the tables. The
-/// search takes one after the other. No group is larger than largest_group. Pure.
-///
-/// Ships: `affordable_orders` (every order where that is cheap, else three; the default), `memory_first` (one order, Asteroid's).
+/// A callable that makes device spaces, at least one, of the classes of the tables: what a search takes one after the other. No group
+/// is larger than largest_group. Pure.
 template <class O>
 concept device_ordering = requires(const O& o, const search_tables& t, int largest_group) {
   { o(t, largest_group) } -> std::same_as<std::vector<device_space>>;

@@ -4,44 +4,13 @@
 #include <hetplan/partition/device_orders.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <numeric>
 #include <string>
-#include <utility>
 
-#include <hetplan/core/crew.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan::partition {
-
-HETPLAN_INLINE control search_side_by_side(const search_tables& tables, const std::vector<search_variant>& variants,
-                                           const any_objective& objective, const top_k& policy, const search_options& options, int threads,
-                                           const search_taker& taker) {
-  struct answer {
-    search_result found;
-    long long most = 0;
-  };
-  const auto search = [&](const search_variant& v, long long most) {
-    search_options mine = options;
-    mine.warmup = v.warmup;
-    mine.most_extensions = most;
-    return answer{two_substate_dp(tables, *v.space, v.blank, objective, policy, mine), most};
-  };
-  auto allowed = variants.empty() ? std::nullopt : taker.allowance();
-  if (!allowed) return control::go;
-  std::atomic<long long> most = *allowed;
-  numbered_work side_by_side(variants.size(), threads, [&](std::size_t i) { return search(variants[i], most); });
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    if (i > 0) allowed = taker.allowance();
-    if (!allowed) break;
-    most = *allowed;
-    answer a = side_by_side.take(i);
-    if (a.most != *allowed && a.found.counts.extended >= std::min(a.most, *allowed)) a = search(variants[i], *allowed);
-    if (taker.take(a.found) == control::stop) return control::stop;
-  }
-  return control::go;
-}
 
 HETPLAN_INLINE device_space by_memory(const search_tables& t, int largest_group) {
   std::vector<std::size_t> order(t.classes.size());  // the tables' own

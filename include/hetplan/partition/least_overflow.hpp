@@ -4,8 +4,7 @@
 
 #include <optional>
 
-#include <hetplan/partition/candidate_costs.hpp>
-#include <hetplan/partition/search_context.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan::partition {

@@ -21,7 +21,6 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
-#include <hetplan/partition/region_chain.hpp>
 #include <hetplan/partition/search_context.hpp>
 #include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/orders.hpp>

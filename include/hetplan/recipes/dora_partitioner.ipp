@@ -11,6 +11,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/partition/device_orders.hpp>
+#include <hetplan/partition/side_by_side.hpp>
 #include <hetplan/partition/least_overflow.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/orders.hpp>
