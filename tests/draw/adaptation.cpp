@@ -13,13 +13,11 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/timeline.hpp>
+#include <hetplan/draw/adaptation_chart.hpp>
 #include <hetplan/draw/adaptation_report.hpp>
-#include <hetplan/draw/adaptation_rows.hpp>
-#include <hetplan/draw/adaptation_view.hpp>
-#include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/draw/ticks.hpp>
+#include <hetplan/draw/time_axis.hpp>
 
-#include "draw/svg.hpp"
+#include "draw/markup.hpp"
 #include "support/compared_histories.hpp"
 
 namespace test_adaptation {
@@ -115,10 +113,15 @@ TEST_CASE("times are written as on a clock") {
   CHECK(clock_text(125) == "2 min 5 s");
   CHECK(clock_text(7200) == "2 h");
   CHECK(clock_text(7384) == "2 h 3 min");
+  const auto rule = [](double span) { return tick_rule({0, 880, span}, time_labels::clock); };  // 11 ticks at most
+  const auto clock_label = [&](double s) { return rule(86400).label(s, 86400); };
   CHECK(clock_label(0) == "0");
   CHECK(clock_label(90) == "1 min 30 s");
   CHECK(clock_label(5400) == "1 h 30 min");
   CHECK(clock_label(86400) == "24 h");
+  CHECK(clock_label(0.25) == "250 ms");
+  CHECK(clock_label(0.1 * 1200) == "2 min");
+  CHECK(tick_rule({0, 880, 0.2}, time_labels::seconds).label(0.02, 0.2) == "20 ms");
   CHECK(grouped(0) == "0");
   CHECK(grouped(-999) == "-999");
   CHECK(grouped(86400) ==
@@ -130,11 +133,13 @@ TEST_CASE("times are written as on a clock") {
         "567");
   for (double span = 1e-3; span < 1e9; span *= 1.3) {
     INFO(span);
-    CHECK(span / clock_step(span, 11) <= 11 * (1 + 1e-9));
-    CHECK(span / clock_step(span, 11) > 2);
+    CHECK(span / rule(span).step_s(span) <= 11 * (1 + 1e-9));
+    CHECK(span / rule(span).step_s(span) > 2);
+    CHECK(span / largest_zoom / rule(span).step_s(span / largest_zoom) <= 11 * (1 + 1e-9));
+    CHECK(span / largest_zoom / rule(span).step_s(span / largest_zoom) > 2);
   }
-  CHECK(clock_step(86400, 11) == 10800);
-  CHECK(clock_step(600, 11) == 60);
+  CHECK(rule(86400).step_s(86400) == 10800);
+  CHECK(rule(600).step_s(600) == 60);
 }
 
 TEST_CASE("a band knows least, most and mean of every part of the time") {

@@ -10,7 +10,7 @@
 #include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/draw/groups_chart.hpp>
 
-#include "draw/svg.hpp"
+#include "draw/markup.hpp"
 
 namespace test_groups {
 

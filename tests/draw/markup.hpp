@@ -18,15 +18,15 @@ inline std::size_t count(const std::string& text, const std::string& what) {
 }
 inline bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
-/// The page without the insides of styles and scripts, whose < and > are no tags.
+/// The page without the insides of its style and its script, whose < and > are no tags.
 inline std::string markup_of(std::string page) {
   for (const std::string name : {"style", "script"}) {
-    REQUIRE(has(page, "<" + name + ">"));
-    for (std::size_t from = page.find("<" + name + ">"); from != std::string::npos; from = page.find("<" + name + ">", from + 1)) {
-      const std::size_t to = page.find("</" + name + ">", from);
-      REQUIRE(to != std::string::npos);
-      page.erase(from + name.size() + 2, to - from - name.size() - 2);
-    }
+    const std::string open = "<" + name + ">", close = "</" + name + ">";
+    REQUIRE(count(page, open) == 1);
+    REQUIRE(count(page, close) == 1);
+    const std::size_t from = page.find(open) + open.size(), to = page.find(close);
+    REQUIRE(from <= to);
+    page.erase(from, to - from);
   }
   return page;
 }

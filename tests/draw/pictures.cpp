@@ -22,7 +22,7 @@
 #include <hetplan/recipes/placers.hpp>
 #include <hetplan/simulate/watched.hpp>
 
-#include "draw/svg.hpp"
+#include "draw/markup.hpp"
 
 using namespace hetplan;
 
@@ -108,8 +108,10 @@ TEST_CASE("escapes leave nothing that a parser could trip over") {
   CHECK(draw::xml_text("\x01") == "\xEF\xBF\xBD");
   CHECK(draw::xml_text("\xff\xC3\xA4\xED\xA0\x80") == "\xEF\xBF\xBD\xC3\xA4\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
   CHECK(draw::dot_string("a\"b\\n\n&lt;") == "\"a\\\"b\\\\n\\n&amp;lt;\"");
-  const std::string text = nlohmann::json::parse(draw::json_string(nasty)).get<std::string>();
-  CHECK(text == "a<b>&\"'\\\n\t\x01\xEF\xBF\xBD\xC3\xA4 \xE2\x86\x92 ]]> {x} &amp;");
+  contended x;
+  x.p.planner = nasty;
+  CHECK(nlohmann::json::parse(draw::chrome_trace(x.p, x.home, x.j))["otherData"]["planner"] ==
+        "a<b>&\"'\\\n\t\x01\xEF\xBF\xBD\xC3\xA4 \xE2\x86\x92 ]]> {x} &amp;");
   CHECK(draw::fitted("äöü", 3) == "äöü");
   CHECK(draw::fitted("äöüß", 3) == "äö…");
 }

@@ -3,7 +3,6 @@
 
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report.hpp>
-#include <hetplan/draw/report_candidates.hpp>
 #include <hetplan/simulate/waits.hpp>
 #include <hetplan/simulate/watched.hpp>
 
@@ -16,7 +15,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "draw/svg.hpp"
+#include "draw/markup.hpp"
 #include "support/by_hand.hpp"
 #include "support/random_instance.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <hetplan/draw/search_table_svg.hpp>
 
-#include "draw/svg.hpp"
+#include "draw/markup.hpp"
 #include "support/search_instance.hpp"
 
 using namespace hetplan;

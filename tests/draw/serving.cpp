@@ -9,14 +9,11 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/serving_flows.hpp>
+#include <hetplan/draw/serving_charts.hpp>
 #include <hetplan/draw/serving_report.hpp>
-#include <hetplan/draw/serving_summary.hpp>
 
-#include "draw/svg.hpp"
+#include "draw/markup.hpp"
 #include "support/small_edge_cloud.hpp"
 
 namespace test_serving {

@@ -13,8 +13,6 @@
 
 namespace hetplan::draw {
 
-// Histories of several policies over one timeline as a picture.
-
 namespace detail {
 
 /// "qwen on home: 3 policies over 2 h".

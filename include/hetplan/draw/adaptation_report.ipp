@@ -17,20 +17,15 @@
 #include <range/v3/view/enumerate.hpp>
 #include <range/v3/view/zip.hpp>
 
-#include <hetplan/draw/adaptation_rows.hpp>
-#include <hetplan/draw/adaptation_view.hpp>
-#include <hetplan/draw/clock_scale.hpp>
+#include <hetplan/draw/adaptation_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/report_candidates.hpp>
-#include <hetplan/draw/report_timeline.hpp>
-#include <hetplan/draw/ticks.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::draw {
 
 namespace detail {
 
-/// What the fills of a policy's strip mean.
+/// Fills of a policy's strip and their meanings.
 [[nodiscard]] HETPLAN_INLINE std::array<std::pair<std::string, std::string_view>, 4> strip_keys() {
   return {{{"url(#hetplan-migrating)", "weights move"},
            {adaptation_colors::stalled.hex(), "nothing can run"},
@@ -53,7 +48,7 @@ HETPLAN_INLINE std::string adaptation_svg(std::span<const io::policy_history> po
   for (const io::policy_history& row : policies) steps += row.history.stretches.size();
   const bool coarse = steps > 1500;
   detail::adaptation_canvas canvas(view, c, {.bins_per_pixel = coarse ? 0.5 : 1, .cells = coarse ? 24U : 40U, .signs = 40});
-  const double bottom = detail::adaptation_rows(canvas).paint();
+  const double bottom = detail::paint_rows(canvas);
   constexpr double margin = 24, top = 106;
   svg_writer all;
   all.raw(detail::hatch_patterns());
@@ -88,7 +83,7 @@ HETPLAN_INLINE std::string adaptation_svg(std::span<const io::policy_history> po
     meaning(text);
   }
   all.open_group(" transform=\"translate(" + fixed(margin) + " " + fixed(top) + ")\"");
-  detail::paint_time_axis(all, canvas.chart.axis(), detail::clock_ticks(canvas.chart.axis()), 0, bottom);
+  detail::paint_time_axis(all, {canvas.chart.axis(), detail::time_labels::clock}, 0, bottom);
   all.append(std::move(canvas.chart.plot));
   all.append(std::move(canvas.chart.still));
   all.close_group();
@@ -98,20 +93,6 @@ HETPLAN_INLINE std::string adaptation_svg(std::span<const io::policy_history> po
 }  // namespace hetplan::draw
 
 namespace hetplan::draw::detail {
-
-// The tables of the adaptation's page: policies side by side, their adoptions with reasons, the plans that ran.
-
-/// One row per policy; the best of each column where one is better than another is bold and says so.
-[[nodiscard]] std::string policy_table(const adaptation_view& view, const job& j);
-
-/// What a policy adopted, in order: the first few at once, more behind a fold, the rest counted.
-[[nodiscard]] std::string adoption_list(const adaptation_view& view, std::size_t p);
-
-/// "2 stages: block0 … block2 on laptop0; ...".
-[[nodiscard]] std::string stages_of(const plan& p, const planning_graph& model, const cluster& c);
-
-/// The plans that ran, by letter, with how long each policy ran them.
-[[nodiscard]] std::string plans_table(const adaptation_view& view, const planning_graph& model, const cluster& c);
 
 /// A column of the comparison: what it shows, and whether less or more is better.
 struct policy_column {
@@ -159,7 +140,8 @@ struct policy_column {
   return columns;
 }
 
-HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& j) {
+/// One row per policy; the best of each column where one is better than another is bold and says so.
+[[nodiscard]] HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& j) {
   const std::vector<policy_column> columns = policy_columns(view, j);
   std::string text = "<table id=\"policies-table\">\n<thead><tr><th>Policy</th>";
   for (const policy_column& c : columns) text += "<th class=\"n\" title=\"" + xml_text(c.about) + "\">" + std::string(c.title) + "</th>";
@@ -198,11 +180,12 @@ HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& 
          cell(or_none(a.moved_J, engineering(a.moved_J, "J")), " class=\"n\"") + "</tr>\n";
 }
 
-HETPLAN_INLINE std::string adoption_list(const adaptation_view& view, std::size_t p) {
+/// What a policy adopted, in order: the first few at once, more behind a fold, the rest counted.
+[[nodiscard]] HETPLAN_INLINE std::string adoption_list(const adaptation_view& view, std::size_t p) {
   constexpr std::size_t open = 10, most = 500;
   const auto& all = view.policies[p].history.adoptions;
   std::string text = "<h3>" + xml_text(view.policies[p].policy) + "</h3>\n";
-  if (all.empty()) return text + "<p class=\"note\">Keeps its first plan.</p>\n";
+  if (all.empty()) return text + note("Keeps its first plan.");
   const auto table = [&](std::size_t from, std::size_t to) {
     std::string rows =
         "<div class=\"scroll\"><table class=\"adoptions\"><thead><tr><th class=\"n\">Event at</th><th class=\"n\">Decided after</th>"
@@ -214,14 +197,14 @@ HETPLAN_INLINE std::string adoption_list(const adaptation_view& view, std::size_
   text += table(0, std::min(open, all.size()));
   if (all.size() > open) {
     const std::size_t end = std::min(most, all.size());
-    text += "<details><summary>" + grouped(static_cast<long long>(end - open)) + " more</summary>\n" + table(open, end) + "</details>\n";
+    text += "<details><summary>" + grouped(end - open) + " more</summary>\n" + table(open, end) + "</details>\n";
   }
-  if (all.size() > most)
-    text += "<p class=\"note\">" + grouped(static_cast<long long>(all.size() - most)) + " later ones are left out of the page.</p>\n";
+  if (all.size() > most) text += note(grouped(all.size() - most) + " later ones are left out of the page.");
   return text;
 }
 
-HETPLAN_INLINE std::string stages_of(const plan& p, const planning_graph& model, const cluster& c) {
+/// "2 stages: block0 … block2 on laptop0; ...".
+[[nodiscard]] HETPLAN_INLINE std::string stages_of(const plan& p, const planning_graph& model, const cluster& c) {
   std::string text;
   for (const stage& s : p.stages) {
     if (!text.empty()) text += "; ";
@@ -236,7 +219,8 @@ HETPLAN_INLINE std::string stages_of(const plan& p, const planning_graph& model,
   return text;
 }
 
-HETPLAN_INLINE std::string plans_table(const adaptation_view& view, const planning_graph& model, const cluster& c) {
+/// The plans that ran, by letter, with how long each policy ran them.
+[[nodiscard]] HETPLAN_INLINE std::string plans_table(const adaptation_view& view, const planning_graph& model, const cluster& c) {
   std::map<std::pair<std::size_t, std::size_t>, std::map<std::size_t, double>> ran_s;  // by name, by policy
   for (std::size_t p = 0; p < view.policies.size(); ++p) {
     for (const adapt::stretch& s : view.policies[p].history.stretches) {
@@ -264,15 +248,14 @@ HETPLAN_INLINE std::string plans_table(const adaptation_view& view, const planni
       if (!p.schedule.transfers.empty()) network += ", " + std::to_string(p.schedule.transfers.size()) + " rules";
       std::string predicted;
       if (p.predicted) predicted = engineering(p.predicted->latency.value(), "s") + ", " + engineering(p.predicted->energy().value(), "J");
-      text += "<tr><td style=\"white-space:nowrap\"><i class=\"swatch\" style=\"background-color:" + palette::category_color(l).hex() +
-              "\"></i><b>" + plan_name{l, v}.text() + "</b></td>" +
-              cell(v == 0 ? stages_of(p, model, c) : "as " + plan_name{l, 0}.text() + ", transfers in another order") +
+      text += "<tr><td style=\"white-space:nowrap\">" + swatch(palette::category_color(l).hex()) + "<b>" + plan_name{l, v}.text() +
+              "</b></td>" + cell(v == 0 ? stages_of(p, model, c) : "as " + plan_name{l, 0}.text() + ", transfers in another order") +
               cell(std::to_string(p.microbatches) + " of " + std::to_string(p.microbatch_size), " class=\"n\"") + cell(network) +
               cell(predicted, " class=\"n\"") + cell(who.empty() ? "never ran to an end" : who) + "</tr>\n";
     }
   }
   text += "</tbody></table></div>\n";
-  if (hidden > 0) text += "<p class=\"note\">" + grouped(static_cast<long long>(hidden)) + " more plans are left out of the page.</p>\n";
+  if (hidden > 0) text += note(grouped(hidden) + " more plans are left out of the page.");
   return text;
 }
 
@@ -286,7 +269,7 @@ namespace detail {
                                                            const job& j) {
   std::string text = "<header id=\"summary\">\n<h1>" + xml_text(title) + "</h1>\n<p class=\"quiet\">" +
                      std::string(to_string(j.workload.mode)) + " · batch " + std::to_string(j.batch) + " · " + std::to_string(c.size()) +
-                     (c.size() == 1 ? " device" : " devices") + " · " + grouped(static_cast<long long>(t.events.size())) +
+                     (c.size() == 1 ? " device" : " devices") + " · " + grouped(t.events.size()) +
                      (t.events.size() == 1 ? " event" : " events");
   if (j.qoe.latency) text += " · wanted: a response within " + engineering(j.qoe.latency->value(), "s");
   if (j.qoe.deadline) text += " · deadline " + clock_text(j.qoe.deadline->value());
@@ -298,29 +281,25 @@ namespace detail {
 
 /// The chart, ready for the report's script.
 [[nodiscard]] HETPLAN_INLINE std::string adaptation_chart(adaptation_canvas& k) {
-  const double bottom = adaptation_rows(k).paint();
-  const std::vector<tick> ticks = clock_ticks(k.chart.axis());
-  return std::move(k.chart).finish("adaptation", "Conditions and policies over time", 0, bottom, ticks, hatch_patterns());
+  const double bottom = paint_rows(k);
+  return std::move(k.chart).finish("adaptation", "Conditions and policies over time", 0, bottom, hatch_patterns());
 }
 
 [[nodiscard]] HETPLAN_INLINE std::string adaptation_legend() {
   using colors = adaptation_colors;
-  const auto swatch = [](std::string_view kind, color c) {
-    return "<i class=\"swatch" + std::string(kind) + "\" style=\"background-color:" + c.hex() + "\"></i>";
-  };
   const auto glyph = [](sign s) {
     return "<svg viewBox=\"-7 -7 14 14\" width=\"13\" height=\"13\" "
            "style=\"display:inline-block;width:13px;min-width:13px;vertical-align:-2px;"
            "margin-right:6px\" aria-hidden=\"true\"><path d=\"M0 0" +
            std::string(shape_of(s)) + "\" fill=\"" + color_of(s).hex() + "\"/></svg>";
   };
-  return "<div class=\"legend\"><span>" + swatch("", colors::layout(0)) + swatch("", colors::layout(1)) +
-         "a plan runs; its letter says who computes what</span><span>" + swatch(" hatched", colors::migrating) +
-         "weights move</span><span>" + swatch("", colors::stalled) + "nothing can run</span><span>" + swatch(" hatched", colors::cut_off) +
-         "work cut off and lost</span><span>" + swatch("", colors::idle) + "rests on purpose</span><span>" +
-         swatch(" line", colors::on_time) + "response as wanted</span><span>" + swatch(" line", colors::late) + "late</span><span>" +
-         glyph(sign::network) + "new order on the network</span><span>" + glyph(sign::known_plan) + "a plan that was known</span><span>" +
-         glyph(sign::replanned) + "a new plan</span></div>\n";
+  return "<div class=\"legend\"><span>" + swatch(colors::layout(0).hex()) + swatch(colors::layout(1).hex()) +
+         "a plan runs; its letter says who computes what</span><span>" + swatch(colors::migrating.hex(), " hatched") +
+         "weights move</span><span>" + swatch(colors::stalled.hex()) + "nothing can run</span><span>" +
+         swatch(colors::cut_off.hex(), " hatched") + "work cut off and lost</span><span>" + swatch(colors::idle.hex()) +
+         "rests on purpose</span><span>" + swatch(colors::on_time.hex(), " line") + "response as wanted</span><span>" +
+         swatch(colors::late.hex(), " line") + "late</span><span>" + glyph(sign::network) + "new order on the network</span><span>" +
+         glyph(sign::known_plan) + "a plan that was known</span><span>" + glyph(sign::replanned) + "a new plan</span></div>\n";
 }
 
 }  // namespace detail
@@ -342,14 +321,7 @@ HETPLAN_INLINE std::string adaptation_report_html(std::span<const io::policy_his
       "it. "
       "A policy's strip says what ran; a sign above it is an adoption, with a bar back to the event that caused it. The curve below is the "
       "response: under the dashed line is what the user wanted. With many changes, pale is the range and the line in it the mean.",
-      detail::adaptation_legend() +
-          "<div class=\"tools\"><button id=\"zoom-in\" type=\"button\">Zoom in</button><button id=\"zoom-out\" type=\"button\">Zoom "
-          "out</button>"
-          "<button id=\"pan-left\" type=\"button\" aria-label=\"earlier\">◀</button><button id=\"pan-right\" type=\"button\" "
-          "aria-label=\"later\">▶</button><button id=\"zoom-reset\" type=\"button\">Whole timeline</button><span class=\"note\">Drag to "
-          "zoom to "
-          "a span, Ctrl + wheel to zoom, Shift + wheel to move; double-click for the whole timeline.</span></div>\n" +
-          detail::scrolling(detail::adaptation_chart(canvas)));
+      detail::adaptation_legend() + detail::zoom_tools("timeline") + detail::scrolling(detail::adaptation_chart(canvas)));
   std::string adoptions;
   for (std::size_t p = 0; p < policies.size(); ++p) adoptions += detail::adoption_list(view, p);
   body += detail::section("adoptions", "Adoptions", "Which plan was adopted when, how far up the ladder the reaction went, and why.",
@@ -359,7 +331,6 @@ HETPLAN_INLINE std::string adaptation_report_html(std::span<const io::policy_his
                       "Every plan that a policy held. One letter, one way to share the computing; a number behind it, another order of its "
                       "transfers. Numbers after devices are samples of a microbatch.",
                       detail::plans_table(view, model, c));
-  body += "<script>" + std::string(detail::clock_script) + "</script>\n";
   return detail::page(title, body);
 }
 

@@ -15,11 +15,16 @@
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/io/file.hpp>
+#include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::draw {
 
 namespace detail {
+
+[[nodiscard]] HETPLAN_INLINE std::string json_string(std::string_view text) {
+  return io::json(text).dump(-1, ' ', false, io::json::error_handler_t::replace);
+}
 
 /// Collects events one per line. Times are rounded to nanoseconds once, so that neighbours never overlap.
 class chrome_trace_writer {
@@ -107,12 +112,12 @@ HETPLAN_INLINE std::string chrome_trace(const plan& p, const cluster& c, const j
     for (const tasks::node_id n : g.device_order[d]) {
       if (!view.ended(n)) continue;
       const tasks::compute_task& t = g.computes[n];
-      detail::chrome_trace_writer::members args{{"stage", json_string(view.stage_name(t.stage))},
+      detail::chrome_trace_writer::members args{{"stage", detail::json_string(view.stage_name(t.stage))},
                                                 {"microbatch", std::to_string(t.microbatch)},
                                                 {"samples", std::to_string(t.last_sample - t.first_sample)},
                                                 {"idle_before", number(view.idle_before_s(n))}};
       if (p.workload.mode == mode::generation) args.emplace_back("token", std::to_string(t.token));
-      if (std::string reason = view.waited_for(n); !reason.empty()) args.emplace_back("waited_for", json_string(reason));
+      if (std::string reason = view.waited_for(n); !reason.empty()) args.emplace_back("waited_for", detail::json_string(reason));
       if (t.again_s > 0) args.emplace_back("forward_again", number(t.again_s));
       if (t.takes_bytes > 0) args.emplace_back("takes_memory", number(t.takes_bytes));
       if (t.releases_bytes > 0) args.emplace_back("releases_memory", number(t.releases_bytes));
@@ -147,8 +152,8 @@ HETPLAN_INLINE std::string chrome_trace(const plan& p, const cluster& c, const j
       const tasks::transfer& x = g.transfers[t];
       const double start = view.drain_start_s(t), end = j.trace.transfers[t].end_s;
       const std::size_t lane = lanes.take(start, end);
-      detail::chrome_trace_writer::members args{{"from", json_string(view.device_name(x.from))},
-                                                {"to", json_string(view.device_name(x.to))},
+      detail::chrome_trace_writer::members args{{"from", detail::json_string(view.device_name(x.from))},
+                                                {"to", detail::json_string(view.device_name(x.to))},
                                                 {"bytes", number(x.volume_bytes)},
                                                 {"microbatch", std::to_string(x.microbatch)},
                                                 {"latency", number(x.latency_s)},
@@ -179,13 +184,13 @@ HETPLAN_INLINE std::string chrome_trace(const plan& p, const cluster& c, const j
     count(until, 0, 0);
   }
 
-  return std::move(out).document({{"model", json_string(p.model)},
-                                  {"cluster", json_string(p.cluster)},
-                                  {"planner", json_string(p.planner)},
-                                  {"mode", json_string(to_string(p.workload.mode))},
+  return std::move(out).document({{"model", detail::json_string(p.model)},
+                                  {"cluster", detail::json_string(p.cluster)},
+                                  {"planner", detail::json_string(p.planner)},
+                                  {"mode", detail::json_string(to_string(p.workload.mode))},
                                   {"latency", number(j.evaluation.latency.value())},
                                   {"bound", number(j.evaluation.bound.value())},
-                                  {"status", json_string(to_string(j.trace.status.result))}});
+                                  {"status", detail::json_string(to_string(j.trace.status.result))}});
 }
 
 }  // namespace hetplan::draw

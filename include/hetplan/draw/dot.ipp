@@ -15,129 +15,161 @@
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
-namespace hetplan::draw::detail {
-
-HETPLAN_INLINE dot_writer::dot_writer(std::string_view keyword, std::string_view title, dot_direction direction)
-    : connector_(keyword == "graph" ? " -- " : " -> ") {
-  out_ = std::string(keyword) + " " + dot_string(title) + " {\n  rankdir=" + (direction == dot_direction::down ? "TB" : "LR") +
-         ";\n  bgcolor=\"#ffffff\";\n  fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f7f9\", "
-         "color=\"#98a4b1\", "
-         "fontname=\"Helvetica\", fontsize=11];\n  edge [color=\"#626e7b\", fontname=\"Helvetica\", fontsize=9, fontcolor=\"#626e7b\", "
-         "arrowsize=0.7];\n";
-}
-
-HETPLAN_INLINE void dot_writer::node(const std::string& id, std::string_view label, std::string_view more) {
-  out_.append(indent_).append(id).append(" [label=").append(dot_string(label)).append(more) += "];\n";
-}
-
-HETPLAN_INLINE void dot_writer::edge(const std::string& from, const std::string& to, std::string_view label, std::string_view more) {
-  out_.append(indent_).append(from).append(connector_).append(to).append(" [");
-  if (!label.empty()) out_ += "label=" + dot_string(label);
-  if (label.empty() && !more.empty()) more.remove_prefix(2);
-  out_.append(more) += "];\n";
-}
-
-HETPLAN_INLINE void dot_writer::open_box(std::size_t number, std::string_view label, std::string_view fill) {
-  out_ += "  subgraph cluster_" + std::to_string(number) + " {\n    label=" + dot_string(label) +
-          "; style=\"rounded,filled\"; fillcolor=\"" + std::string(fill) + "\"; color=\"#d6dce3\"; fontsize=12;\n";
-  indent_ = "    ";
-}
-
-HETPLAN_INLINE void dot_writer::close_box() {
-  out_ += "  }\n";
-  indent_ = "  ";
-}
-
-HETPLAN_INLINE std::string dot_writer::fill(color c) {
-  return ", fillcolor=\"" + c.hex() + "\", fontcolor=\"" + palette::text_on(c).hex() + "\"";
-}
-
-HETPLAN_INLINE cluster_picture::cluster_picture(const cluster& c) : cluster_(c), wires_(c.network().resources().size()) {
-  std::vector<std::set<std::pair<device_id, device_id>>> alone(wires_.size());
-  for_each_route([&](device_id a, device_id b, const route& r) {
-    if (r.via.size() == 1) alone[r.via.front().resource.index()].emplace(a, b);
-  });
-  for (std::size_t i = 0; i < alone.size(); ++i) {
-    std::set<std::pair<device_id, device_id>> pairs;
-    for (const auto& [a, b] : alone[i]) pairs.emplace(std::min(a, b), std::max(a, b));
-    if (pairs.size() == 1)
-      wires_[i] = {.from = alone[i].begin()->first, .to = alone[i].begin()->second, .both_ways = alone[i].size() == 2, .is_wire = true};
-  }
-  // A wire that a route joins with something else (a group's medium with an uplink) is a node after all.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for_each_route([&](device_id, device_id, const route& r) {
-      const auto wire_here = [&](const resource_use& u) { return wires_[u.resource.index()].is_wire; };
-      if (std::all_of(r.via.begin(), r.via.end(), wire_here) || std::none_of(r.via.begin(), r.via.end(), wire_here)) return;
-      for (const resource_use& u : r.via) wires_[u.resource.index()].is_wire = false;
-      changed = true;
-    });
-  }
-}
-
-HETPLAN_INLINE std::string cluster_picture::draw(const dot_options& options) {
-  dot_writer out("digraph", cluster_.name(), options.direction);
-  const network& net = cluster_.network();
-  for (const device& d : cluster_.devices()) {
-    std::string label = d.name + (d.kind != d.name ? "\n" + d.kind : std::string());
-    if (d.accelerators > 1) label += "\n" + std::to_string(d.accelerators) + " accelerators";
-    if (d.compute.value() > 0) label += "\n" + engineering(d.compute.value(), "FLOP/s");
-    label += "\n" + engineering(d.usable_memory().value(), "B");
-    if (d.usable_memory() < d.memory) label += " of " + engineering(d.memory.value(), "B");
-    out.node(device_node(d.id), label, dot_writer::fill(palette::category_color(d.id.index())));
-  }
-  for_each_route([&](device_id a, device_id b, const route& r) { connect(a, b, r); });
-  for (std::size_t i = 0; i < wires_.size(); ++i) {
-    const resource& r = net.resources()[i];
-    const std::string rate = engineering(8 * r.capacity.value(), "bit/s");
-    if (wires_[i].is_wire) {
-      out.edge(device_node(wires_[i].from), device_node(wires_[i].to), rate, wires_[i].both_ways ? ", dir=none" : "");
-    } else if (used_.contains(i)) {
-      out.node(resource_node(i), r.name + "\n" + rate, ", shape=ellipse");
-    }
-  }
-  join_through_switch(out);
-  for (const auto& [from, to] : links_) {
-    const bool back = links_.contains({to, from});
-    if (!back || from < to) out.edge(from, to, {}, back ? ", dir=none" : "");
-  }
-  return std::move(out).document();
-}
-
-HETPLAN_INLINE void cluster_picture::connect(device_id a, device_id b, const route& r) {
-  if (!r.via.empty() && wires_[r.via.front().resource.index()].is_wire) return;
-  std::string at = device_node(a);
-  for (const resource_use& u : r.via) {
-    const std::string next = resource_node(u.resource.index());
-    used_.insert(u.resource.index());
-    links_.emplace(at, next);
-    at = next;
-  }
-  links_.emplace(at, device_node(b));
-}
-
-HETPLAN_INLINE void cluster_picture::join_through_switch(dot_writer& out) {
-  std::set<std::string> from, to;
-  std::set<std::pair<std::string, std::string>> between;
-  for (const auto& link : links_) {
-    if (link.first.front() != 'r' || link.second.front() != 'r') continue;
-    between.insert(link);
-    from.insert(link.first);
-    to.insert(link.second);
-  }
-  const std::size_t all = from.size() * to.size(), own = std::min(from.size(), to.size());
-  if (own < 3 || between.size() + own < all) return;
-  for (const auto& link : between) links_.erase(link);
-  out.node("switch", "", ", shape=diamond, width=0.25, height=0.25");
-  for (const std::string& f : from) links_.emplace(f, "switch");
-  for (const std::string& t : to) links_.emplace("switch", t);
-}
-
-}  // namespace hetplan::draw::detail
-
 namespace hetplan::draw {
 
 namespace detail {
+
+/// Builds the text of one graph; nodes are numbered, names only appear in labels.
+class dot_writer {
+ public:
+  dot_writer(std::string_view keyword, std::string_view title, dot_direction direction) : connector_(keyword == "graph" ? " -- " : " -> ") {
+    out_ = std::string(keyword) + " " + dot_string(title) + " {\n  rankdir=" + (direction == dot_direction::down ? "TB" : "LR") +
+           ";\n  bgcolor=\"#ffffff\";\n  fontname=\"Helvetica\";\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f7f9\", "
+           "color=\"#98a4b1\", "
+           "fontname=\"Helvetica\", fontsize=11];\n  edge [color=\"#626e7b\", fontname=\"Helvetica\", fontsize=9, fontcolor=\"#626e7b\", "
+           "arrowsize=0.7];\n";
+  }
+
+  /// `more` is written as it is: attributes, each after ", ".
+  void node(const std::string& id, std::string_view label, std::string_view more = {}) {
+    out_.append(indent_).append(id).append(" [label=").append(dot_string(label)).append(more) += "];\n";
+  }
+  void edge(const std::string& from, const std::string& to, std::string_view label = {}, std::string_view more = {}) {
+    out_.append(indent_).append(from).append(connector_).append(to).append(" [");
+    if (!label.empty()) out_ += "label=" + dot_string(label);
+    if (label.empty() && !more.empty()) more.remove_prefix(2);
+    out_.append(more) += "];\n";
+  }
+  void open_box(std::size_t number, std::string_view label, std::string_view fill = "#ffffff") {
+    out_ += "  subgraph cluster_" + std::to_string(number) + " {\n    label=" + dot_string(label) +
+            "; style=\"rounded,filled\"; fillcolor=\"" + std::string(fill) + "\"; color=\"#d6dce3\"; fontsize=12;\n";
+    indent_ = "    ";
+  }
+  void close_box() {
+    out_ += "  }\n";
+    indent_ = "  ";
+  }
+  [[nodiscard]] std::string document() && { return std::move(out_) + "}\n"; }
+
+  [[nodiscard]] static std::string id(char kind, std::size_t i) { return kind + std::to_string(i); }
+  [[nodiscard]] static std::string fill(color c) {
+    return ", fillcolor=\"" + c.hex() + "\", fontcolor=\"" + palette::text_on(c).hex() + "\"";
+  }
+
+ private:
+  std::string out_, indent_ = "  ", connector_;
+};
+
+/// Finds out what is a wire (a resource that alone joins exactly one pair) and what is shared.
+class cluster_picture {
+ public:
+  explicit cluster_picture(const cluster& c) : cluster_(c), wires_(c.network().resources().size()) {
+    std::vector<std::set<std::pair<device_id, device_id>>> alone(wires_.size());
+    for_each_route([&](device_id a, device_id b, const route& r) {
+      if (r.via.size() == 1) alone[r.via.front().resource.index()].emplace(a, b);
+    });
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      std::set<std::pair<device_id, device_id>> pairs;
+      for (const auto& [a, b] : alone[i]) pairs.emplace(std::min(a, b), std::max(a, b));
+      if (pairs.size() == 1)
+        wires_[i] = {.from = alone[i].begin()->first, .to = alone[i].begin()->second, .both_ways = alone[i].size() == 2, .is_wire = true};
+    }
+    // A wire that a route joins with something else (a group's medium with an uplink) is a node after all.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for_each_route([&](device_id, device_id, const route& r) {
+        const auto wire_here = [&](const resource_use& u) { return wires_[u.resource.index()].is_wire; };
+        if (std::all_of(r.via.begin(), r.via.end(), wire_here) || std::none_of(r.via.begin(), r.via.end(), wire_here)) return;
+        for (const resource_use& u : r.via) wires_[u.resource.index()].is_wire = false;
+        changed = true;
+      });
+    }
+  }
+
+  [[nodiscard]] std::string draw(const dot_options& options) {
+    dot_writer out("digraph", cluster_.name(), options.direction);
+    const network& net = cluster_.network();
+    for (const device& d : cluster_.devices()) {
+      std::string label = d.name + (d.kind != d.name ? "\n" + d.kind : std::string());
+      if (d.accelerators > 1) label += "\n" + std::to_string(d.accelerators) + " accelerators";
+      if (d.compute.value() > 0) label += "\n" + engineering(d.compute.value(), "FLOP/s");
+      label += "\n" + engineering(d.usable_memory().value(), "B");
+      if (d.usable_memory() < d.memory) label += " of " + engineering(d.memory.value(), "B");
+      out.node(device_node(d.id), label, dot_writer::fill(palette::category_color(d.id.index())));
+    }
+    for_each_route([&](device_id a, device_id b, const route& r) { connect(a, b, r); });
+    for (std::size_t i = 0; i < wires_.size(); ++i) {
+      const resource& r = net.resources()[i];
+      const std::string rate = engineering(8 * r.capacity.value(), "bit/s");
+      if (wires_[i].is_wire) {
+        out.edge(device_node(wires_[i].from), device_node(wires_[i].to), rate, wires_[i].both_ways ? ", dir=none" : "");
+      } else if (used_.contains(i)) {
+        out.node(resource_node(i), r.name + "\n" + rate, ", shape=ellipse");
+      }
+    }
+    join_through_switch(out);
+    for (const auto& [from, to] : links_) {
+      const bool back = links_.contains({to, from});
+      if (!back || from < to) out.edge(from, to, {}, back ? ", dir=none" : "");
+    }
+    return std::move(out).document();
+  }
+
+ private:
+  struct wire {
+    device_id from, to;
+    bool both_ways = false, is_wire = false;
+  };
+
+  static std::string device_node(device_id d) { return dot_writer::id('d', d.index()); }
+  static std::string resource_node(std::size_t r) { return dot_writer::id('r', r); }
+
+  template <class F>
+  void for_each_route(F&& f) const {
+    for (const device& a : cluster_.devices()) {
+      for (const device& b : cluster_.devices()) {
+        if (a.id == b.id) continue;
+        if (const route* r = cluster_.network().find(a.id, b.id)) f(a.id, b.id, *r);
+      }
+    }
+  }
+
+  /// The chain of a route; routes over wires show themselves.
+  void connect(device_id a, device_id b, const route& r) {
+    if (!r.via.empty() && wires_[r.via.front().resource.index()].is_wire) return;
+    std::string at = device_node(a);
+    for (const resource_use& u : r.via) {
+      const std::string next = resource_node(u.resource.index());
+      used_.insert(u.resource.index());
+      links_.emplace(at, next);
+      at = next;
+    }
+    links_.emplace(at, device_node(b));
+  }
+
+  /// Where (almost) every one of three or more resources leads to every other, a switch is what is meant.
+  void join_through_switch(dot_writer& out) {
+    std::set<std::string> from, to;
+    std::set<std::pair<std::string, std::string>> between;
+    for (const auto& link : links_) {
+      if (link.first.front() != 'r' || link.second.front() != 'r') continue;
+      between.insert(link);
+      from.insert(link.first);
+      to.insert(link.second);
+    }
+    const std::size_t all = from.size() * to.size(), own = std::min(from.size(), to.size());
+    if (own < 3 || between.size() + own < all) return;
+    for (const auto& link : between) links_.erase(link);
+    out.node("switch", "", ", shape=diamond, width=0.25, height=0.25");
+    for (const std::string& f : from) links_.emplace(f, "switch");
+    for (const std::string& t : to) links_.emplace("switch", t);
+  }
+
+  const cluster& cluster_;
+  std::vector<wire> wires_;  ///< by resource
+  std::set<std::size_t> used_;
+  std::set<std::pair<std::string, std::string>> links_;
+};
 
 [[nodiscard]] HETPLAN_INLINE std::string layer_label(const layer& l, std::string_view name) {
   std::string text(name);
@@ -159,6 +191,8 @@ namespace detail {
 }
 
 }  // namespace detail
+
+HETPLAN_INLINE std::string dot(const cluster& c, const dot_options& options) { return detail::cluster_picture(c).draw(options); }
 
 HETPLAN_INLINE std::string dot(const planning_graph& model, const dot_options& options) {
   detail::dot_writer out("digraph", model.name(), options.direction);

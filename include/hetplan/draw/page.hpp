@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What every page is made of: its frame with style and script, sections, facts.
+/// What every page is made of: its frame with style and script, sections, facts, charts over time, grids of numbers.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <hetplan/core/linkage.hpp>
+#include <hetplan/draw/svg.hpp>
+#include <hetplan/draw/time_axis.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan::draw::detail {
 
-// What the report does by itself: zooms its charts together, shows what is under the pointer, marks the critical path.
-
-/// Plain JavaScript without libraries, network or eval. Says data-ready="1" on the page when it has started, and
+/// The script of every page: it zooms charts over time together, tells what is under the pointer, marks the critical path. Plain JavaScript
+/// without libraries, network or eval. Says data-ready="1" on the page when it has started, and
 /// data-error where something went wrong. Without it the page is whole, but does not zoom.
 inline constexpr std::string_view report_script = R"js(
 "use strict";
@@ -22,7 +25,6 @@ window.addEventListener("error", (event) => {
 });
 
 (() => {
-  const SMALLEST_SPAN = 1 / 100;  // of the run: the largest zoom
   const charts = [...document.querySelectorAll("svg.over-time")].map((svg) => ({
     svg,
     left: Number(svg.dataset.left),
@@ -32,7 +34,9 @@ window.addEventListener("error", (event) => {
     ticks: svg.querySelector(".ticks"),
     span: svg.querySelector(".span"),
     labels: [...svg.querySelectorAll("text[data-show]")],
+    rule: JSON.parse(svg.dataset.ticks),
   }));
+  const SMALLEST_SPAN = 1 / (charts[0]?.rule.zoom ?? 1);  // of the run
   const view = { from: 0, to: 1 };  // shares of the run; all charts show the same
 
   // --- the view ---
@@ -60,29 +64,40 @@ window.addEventListener("error", (event) => {
     drawTicks(chart);
   }
 
-  /// Every 1, 2 or 5 times a power of ten, as when the page was made.
+  /// Ticks as tick_rule of the program has them, by its constants.
   function drawTicks(chart) {
-    const span = chart.seconds * (view.to - view.from);
-    const [unit, name] = span >= 1 ? [1, "s"] : span >= 1e-3 ? [1e-3, "ms"] : span >= 1e-6 ? [1e-6, "µs"] : [1e-9, "ns"];
-    const rough = span / unit / Math.max(2, Math.floor(chart.width / 90));
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = power * ([1, 2, 5].find((factor) => rough / power <= factor) || 10);
-    const first = Math.ceil((chart.seconds * view.from) / unit / step - 1e-9);
-    const last = Math.floor((chart.seconds * view.to) / unit / step + 1e-9);
+    const { steps } = chart.rule;
+    const [from, to] = [chart.seconds * view.from, chart.seconds * view.to];
+    const step = (steps.find(([until]) => to - from <= until) ?? steps.at(-1))[1];
     const line = chart.ticks.querySelector("line").cloneNode();
     const text = chart.ticks.querySelector("text").cloneNode();
-    const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
     chart.ticks.replaceChildren();
-    for (let i = first; i <= last && i < first + 100; ++i) {
-      const x = chart.left + (chart.width * ((i * step * unit) / chart.seconds - view.from)) / (view.to - view.from);
+    for (let i = Math.ceil(from / step - 1e-9); i * step <= to + 1e-9 * chart.seconds; ++i) {
+      const x = chart.left + (chart.width * (i * step - from)) / (to - from);
       const tick = line.cloneNode();
       tick.setAttribute("x1", x);
       tick.setAttribute("x2", x);
-      const label = text.cloneNode();
-      label.setAttribute("x", x);
-      label.textContent = `${Number((i * step).toFixed(decimals))} ${name}`;
-      chart.ticks.append(tick, label);
+      const words = text.cloneNode();
+      words.setAttribute("x", x);
+      words.textContent = label(i * step, to - from, chart.rule);
+      chart.ticks.append(tick, words);
     }
+  }
+
+  function label(at, span, { clock, units }) {
+    const decimal = (n) => Number(n.toFixed(6));
+    if (!clock) {
+      const [seconds, name] = units.find(([seconds]) => seconds <= 1 && span >= seconds) ?? units.at(-1);
+      return `${decimal(at / seconds)} ${name}`;
+    }
+    const parts = [];
+    for (const [seconds, name] of units) {
+      if (at < seconds * (1 - 1e-9)) continue;
+      const n = seconds > 1 ? Math.floor(at / seconds + 1e-9) : at / seconds;
+      parts.push(`${decimal(n)} ${name}`);
+      at = seconds > 1 ? at - n * seconds : 0;
+    }
+    return parts.join(" ") || "0";
   }
 
   function zoom(factor, at = (view.from + view.to) / 2) {
@@ -211,7 +226,7 @@ window.addEventListener("error", (event) => {
 
   const tip = document.getElementById("tip");
   const tips = new WeakMap();
-  for (const title of document.querySelectorAll("svg title")) {  // or the browser would show them, too
+  for (const title of document.querySelectorAll("svg title")) {  // the browser would show titles, too
     tips.set(title.parentNode, title.textContent);
     title.remove();
   }
@@ -229,6 +244,22 @@ window.addEventListener("error", (event) => {
   });
   document.addEventListener("pointerleave", () => { tip.hidden = true; });
 
+  // --- the cell of a grid under the pointer ---
+
+  for (const grid of document.querySelectorAll(".grid")) {
+    const [rows, columns, units] = ["rows", "columns", "units"].map((name) => JSON.parse(grid.dataset[name]));
+    const values = grid.dataset.values.split(";").map((row) => row.split(","));
+    const clamp = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    grid.tipAt = (event) => {
+      const box = grid.getBoundingClientRect();
+      const row = clamp((event.clientY - box.top) / box.height, rows.length);
+      const column = clamp((event.clientX - box.left) / box.width, columns.length);
+      const [whole, part] = values[row][column].split(".");
+      const number = whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (part ? `.${part}` : "");
+      return `${rows[row]} · ${columns[column]}\n${number} ${units[row] ?? units[0]}`;
+    };
+  }
+
   document.documentElement.dataset.from = "0.000000";
   document.documentElement.dataset.to = "1.000000";
   document.documentElement.dataset.ready = "1";
@@ -245,7 +276,81 @@ window.addEventListener("error", (event) => {
 
 [[nodiscard]] std::string section(std::string_view id, std::string_view title, std::string_view about, std::string_view content);
 
+[[nodiscard]] inline std::string note(std::string_view text) { return "<p class=\"note\">" + std::string(text) + "</p>\n"; }
+
+/// The square of a colour before a word of a table or legend.
+[[nodiscard]] inline std::string swatch(std::string_view fill, std::string_view kind = {}) {
+  return "<i class=\"swatch" + std::string(kind) + "\" style=\"background-color:" + std::string(fill) + "\"></i>";
+}
+
+/// Buttons above a chart that zoom all charts over time.
+/// @param whole  the name of all that a chart shows: "run".
+[[nodiscard]] std::string zoom_tools(const std::string& whole, std::string_view more_buttons = {}, std::string_view more_words = {});
+
 [[nodiscard]] inline std::string scrolling(std::string chart) { return "<div class=\"chart\">" + std::move(chart) + "</div>\n"; }
+
+[[nodiscard]] std::string cell(std::string_view text, std::string_view more = "");
+
+/// A bar of a share of a whole, crimson beyond it; the text says it in numbers.
+[[nodiscard]] std::string meter(double share, bool alarm, std::string_view text);
+
+/// A chart over time: names on the left, numbers on the right. The script stretches `plot` of all charts of a page together, and not
+/// `still`.
+class time_chart {
+ public:
+  static constexpr double width = 1180, left = 172, numbers = 132;
+
+  explicit time_chart(double latency_s, time_labels labels = time_labels::seconds);
+
+  svg_writer plot, still;
+
+  [[nodiscard]] const time_axis& axis() const { return axis_; }
+
+  void name(std::string_view name, std::string_view below, double top, double height);
+  /// A level of the vertical axis, at the right edge of the column of names.
+  void level(std::string_view text, double y) { still.text(left - 6, y, text, {.size = 9.5, .fill = palette::quiet, .anchor = "end"}); }
+  void number(std::string_view text, double baseline, color fill = palette::ink);
+
+  /// @param top, bottom  edges of the rows; the axis stands below them.
+  /// @param definitions  patterns that the rows use.
+  [[nodiscard]] std::string finish(std::string_view id, std::string_view label, double top, double bottom,
+                                   std::string_view definitions = {}) &&;
+
+ private:
+  time_axis axis_;
+  time_labels labels_;
+};
+
+/// Depths of colour; 0 is paper. A depth is as strong on dark paper as on white, since it is an opacity.
+inline constexpr std::size_t heat_depths = 8;
+
+/// The depth of a value: by its square root, so that little is told from nothing.
+[[nodiscard]] std::size_t heat_depth(double value, double most);
+
+/// A table of numbers as a picture: the larger, the deeper the colour. One path for each depth, however many cells there are.
+struct heat_grid {
+  double left = 0, top = 0, width = 0, height = 0;
+  std::vector<std::vector<double>> values = {};      ///< rows x columns, >= 0; infinite is written ∞
+  std::vector<double> most = {};                     ///< the deepest value of each row, or one for all
+  std::vector<std::string> rows = {}, columns = {};  ///< names under the pointer
+  std::vector<std::string> units = {};               ///< unit of each row, or one for all
+  std::string_view kind = "load";                    ///< load: blue; queue: orange
+  std::string_view id = {};
+  std::vector<std::vector<std::size_t>> depths = {};  ///< depth of each cell; empty: heat_depth of its value
+
+  [[nodiscard]] double row_height() const { return height / static_cast<double>(values.size()); }
+  [[nodiscard]] double column_width() const { return width / static_cast<double>(columns.size()); }
+  [[nodiscard]] double most_of(std::size_t row) const { return most.size() == 1 ? most.front() : most[row]; }
+  [[nodiscard]] std::size_t depth(std::size_t row, std::size_t column) const {
+    return depths.empty() ? heat_depth(values[row][column], most_of(row)) : depths[row][column];
+  }
+};
+
+/// The cells, the numbers in them where there is room, and for the script the names and numbers of all cells.
+void paint(svg_writer& out, const heat_grid& g);
+
+/// "0 ▯▯▯▯▯▯▯▯ 45 requests waiting".
+[[nodiscard]] std::string heat_legend(std::string_view kind, std::string_view least, std::string_view most);
 
 }  // namespace hetplan::draw::detail
 

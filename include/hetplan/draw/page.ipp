@@ -3,10 +3,14 @@
 
 #include <hetplan/draw/page.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <string_view>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/linkage.hpp>
-#include <hetplan/draw/svg.hpp>
+#include <hetplan/io/json_text.hpp>
 
 namespace hetplan::draw::detail {
 
@@ -130,6 +134,10 @@ svg text { font-family: inherit; }
 }
 )css";
 
+[[nodiscard]] HETPLAN_INLINE std::string json_attribute(std::string_view name, const io::json& value) {
+  return " data-" + std::string(name) + "=\"" + xml_text(value.dump(-1, ' ', false, io::json::error_handler_t::replace)) + "\"";
+}
+
 HETPLAN_INLINE std::string fact(std::string_view value, std::string_view about, std::string_view id, bool alarm) {
   return "<div id=\"" + std::string(id) + "\"" + (alarm ? " class=\"alarm\"" : "") + "><b>" + xml_text(value) + "</b><span>" +
          xml_text(about) + "</span></div>\n";
@@ -138,6 +146,19 @@ HETPLAN_INLINE std::string fact(std::string_view value, std::string_view about, 
 HETPLAN_INLINE std::string percent(double share) {
   if (share > 0 && share < 5e-5) return "<0.01 %";
   return fixed(100 * share, share < 0.1 ? 2 : share < 1 ? 1 : 0) + " %";
+}
+
+HETPLAN_INLINE std::string zoom_tools(const std::string& whole, std::string_view more_buttons, std::string_view more_words) {
+  std::string text = "<div class=\"tools\">";
+  for (const auto& [id, more, words] : std::array<std::array<std::string, 3>, 5>{{{"zoom-in", "", "Zoom in"},
+                                                                                  {"zoom-out", "", "Zoom out"},
+                                                                                  {"pan-left", " aria-label=\"earlier\"", "◀"},
+                                                                                  {"pan-right", " aria-label=\"later\"", "▶"},
+                                                                                  {"zoom-reset", "", "Whole " + whole}}})
+    text += "<button id=\"" + id + "\" type=\"button\"" + more + ">" + words + "</button>";
+  return text + std::string(more_buttons) +
+         "<span class=\"note\">Drag to zoom to a span, Ctrl + wheel to zoom, Shift + wheel to move; double-click for the whole " + whole +
+         "." + std::string(more_words) + "</span></div>\n";
 }
 
 HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
@@ -153,6 +174,126 @@ HETPLAN_INLINE std::string page(std::string_view title, std::string_view body) {
 HETPLAN_INLINE std::string section(std::string_view id, std::string_view title, std::string_view about, std::string_view content) {
   return "<section id=\"" + std::string(id) + "\">\n<h2>" + std::string(title) + "</h2>\n<p>" + std::string(about) + "</p>\n" +
          std::string(content) + "</section>\n";
+}
+
+HETPLAN_INLINE std::string cell(std::string_view text, std::string_view more) {
+  return "<td" + std::string(more) + ">" + xml_text(text) + "</td>";
+}
+
+HETPLAN_INLINE std::string meter(double share, bool alarm, std::string_view text) {
+  return "<td><span class=\"meter" + std::string(alarm ? " over" : "") +
+         "\"><i style=\"width:" + fixed(100 * std::clamp(share, 0.0, 1.0), 1) + "%\"></i></span>" + xml_text(text) + "</td>";
+}
+
+HETPLAN_INLINE time_chart::time_chart(double latency_s, time_labels labels) : labels_(labels) {
+  axis_.left = left;
+  axis_.width = width - left - numbers;
+  axis_.latency_s = latency_s > 0 ? latency_s : 1;
+}
+
+HETPLAN_INLINE void time_chart::name(std::string_view name, std::string_view below, double top, double height) {
+  const bool two_lines = height >= 24 && !below.empty();
+  const double size = std::min(12.5, height * 0.75), middle = top + height / 2;
+  const auto room = [](double at, double per_character) { return static_cast<std::size_t>((left - 12) / (per_character * at)); };
+  still.text(0, two_lines ? middle - 2 : middle + 0.36 * size, fitted(name, room(size, 0.66)), {.size = size, .weight = 600});
+  if (two_lines) still.text(0, middle + 12, fitted(below, room(10.5, 0.57)), {.size = 10.5, .fill = palette::quiet});
+}
+
+HETPLAN_INLINE void time_chart::number(std::string_view text, double baseline, color fill) {
+  still.text(width, baseline, text, {.size = 11, .fill = fill, .anchor = "end"});
+}
+
+/// The constants of a tick_rule, for the page's script.
+[[nodiscard]] HETPLAN_INLINE io::json ticks_for_script(const tick_rule& rule) {
+  io::json units = io::json::array();
+  for (const unit_of_time& u : units_of_time) units.push_back(io::json::array({u.seconds, std::string(u.name)}));
+  return {{"clock", rule.labels == time_labels::clock}, {"units", std::move(units)}, {"steps", rule.steps}, {"zoom", largest_zoom}};
+}
+
+HETPLAN_INLINE std::string time_chart::finish(std::string_view id, std::string_view label, double top, double bottom,
+                                              std::string_view definitions) && {
+  svg_writer all;
+  all.raw(definitions);
+  const std::string clip = "clip-" + std::string(id);
+  const double height = bottom + 30;
+  all.raw("<defs><clipPath id=\"" + clip + "\"><rect" + svg_writer::attribute("x", left - 0.5) + " y=\"0\"" +
+          svg_writer::attribute("width", axis_.width + 1) + svg_writer::attribute("height", bottom + 4) + "/></clipPath></defs>\n");
+  all.raw("<rect class=\"catch\" fill=\"transparent\"" + svg_writer::attribute("x", left) + svg_writer::attribute("y", 0) +
+          svg_writer::attribute("width", axis_.width) + svg_writer::attribute("height", height) + "/>\n");
+  const tick_rule rule(axis_, labels_);
+  paint_time_axis(all, rule, top, bottom);
+  all.raw("<g clip-path=\"url(#" + clip + ")\"><g class=\"plot\">\n");
+  all.append(std::move(plot));
+  all.raw("</g></g>\n");
+  all.append(std::move(still));
+  all.raw("<rect class=\"span\"" + svg_writer::attribute("y", top) + svg_writer::attribute("height", bottom - top + 4) +
+          " width=\"0\" x=\"0\" visibility=\"hidden\"/>\n");
+  return std::move(all).embedded(width, height, label,
+                                 " id=\"" + std::string(id) + "\" class=\"over-time\" tabindex=\"0\"" +
+                                     svg_writer::attribute("data-left", left) + svg_writer::attribute("data-width", axis_.width) +
+                                     " data-seconds=\"" + to_text(axis_.latency_s) + "\"" +
+                                     json_attribute("ticks", ticks_for_script(rule)));
+}
+
+HETPLAN_INLINE std::size_t heat_depth(double value, double most) {
+  if (!(value > 0) || !(most > 0)) return 0;
+  return static_cast<std::size_t>(std::ceil(std::sqrt(std::min(1.0, value / most)) * static_cast<double>(heat_depths) - 1e-9));
+}
+
+[[nodiscard]] HETPLAN_INLINE std::string opacity_of(std::size_t depth) {
+  return fixed(0.08 + 0.92 * static_cast<double>(depth) / static_cast<double>(heat_depths), 2);
+}
+
+HETPLAN_INLINE void paint(svg_writer& out, const heat_grid& g) {
+  if (g.values.empty() || g.columns.empty()) return;
+  const double wide = g.column_width(), high = g.row_height();
+  std::array<std::string, heat_depths> cells;
+  for (std::size_t r = 0; r < g.values.size(); ++r) {
+    const auto& row = g.values[r];
+    const std::string y = fixed(g.top + static_cast<double>(r) * high, 2), h = fixed(high, 2);
+    for (std::size_t c = 0, end = 0; c < row.size(); c = end) {
+      const std::size_t d = g.depth(r, c);
+      for (end = c + 1; end < row.size() && g.depth(r, end) == d;) ++end;
+      if (d == 0) continue;
+      const std::string w = fixed(static_cast<double>(end - c) * wide, 2);
+      cells[d - 1] += "M" + fixed(g.left + static_cast<double>(c) * wide, 2) + " " + y + "h" + w + "v" + h + "h-" + w + "z";
+    }
+  }
+  out.rect(g.left, g.top, g.width, g.height, palette::track.hex());
+  out.open_group(" class=\"heat " + std::string(g.kind) + "\"");
+  for (std::size_t d = 0; d < heat_depths; ++d) {
+    if (!cells[d].empty()) out.path(cells[d], "currentColor", {}, " fill-opacity=\"" + opacity_of(d + 1) + "\"");
+  }
+  const auto fits = [&](const std::vector<double>& row) {
+    return std::ranges::all_of(row, [&](double v) { return svg_writer::text_width(short_number(v), 11) <= wide - 6; });
+  };
+  const bool numbers = high >= 12 && std::ranges::all_of(g.values, fits);
+  for (std::size_t r = 0; numbers && r < g.values.size(); ++r) {
+    for (std::size_t c = 0; c < g.values[r].size(); ++c) {
+      const double v = g.values[r][c];
+      if (v <= 0) continue;
+      const bool deep = 2 * g.depth(r, c) > heat_depths + 1;
+      out.text(g.left + (static_cast<double>(c) + 0.5) * wide, g.top + (static_cast<double>(r) + 0.5) * high + 4, short_number(v),
+               {.anchor = "middle"}, deep ? " class=\"on-deep\"" : " class=\"on-pale\"");
+    }
+  }
+  out.close_group();
+  std::string values;
+  for (std::size_t r = 0; r < g.values.size(); ++r) {
+    if (r > 0) values += ";";
+    for (std::size_t c = 0; c < g.values[r].size(); ++c)
+      values += (c > 0 ? "," : "") + (std::isfinite(g.values[r][c]) ? fixed(g.values[r][c], 2) : "∞");
+  }
+  const std::string id = g.id.empty() ? std::string() : " id=\"" + std::string(g.id) + "\"";
+  out.rect(g.left, g.top, g.width, g.height, "transparent", {},
+           id + " class=\"grid\"" + json_attribute("rows", g.rows) + json_attribute("columns", g.columns) +
+               json_attribute("units", g.units) + " data-values=\"" + values + "\"");
+}
+
+HETPLAN_INLINE std::string heat_legend(std::string_view kind, std::string_view least, std::string_view most) {
+  std::string text = "<span class=\"heat " + std::string(kind) + "\"><b>" + xml_text(least) + "</b>";
+  for (std::size_t d = 1; d <= heat_depths; ++d) text += "<i class=\"depth\" style=\"opacity:" + opacity_of(d) + "\"></i>";
+  return text + "<b>" + xml_text(most) + "</b></span>";
 }
 
 }  // namespace hetplan::draw::detail

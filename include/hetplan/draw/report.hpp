@@ -2,16 +2,34 @@
 #pragma once
 /// The report of a planner's answer: one page that shows the plan, what happened when it ran, and why it took so long.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/draw/svg.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+
+namespace hetplan::draw::detail {
+
+/// A plan that was kept, and its place among the others.
+struct candidate_point {
+  std::size_t rank = 0;  ///< 0 is the best by the objective
+  double response_s = 0, energy_J = 0;
+  bool dominated = false;
+};
+
+/// Plans with a prediction, in the order given. A plan is dominated if another is no worse in both and better in one.
+[[nodiscard]] std::vector<candidate_point> candidate_points(const std::vector<plan>& plans);
+
+/// Latency against energy; the front is joined, the best marked.
+[[nodiscard]] std::string pareto_chart(const std::vector<plan>& plans, const cluster& devices);
+
+}  // namespace hetplan::draw::detail
 
 namespace hetplan::draw {
 

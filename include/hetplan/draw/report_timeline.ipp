@@ -9,54 +9,8 @@
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/draw/svg.hpp>
 
 namespace hetplan::draw::detail {
-
-HETPLAN_INLINE time_chart::time_chart(double latency_s) {
-  axis_.left = left;
-  axis_.width = width - left - numbers;
-  axis_.latency_s = latency_s > 0 ? latency_s : 1;
-}
-
-HETPLAN_INLINE void time_chart::name(std::string_view name, std::string_view below, double top, double height) {
-  const bool two_lines = height >= 24 && !below.empty();
-  const double size = std::min(12.5, height * 0.75), middle = top + height / 2;
-  const auto room = [](double at, double per_character) { return static_cast<std::size_t>((left - 12) / (per_character * at)); };
-  still.text(0, two_lines ? middle - 2 : middle + 0.36 * size, fitted(name, room(size, 0.66)), {.size = size, .weight = 600});
-  if (two_lines) still.text(0, middle + 12, fitted(below, room(10.5, 0.57)), {.size = 10.5, .fill = palette::quiet});
-}
-
-HETPLAN_INLINE void time_chart::number(std::string_view text, double baseline, color fill) {
-  still.text(width, baseline, text, {.size = 11, .fill = fill, .anchor = "end"});
-}
-
-HETPLAN_INLINE std::string time_chart::finish(std::string_view id, std::string_view label, double top, double bottom) && {
-  return std::move(*this).finish(id, label, top, bottom, second_ticks(axis_), {});
-}
-
-HETPLAN_INLINE std::string time_chart::finish(std::string_view id, std::string_view label, double top, double bottom,
-                                              const std::vector<tick>& ticks, std::string_view definitions) && {
-  svg_writer all;
-  all.raw(definitions);
-  const std::string clip = "clip-" + std::string(id);
-  const double height = bottom + 30;
-  all.raw("<defs><clipPath id=\"" + clip + "\"><rect" + svg_writer::attribute("x", left - 0.5) + " y=\"0\"" +
-          svg_writer::attribute("width", axis_.width + 1) + svg_writer::attribute("height", bottom + 4) + "/></clipPath></defs>\n");
-  all.raw("<rect class=\"catch\" fill=\"transparent\"" + svg_writer::attribute("x", left) + svg_writer::attribute("y", 0) +
-          svg_writer::attribute("width", axis_.width) + svg_writer::attribute("height", height) + "/>\n");
-  paint_time_axis(all, axis_, ticks, top, bottom);
-  all.raw("<g clip-path=\"url(#" + clip + ")\"><g class=\"plot\">\n");
-  all.append(std::move(plot));
-  all.raw("</g></g>\n");
-  all.append(std::move(still));
-  all.raw("<rect class=\"span\"" + svg_writer::attribute("y", top) + svg_writer::attribute("height", bottom - top + 4) +
-          " width=\"0\" x=\"0\" visibility=\"hidden\"/>\n");
-  return std::move(all).embedded(width, height, label,
-                                 " id=\"" + std::string(id) + "\" class=\"over-time\" tabindex=\"0\"" +
-                                     svg_writer::attribute("data-left", left) + svg_writer::attribute("data-width", axis_.width) +
-                                     " data-seconds=\"" + to_text(axis_.latency_s) + "\"");
-}
 
 HETPLAN_INLINE report_run::report_run(const hetplan::plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars)
     : plan(p), cluster(c), judgement(j), view(p, c, j), resources(view.resources()), chain(critical_chain(j.graph, j.trace, c.network())),
@@ -140,205 +94,216 @@ HETPLAN_INLINE critical_part_style style_of(critical_part p) {
 }
 
 HETPLAN_INLINE std::array<double, critical_part_count> parts_of(const critical_link& l, bool compute) {
-  // A task that took longer than planned computed on a slower device.
+  // A task loses time only to a slower device: it computed all the while.
   return compute ? std::array{l.own_s + l.lost_s, 0.0, 0.0, 0.0, l.held_s} : std::array{0.0, l.own_s, l.latency_s, l.lost_s, l.held_s};
 }
 
-HETPLAN_INLINE report_timeline::report_timeline(const report_run& run)
-    : run_(run), chart_(run.latency_s()), resources_(run.resources),
-      bars_{.attributes = [&run](tasks::node_id n) { return std::string(run.critical(n) ? " class=\"c\"" : ""); },
-            .lines = [&run](tasks::node_id n) { return run.hover_lines(n); }} {
-  hidden_ = keep_busiest(resources_, run.cluster, run.judgement.trace, 16);
-  for (const device& d : run.cluster.devices()) devices_ += run.used(d.id) ? 1U : 0U;
-}
+class timeline_painter {
+ public:
+  explicit timeline_painter(const report_run& run)
+      : run_(run), chart_(run.latency_s()), resources_(run.resources),
+        bars_{.attributes = [&run](tasks::node_id n) { return std::string(run.critical(n) ? " class=\"c\"" : ""); },
+              .lines = [&run](tasks::node_id n) { return run.hover_lines(n); }} {
+    hidden_ = keep_busiest(resources_, run.cluster, run.judgement.trace, 16);
+    for (const device& d : run.cluster.devices()) devices_ += run.used(d.id) ? 1U : 0U;
+  }
 
-HETPLAN_INLINE std::string report_timeline::paint() && {
-  row_painter rows(chart_.plot, run_.plan, run_.cluster, run_.judgement, run_.view, chart_.axis(), run_.merged, &bars_);
-  double y = 16;
-  chart_.name("critical path", "what the run waits for", y, 26);
-  critical_path({y, 26});
-  y += 26 + 14;
-  chart_.plot.open_group(" class=\"bars\"");
-  for (const device& d : run_.cluster.devices()) {
-    if (!run_.used(d.id)) continue;
-    const double height = devices_ <= 8 ? 28 : devices_ <= 16 ? 20 : 14;
-    chart_.name(d.name, run_.view.stages_of(d.id), y, height);
-    rows.tasks(d.id, {y, height});
-    const double busy = run_.judgement.trace.busy_s[d.id.index()] / chart_.axis().latency_s;
-    chart_.number(fixed(100 * busy, 0) + " % busy", y + height / 2 + 4);
-    y += height + (run_.merged ? 0 : sends(d.id, y + height + 2)) + (devices_ <= 16 ? 10 : 5);
-  }
-  const double band = resources_.size() <= 2 ? 72 : resources_.size() <= 6 ? 44 : 26;
-  for (const resource_view& r : resources_) {
-    y += 14;
-    resource_row(rows, r, {y, band});
-    y += band + 8;
-  }
-  chart_.plot.close_group();
-  const evaluation& e = run_.plan.predicted ? *run_.plan.predicted : run_.judgement.evaluation;
-  const double bound = std::max(e.bound, e.placement_bound).value();
-  if (bound > 0 && bound < 0.999 * run_.latency_s()) {
-    const double x = chart_.axis().at(bound);
-    chart_.plot.line(x, 12, x, y, palette::ink, 1, " stroke-dasharray=\"2 3\"");
-    chart_.plot.text(x, 10, "bound", {.size = 9.5, .anchor = "middle"});
-  }
-  merged_ = rows.merged();
-  return "<div class=\"legend\">" + legend() + "</div>\n" + std::move(chart_).finish("gantt", "Gantt chart of tasks and transfers", 12, y) +
-         notes();
-}
-
-HETPLAN_INLINE void report_timeline::critical_path(row_box box) {
-  const time_axis& axis = chart_.axis();
-  chart_.plot.open_group(" id=\"critical-strip\"");
-  if (run_.chain.size() > 1500) {
-    pixel_areas<critical_part_count> areas(axis, box);
-    std::array<std::string, critical_part_count> fills, hovers;
-    for (std::size_t p = 0; p < critical_part_count; ++p) {
-      fills[p] = style_of(static_cast<critical_part>(p)).fill.hex(), hovers[p] = style_of(static_cast<critical_part>(p)).name;
+  [[nodiscard]] std::string paint() && {
+    row_painter rows(chart_.plot, run_.plan, run_.cluster, run_.judgement, run_.view, chart_.axis(), run_.merged, &bars_);
+    double y = 16;
+    chart_.name("critical path", "what the run waits for", y, 26);
+    critical_path({y, 26});
+    y += 26 + 14;
+    chart_.plot.open_group(" class=\"bars\"");
+    for (const device& d : run_.cluster.devices()) {
+      if (!run_.used(d.id)) continue;
+      const double height = devices_ <= 8 ? 28 : devices_ <= 16 ? 20 : 14;
+      chart_.name(d.name, run_.view.stages_of(d.id), y, height);
+      rows.tasks(d.id, {y, height});
+      const double busy = run_.judgement.trace.busy_s[d.id.index()] / chart_.axis().latency_s;
+      chart_.number(fixed(100 * busy, 0) + " % busy", y + height / 2 + 4);
+      y += height + (run_.merged ? 0 : sends(d.id, y + height + 2)) + (devices_ <= 16 ? 10 : 5);
     }
+    const double band = resources_.size() <= 2 ? 72 : resources_.size() <= 6 ? 44 : 26;
+    for (const resource_view& r : resources_) {
+      y += 14;
+      resource_row(rows, r, {y, band});
+      y += band + 8;
+    }
+    chart_.plot.close_group();
+    const evaluation& e = run_.plan.predicted ? *run_.plan.predicted : run_.judgement.evaluation;
+    const double bound = std::max(e.bound, e.placement_bound).value();
+    if (bound > 0 && bound < 0.999 * run_.latency_s()) {
+      const double x = chart_.axis().at(bound);
+      chart_.plot.line(x, 12, x, y, palette::ink, 1, " stroke-dasharray=\"2 3\"");
+      chart_.plot.text(x, 10, "bound", {.size = 9.5, .anchor = "middle"});
+    }
+    merged_ = rows.merged();
+    return "<div class=\"legend\">" + legend() + "</div>\n" +
+           std::move(chart_).finish("gantt", "Gantt chart of tasks and transfers", 12, y) + notes();
+  }
+
+ private:
+  /// The critical path as a row: each moment belongs to a task, or to a transfer with its latency and what it lost to others.
+  void critical_path(row_box box) {
+    const time_axis& axis = chart_.axis();
+    chart_.plot.open_group(" id=\"critical-strip\"");
+    if (run_.chain.size() > 1500) {
+      pixel_areas<critical_part_count> areas(axis, box);
+      std::array<std::string, critical_part_count> fills, hovers;
+      for (std::size_t p = 0; p < critical_part_count; ++p) {
+        fills[p] = style_of(static_cast<critical_part>(p)).fill.hex(), hovers[p] = style_of(static_cast<critical_part>(p)).name;
+      }
+      for (const critical_link& l : run_.chain) {
+        const auto parts = parts_of(l, run_.judgement.graph.is_compute(l.node));
+        for (std::size_t p = 0; p < critical_part_count; ++p) areas.add(p, l.start_s, l.end_s, parts[p] / std::max(l.duration_s(), 1e-300));
+      }
+      areas.paint(chart_.plot, fills, hovers);
+    } else {
+      for (const critical_link& l : run_.chain) link(l, box);
+    }
+    chart_.plot.close_group();
+  }
+
+  void link(const critical_link& l, row_box box) {
+    const auto& g = run_.judgement.graph;
+    const bool compute = g.is_compute(l.node);
+    const std::string reason = run_.why(l.node);
+    std::string hover = run_.view.node_name(l.node) + "\n" + engineering(l.start_s, "s") + " to " + engineering(l.end_s, "s") + ", takes " +
+                        engineering(l.duration_s(), "s");
+    if (l.latency_s > 0) hover += ", " + engineering(l.latency_s, "s") + " of it latency";
+    if (l.lost_s > 0)
+      hover += compute ? "\n" + engineering(l.lost_s, "s") + " lost to a slower device"
+                       : "\n" + engineering(l.lost_s, "s") + " lost to others on its route";
+    hover += "\n" + (reason.empty() ? "from the start of the run" : reason);
+    double from = l.start_s;
+    const auto piece = [&](double seconds, double low, double high, color fill) {
+      const double x = chart_.axis().at(from), width = chart_.axis().at(from + seconds) - x;
+      if (seconds <= 0 || width < 0.005) return;
+      chart_.plot.rect(x, box.top + box.height * (1 - high), width, box.height * (high - low), fill.hex(), hover,
+                       " stroke=\"#ffffff\" stroke-width=\"0.5\"");
+    };
+    piece(l.held_s, 0, 1, style_of(critical_part::held).fill);
+    from += l.held_s;
+    piece(l.latency_s, 0, 1, style_of(critical_part::latency).fill);
+    from += l.latency_s;
+    // Losses are spread over the transfer: they stand above the share that it got, not behind it.
+    const double rest = l.own_s + l.lost_s, share = rest > 0 ? l.own_s / rest : 1;
+    const color own = compute ? style_of(critical_part::computing).fill : style_of(critical_part::transfer).fill;
+    piece(rest, 0, compute ? 1 : share, own);
+    if (!compute && share < 1) piece(rest, share, 1, style_of(critical_part::lost).fill);
+    const double x = chart_.axis().at(from), width = chart_.axis().at(l.end_s) - x;
+    const std::string label = compute ? run_.view.device_name(g.computes[l.node].device) : std::string();
+    const double show_at = std::max(1.0, (svg_writer::prose_width(label, 10.5) + 6) / std::max(width, 1e-9));
+    if (label.empty() || show_at > largest_zoom) return;
+    chart_.plot.text(x + width / 2, box.top + box.height / 2 + 4, label, {.size = 10.5, .fill = palette::text_on(own), .anchor = "middle"},
+                     svg_writer::attribute("data-show", show_at) + (show_at > 1 ? " visibility=\"hidden\"" : ""));
+  }
+
+  /// The transfers that leave a device, latency included, in lanes.
+  /// @return  their height.
+  double sends(device_id d, double top) {
+    constexpr double lane_height = 5;
+    constexpr std::size_t most_lanes = 6;
+    const auto& j = run_.judgement;
+    std::vector<std::size_t> mine;
+    for (std::size_t t = 0; t < j.graph.transfers.size(); ++t) {
+      if (j.graph.transfers[t].from == d && run_.view.transfer_ended(t)) mine.push_back(t);
+    }
+    std::stable_sort(mine.begin(), mine.end(),
+                     [&](std::size_t a, std::size_t b) { return j.trace.transfers[a].start_s < j.trace.transfers[b].start_s; });
+    std::vector<double> free;
+    for (const std::size_t t : mine) {
+      const interval& when = j.trace.transfers[t];
+      std::size_t lane = 0;
+      while (lane < free.size() && free[lane] > when.start_s * (1 + 1e-12)) ++lane;
+      if (lane == free.size() && lane < most_lanes) free.push_back(0);
+      lane = std::min(lane, most_lanes - 1);
+      free[lane] = std::max(free[lane], when.end_s);
+      const tasks::transfer& x = j.graph.transfers[t];
+      const double left = chart_.axis().at(when.start_s), y = top + lane_height * static_cast<double>(lane);
+      std::string hover = "sends: " + run_.view.transfer_name(t) + "\n" + engineering(x.volume_bytes, "B") + ", " +
+                          engineering(when.start_s, "s") + " to " + engineering(when.end_s, "s") + ", takes " +
+                          engineering(when.end_s - when.start_s, "s");
+      if (x.latency_s > 0) hover += ", " + engineering(x.latency_s, "s") + " of it latency";
+      chart_.plot.rect(left, y, std::max(0.01, chart_.axis().at(when.end_s) - left), lane_height - 1, transfer_fill(x.kind),
+                       hover + run_.hover_lines(j.graph.node_of_transfer(t)), bars_.attributes(j.graph.node_of_transfer(t)));
+    }
+    return free.empty() ? 0 : 2 + lane_height * static_cast<double>(free.size());
+  }
+
+  void resource_row(row_painter& rows, const resource_view& r, row_box box) {
+    const resource& net = run_.cluster.network()[r.resource];
+    chart_.name(net.name, engineering(8 * net.capacity.value(), "bit/s"), box.top, box.height);
+    rows.resource(r, box);
+    const double used = run_.judgement.trace.resource_bytes[r.resource.index()] / (net.capacity.value() * chart_.axis().latency_s);
+    const double contended = r.contended_s() / chart_.axis().latency_s, middle = box.top + box.height / 2;
+    contended_ = contended_ || contended > 0;
+    const bool both = contended > 0 && box.height >= 24;
+    chart_.number(fixed(100 * used, 0) + " % used", both ? middle - 3 : middle + 4);
+    if (both) chart_.number((contended < 0.01 ? "<1" : fixed(100 * contended, 0)) + " % contended", middle + 12, palette::alarm);
+  }
+
+  [[nodiscard]] std::string legend() const {
+    std::array<bool, phase_count> phases{};
+    std::array<bool, transfer_kind_count> kinds{};
+    for (const auto& t : run_.judgement.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
+    for (const auto& t : run_.judgement.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
+    const std::size_t stages = std::min<std::size_t>(run_.plan.stages.size(), 3);
+    std::string text;
+    const std::array<std::string, phase_count> called = phase_names(run_.judgement.graph);
+    for (std::size_t i = 0; i < phase_count; ++i) {
+      if (!phases[i]) continue;
+      text += "<span>";
+      for (std::size_t s = 0; s < stages; ++s) text += swatch(palette::phase_color(static_cast<phase>(i), s, stages).hex());
+      text += called[i] + "</span>";
+    }
+    if (stages > 1) text += "<span>(lighter: later stage)</span>";
+    for (std::size_t i = 0; i < transfer_kind_count; ++i) {
+      const auto kind = static_cast<transfer_kind>(i);
+      if (kinds[i])
+        text += "<span>" + swatch(palette::transfer_color(kind).hex(), kind == transfer_kind::sync ? " hatched" : "") +
+                std::string(transfer_kind_names[i]) + "</span>";
+    }
+    if (contended_) text += "<span>" + swatch(palette::alarm.hex(), " line") + "contention: how many transfers share</span>";
+    std::array<double, critical_part_count> total{};
     for (const critical_link& l : run_.chain) {
       const auto parts = parts_of(l, run_.judgement.graph.is_compute(l.node));
-      for (std::size_t p = 0; p < critical_part_count; ++p) areas.add(p, l.start_s, l.end_s, parts[p] / std::max(l.duration_s(), 1e-300));
+      for (auto&& [sum, part] : ranges::views::zip(total, parts)) sum += part;
     }
-    areas.paint(chart_.plot, fills, hovers);
-  } else {
-    for (const critical_link& l : run_.chain) link(l, box);
+    text += "</div>\n<div class=\"legend\"><span>critical path:</span>";
+    for (std::size_t p = 0; p < critical_part_count; ++p) {
+      const critical_part_style style = style_of(static_cast<critical_part>(p));
+      if (total[p] > 0) text += "<span>" + swatch(style.fill.hex()) + std::string(style.name) + "</span>";
+    }
+    return text;
   }
-  chart_.plot.close_group();
-}
 
-HETPLAN_INLINE void report_timeline::link(const critical_link& l, row_box box) {
-  const auto& g = run_.judgement.graph;
-  const bool compute = g.is_compute(l.node);
-  const std::string reason = run_.why(l.node);
-  std::string hover = run_.view.node_name(l.node) + "\n" + engineering(l.start_s, "s") + " to " + engineering(l.end_s, "s") + ", takes " +
-                      engineering(l.duration_s(), "s");
-  if (l.latency_s > 0) hover += ", " + engineering(l.latency_s, "s") + " of it latency";
-  if (l.lost_s > 0)
-    hover += compute ? "\n" + engineering(l.lost_s, "s") + " lost to a slower device"
-                     : "\n" + engineering(l.lost_s, "s") + " lost to others on its route";
-  hover += "\n" + (reason.empty() ? "from the start of the run" : reason);
-  double from = l.start_s;
-  const auto piece = [&](double seconds, double low, double high, color fill) {
-    const double x = chart_.axis().at(from), width = chart_.axis().at(from + seconds) - x;
-    if (seconds <= 0 || width < 0.005) return;
-    chart_.plot.rect(x, box.top + box.height * (1 - high), width, box.height * (high - low), fill.hex(), hover,
-                     " stroke=\"#ffffff\" stroke-width=\"0.5\"");
-  };
-  piece(l.held_s, 0, 1, style_of(critical_part::held).fill);
-  from += l.held_s;
-  piece(l.latency_s, 0, 1, style_of(critical_part::latency).fill);
-  from += l.latency_s;
-  // Losses are spread over the transfer, so they are drawn above what it got, not after it.
-  const double rest = l.own_s + l.lost_s, share = rest > 0 ? l.own_s / rest : 1;
-  const color own = compute ? style_of(critical_part::computing).fill : style_of(critical_part::transfer).fill;
-  piece(rest, 0, compute ? 1 : share, own);
-  if (!compute && share < 1) piece(rest, share, 1, style_of(critical_part::lost).fill);
-  const double x = chart_.axis().at(from), width = chart_.axis().at(l.end_s) - x;
-  const std::string label = compute ? run_.view.device_name(g.computes[l.node].device) : std::string();
-  const double show_at = std::max(1.0, (svg_writer::prose_width(label, 10.5) + 6) / std::max(width, 1e-9));
-  if (label.empty() || show_at > zooming_bars::most) return;
-  chart_.plot.text(x + width / 2, box.top + box.height / 2 + 4, label, {.size = 10.5, .fill = palette::text_on(own), .anchor = "middle"},
-                   svg_writer::attribute("data-show", show_at) + (show_at > 1 ? " visibility=\"hidden\"" : ""));
-}
+  [[nodiscard]] std::string notes() const {
+    std::string text;
+    if (run_.merged)
+      text += "<p class=\"note\">Simplified: " + std::to_string(merged_) +
+              " short tasks and all transfers are averaged over each pixel; heights are shares of time and of capacity, also when "
+              "zoomed.</p>\n";
+    if (run_.chain.size() > 1500)
+      text += note("Simplified: the critical path has " + std::to_string(run_.chain.size()) + " links, averaged over each pixel.");
+    if (hidden_ > 0)
+      text += note("The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) +
+                   " quieter ones are not.");
+    if (!resources_.empty() && !resources_.front().recorded)
+      text += note("Rates were not recorded: bands show which transfers are under way, not how much they get.");
+    if (resources_.empty()) text += note("No transfer uses a network resource in this run.");
+    return text;
+  }
 
-HETPLAN_INLINE double report_timeline::sends(device_id d, double top) {
-  constexpr double lane_height = 5;
-  constexpr std::size_t most_lanes = 6;
-  const auto& j = run_.judgement;
-  std::vector<std::size_t> mine;
-  for (std::size_t t = 0; t < j.graph.transfers.size(); ++t) {
-    if (j.graph.transfers[t].from == d && run_.view.transfer_ended(t)) mine.push_back(t);
-  }
-  std::stable_sort(mine.begin(), mine.end(),
-                   [&](std::size_t a, std::size_t b) { return j.trace.transfers[a].start_s < j.trace.transfers[b].start_s; });
-  std::vector<double> free;
-  for (const std::size_t t : mine) {
-    const interval& when = j.trace.transfers[t];
-    std::size_t lane = 0;
-    while (lane < free.size() && free[lane] > when.start_s * (1 + 1e-12)) ++lane;
-    if (lane == free.size() && lane < most_lanes) free.push_back(0);
-    lane = std::min(lane, most_lanes - 1);
-    free[lane] = std::max(free[lane], when.end_s);
-    const tasks::transfer& x = j.graph.transfers[t];
-    const double left = chart_.axis().at(when.start_s), y = top + lane_height * static_cast<double>(lane);
-    std::string hover = "sends: " + run_.view.transfer_name(t) + "\n" + engineering(x.volume_bytes, "B") + ", " +
-                        engineering(when.start_s, "s") + " to " + engineering(when.end_s, "s") + ", takes " +
-                        engineering(when.end_s - when.start_s, "s");
-    if (x.latency_s > 0) hover += ", " + engineering(x.latency_s, "s") + " of it latency";
-    chart_.plot.rect(left, y, std::max(0.01, chart_.axis().at(when.end_s) - left), lane_height - 1, transfer_fill(x.kind),
-                     hover + run_.hover_lines(j.graph.node_of_transfer(t)), bars_.attributes(j.graph.node_of_transfer(t)));
-  }
-  return free.empty() ? 0 : 2 + lane_height * static_cast<double>(free.size());
-}
+  const report_run& run_;
+  time_chart chart_;
+  std::vector<resource_view> resources_;
+  zooming_bars bars_;
+  std::size_t devices_ = 0, hidden_ = 0, merged_ = 0;
+  bool contended_ = false;
+};
 
-HETPLAN_INLINE void report_timeline::resource_row(row_painter& rows, const resource_view& r, row_box box) {
-  const resource& net = run_.cluster.network()[r.resource];
-  chart_.name(net.name, engineering(8 * net.capacity.value(), "bit/s"), box.top, box.height);
-  rows.resource(r, box);
-  const double used = run_.judgement.trace.resource_bytes[r.resource.index()] / (net.capacity.value() * chart_.axis().latency_s);
-  const double contended = r.contended_s() / chart_.axis().latency_s, middle = box.top + box.height / 2;
-  contended_ = contended_ || contended > 0;
-  const bool both = contended > 0 && box.height >= 24;
-  chart_.number(fixed(100 * used, 0) + " % used", both ? middle - 3 : middle + 4);
-  if (both) chart_.number((contended < 0.01 ? "<1" : fixed(100 * contended, 0)) + " % contended", middle + 12, palette::alarm);
-}
-
-HETPLAN_INLINE std::string report_timeline::legend() const {
-  std::array<bool, phase_count> phases{};
-  std::array<bool, transfer_kind_count> kinds{};
-  for (const auto& t : run_.judgement.graph.computes) phases[static_cast<std::size_t>(t.what)] = true;
-  for (const auto& t : run_.judgement.graph.transfers) kinds[static_cast<std::size_t>(t.kind)] = true;
-  const std::size_t stages = std::min<std::size_t>(run_.plan.stages.size(), 3);
-  std::string text;
-  const std::array<std::string, phase_count> called = phase_names(run_.judgement.graph);
-  for (std::size_t i = 0; i < phase_count; ++i) {
-    if (!phases[i]) continue;
-    text += "<span>";
-    for (std::size_t s = 0; s < stages; ++s) text += swatch(palette::phase_color(static_cast<phase>(i), s, stages).hex());
-    text += called[i] + "</span>";
-  }
-  if (stages > 1) text += "<span>(lighter: later stage)</span>";
-  for (std::size_t i = 0; i < transfer_kind_count; ++i) {
-    const auto kind = static_cast<transfer_kind>(i);
-    if (kinds[i])
-      text += "<span>" + swatch(palette::transfer_color(kind).hex(), kind == transfer_kind::sync ? " hatched" : "") +
-              std::string(transfer_kind_names[i]) + "</span>";
-  }
-  if (contended_) text += "<span>" + swatch(palette::alarm.hex(), " line") + "contention: how many transfers share</span>";
-  std::array<double, critical_part_count> total{};
-  for (const critical_link& l : run_.chain) {
-    const auto parts = parts_of(l, run_.judgement.graph.is_compute(l.node));
-    for (auto&& [sum, part] : ranges::views::zip(total, parts)) sum += part;
-  }
-  text += "</div>\n<div class=\"legend\"><span>critical path:</span>";
-  for (std::size_t p = 0; p < critical_part_count; ++p) {
-    const critical_part_style style = style_of(static_cast<critical_part>(p));
-    if (total[p] > 0) text += "<span>" + swatch(style.fill.hex()) + std::string(style.name) + "</span>";
-  }
-  return text;
-}
-
-HETPLAN_INLINE std::string report_timeline::swatch(const std::string& fill, std::string_view more) {
-  return "<i class=\"swatch" + std::string(more) + "\" style=\"background-color:" + fill + "\"></i>";
-}
-
-HETPLAN_INLINE std::string report_timeline::notes() const {
-  std::string text;
-  if (run_.merged)
-    text += "<p class=\"note\">Simplified: " + std::to_string(merged_) +
-            " short tasks and all transfers are averaged over each pixel; heights are shares of time and of capacity, also when "
-            "zoomed.</p>\n";
-  if (run_.chain.size() > 1500)
-    text += "<p class=\"note\">Simplified: the critical path has " + std::to_string(run_.chain.size()) +
-            " links, averaged over each pixel.</p>\n";
-  if (hidden_ > 0)
-    text += "<p class=\"note\">The " + std::to_string(resources_.size()) + " busiest resources are shown, " + std::to_string(hidden_) +
-            " quieter ones are not.</p>\n";
-  if (!resources_.empty() && !resources_.front().recorded)
-    text += "<p class=\"note\">Rates were not recorded: bands show which transfers are under way, not how much they get.</p>\n";
-  if (resources_.empty()) text += "<p class=\"note\">No transfer uses a network resource in this run.</p>\n";
-  return text;
-}
+HETPLAN_INLINE std::string timeline_chart(const report_run& run) { return timeline_painter(run).paint(); }
 
 }  // namespace hetplan::draw::detail

@@ -168,7 +168,8 @@ class search_table_painter {
     out_.rect(x - wide / 2, lane - 10, wide, 20, palette::paper.hex(), {}, " rx=\"10\" stroke=\"" + way_color.hex() + "\"");
     out_.text(x, lane + 4, label, {.size = 11.5, .fill = way_color, .anchor = "middle", .weight = 600});
   }
-  /// What shades and numbers mean; returns the height of the picture.
+  /// The meaning of shades and numbers.
+  /// @return  the height of the picture.
   double notes(double y) {
     if (cells_.empty()) return y;
     const double x = left(0), ramp = 120;
@@ -190,7 +191,7 @@ class search_table_painter {
   std::string_view unit_;
   std::vector<table_cell> cells_;
   std::size_t blocks_;
-  std::size_t saturated_ = std::numeric_limits<std::size_t>::max();  ///< so many stages or more share a cell
+  std::size_t saturated_ = std::numeric_limits<std::size_t>::max();  ///< plans of so many stages or more share a cell
   way best_;
   std::vector<int> levels_;  ///< by state: most stages of any cell
   std::vector<double> row_;  ///< by state: where its bars begin

@@ -15,11 +15,11 @@ namespace hetplan::draw {
 /// One self-contained HTML page: numbers, goodput over time, service levels, who served what where, the deployment, queues, offloads. Its
 /// charts over time zoom together, and parts explain themselves under the pointer.
 ///
-/// @param h      of these requests in this cloud.
+/// @param h      the history of requests in this cloud.
 /// @param first  the deployment to begin with.
-/// @param run    with what the history was made: its faults and changes stand on the axes of time.
-/// Complexity    linear in the history; what is many (servers, bins, flows) is put together, so that the page stays within a megabyte or
-/// two. Determinism   same input, same bytes.
+/// @param run    the options of the run: its faults and changes stand on the axes of time.
+/// Complexity    linear in the history. Many servers, bins or flows are put together: the page stays within a megabyte or two.
+/// Determinism   same input, same bytes.
 [[nodiscard]] std::string serving_report_html(const serve::service_history& h, const serve::edge_cloud& cloud,
                                               const std::vector<serve::service>& services, const serve::deployment& first,
                                               const serve::serving_options& run = {});

@@ -4,24 +4,150 @@
 #include <hetplan/draw/serving_report.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/report_timeline.hpp>
-#include <hetplan/draw/serving_flows.hpp>
-#include <hetplan/draw/serving_summary.hpp>
+#include <hetplan/draw/serving_charts.hpp>
 #include <hetplan/draw/svg.hpp>
-#include <hetplan/draw/ticks.hpp>
+#include <hetplan/draw/time_axis.hpp>
 
 namespace hetplan::draw::detail {
+
+// The head of the page: the numbers that matter, what became of requests, and a row for each service.
+
+[[nodiscard]] HETPLAN_INLINE color outcome_color(serve::request_outcome o) {
+  constexpr std::array<color, serve::request_outcomes> colors{
+      {{26, 138, 107}, {243, 178, 100}, {104, 188, 170}, {214, 106, 18}, {143, 100, 190}, {50, 118, 196}, {134, 146, 160}, {206, 50, 88}}};
+  return colors[static_cast<std::size_t>(o)];
+}
+
+/// "timed out".
+[[nodiscard]] HETPLAN_INLINE std::string outcome_words(serve::request_outcome o) {
+  std::string text(to_string(o));
+  for (char& c : text) c = c == '_' ? ' ' : c;
+  return text;
+}
+
+[[nodiscard]] HETPLAN_INLINE std::string_view outcome_meaning(serve::request_outcome o) {
+  using enum serve::request_outcome;
+  switch (o) {
+    case served: return "within the SLO, or at the whole rate";
+    case late: return "answered after the SLO";
+    case in_part: return "a stream at less than it wanted";
+    case timed_out: return "the SLO was over before it began";
+    case too_many_offloads: return "might be passed on no more";
+    case no_resources: return "nobody known could";
+    case lost: return "its server was not there";
+    case failed: return "a fault took it along";
+  }
+  return {};
+}
+
+/// "pole: 200 000 requests over 2 min 5 s".
+[[nodiscard]] HETPLAN_INLINE std::string serving_title(const serving_view& view) {
+  const auto n = view.history.requests();
+  return view.cloud.name + ": " + grouped(n) + (n == 1 ? " request over " : " requests over ") + clock_text(view.history.duration.value());
+}
+
+/// Words and a bar of the outcomes from `first` on.
+template <class Count>
+[[nodiscard]] std::string outcome_bar(std::string_view words, serve::request_outcome first, Count&& count) {
+  double sum = 0;
+  for (auto k = static_cast<std::size_t>(first); k < serve::request_outcomes; ++k)
+    sum += static_cast<double>(count(static_cast<serve::request_outcome>(k)));
+  std::string text = "<div class=\"named\"><span>" + std::string(words) + "</span><div class=\"share\">";
+  for (auto k = static_cast<std::size_t>(first); k < serve::request_outcomes && sum > 0; ++k) {
+    const auto o = static_cast<serve::request_outcome>(k);
+    const auto n = static_cast<double>(count(o));
+    if (n == 0) continue;
+    text += "<i style=\"width:" + fixed(100 * n / sum, 3) + "%;background-color:" + outcome_color(o).hex() + "\" title=\"" +
+            xml_text(outcome_words(o) + ": " + grouped(static_cast<long long>(n))) + "\"></i>";
+  }
+  return text + "</div></div>\n";
+}
+
+[[nodiscard]] HETPLAN_INLINE std::string outcome_section(const serving_view& view) {
+  const auto& h = view.history;
+  const auto all = h.requests(), served = h.count(serve::request_outcome::served);
+  if (all == 0) return {};
+  const auto count = [&](serve::request_outcome o) { return h.count(o); };
+  std::string text = "<div id=\"outcomes\">\n" + outcome_bar("all requests", serve::request_outcome::served, count);
+  if (served < all && served > 0) text += outcome_bar("not served", serve::request_outcome::late, count);
+  text += "<div class=\"legend\">";
+  for (std::size_t k = 0; k < serve::request_outcomes; ++k) {
+    const auto o = static_cast<serve::request_outcome>(k);
+    if (h.count(o) == 0) continue;
+    text += "<span title=\"" + std::string(outcome_meaning(o)) + "\">" + swatch(outcome_color(o).hex()) + outcome_words(o) + " <b>" +
+            grouped(h.count(o)) + "</b> (" + xml_text(percent(static_cast<double>(h.count(o)) / static_cast<double>(all))) + ")</span>";
+  }
+  return text + "</div>\n</div>\n";
+}
+
+/// The title, the facts, and a bar of outcomes: of all requests, and of those not served larger.
+[[nodiscard]] HETPLAN_INLINE std::string serving_header(const serving_view& view) {
+  const auto& h = view.history;
+  const auto counted = [](std::size_t n, const char* one, const char* several) { return grouped(n) + (n == 1 ? one : several); };
+  std::string text = "<header id=\"summary\">\n<h1>" + xml_text(serving_title(view)) + "</h1>\n<p class=\"quiet\">" +
+                     counted(view.cloud.size(), " server", " servers") + " in " + counted(view.rings(), " ring", " rings") + " · " +
+                     counted(view.services.size(), " service", " services") + " · " +
+                     counted(view.first.instances.size(), " instance", " instances");
+  if (h.changes > 0) text += " at first · " + counted(h.changes, " change of the deployment", " changes of the deployment");
+  std::size_t faults = 0;
+  for (const auto& m : view.marks) faults += m.is_fault ? 1U : 0U;
+  if (faults > 0) text += " · " + counted(faults, " fault", " faults");
+  text += "</p>\n";
+  if (!h.result.ok())
+    text += "<p id=\"status\" class=\"alarm\"><strong>" + std::string(to_string(h.result.result)) +
+            "</strong>: " + xml_text(h.result.reason) + "</p>\n";
+  text += "<div class=\"facts\">\n" + fact(grouped(h.requests()), "requests", "fact-requests");
+  for (const bool streams : {false, true}) {
+    const auto part = h.attained_by(view.services, streams);
+    if (!(part.asked > 0)) continue;
+    const std::string what = streams ? "frames of streams" : "requests with a latency", of = streams ? "-frames" : "";
+    text += fact(percent(part.share()), "of the " + what + (h.result.ok() ? " were served" : " that have ended"), "fact-attainment" + of) +
+            fact(short_number(part.credit / view.duration_s) + "/s", "goodput: " + what, "fact-goodput" + of);
+  }
+  text += fact(fixed(h.mean_offloads(), 3), "offloads a request, on average", "fact-offloads") + "</div>\n" + outcome_section(view) +
+          "<nav><a href=\"#goodput\">goodput</a><a href=\"#levels\">service levels</a><a href=\"#places\">who served what</a>"
+          "<a href=\"#deployment\">deployment</a><a href=\"#queues\">queues</a><a href=\"#offloads\">offloads</a></nav>\n";
+  return text + "</header>\n";
+}
+
+/// What each service asked for, what it got, and how long it took.
+[[nodiscard]] HETPLAN_INLINE std::string services_table(const serving_view& view) {
+  std::string text =
+      "<table id=\"services\">\n<thead><tr><th>Service</th><th>Wanted</th><th class=\"n\">Requests</th><th>Served</th><th "
+      "class=\"n\">Goodput</th><th class=\"n\">Late</th><th class=\"n\">In part</th><th class=\"n\">Turned down</th><th "
+      "class=\"n\">Lost, failed</th><th class=\"n\">Half within</th><th class=\"n\">99 % within</th></tr></thead>\n<tbody>\n";
+  for (std::size_t l = 0; l < view.services.size(); ++l) {
+    using enum serve::request_outcome;
+    const auto& s = view.services[l];
+    const auto& t = view.history.services[l];
+    const auto number = [](std::uint64_t n) { return cell(n == 0 ? "–" : grouped(n), " class=\"n\""); };
+    const auto quantile = [&](double q) {
+      return cell(t.latency.count() == 0 ? "–" : engineering(t.latency.quantile(q).value(), "s"), " class=\"n\"");
+    };
+    const std::string wanted = s.is_stream() ? fixed(s.rate, 2) + " frames/s" : "within " + engineering(s.latency.value(), "s");
+    text += "<tr><td>" + swatch(view.line(l).hex()) + xml_text(s.name) + "</td>" + cell(wanted) + number(t.requests()) +
+            meter(t.attainment(), false, t.asked > 0 ? percent(t.attainment()) : "–") +
+            cell(short_number(t.credit / view.duration_s) + "/s", " class=\"n\"") + number(t[late]) + number(t[in_part]) +
+            number(t[timed_out] + t[too_many_offloads] + t[no_resources]) + number(t[lost] + t[failed]) + quantile(0.5) + quantile(0.99) +
+            "</tr>\n";
+  }
+  return text +
+         "</tbody></table>\n<p class=\"note\">Served: share of requests, of a stream's frames. Turned down: timed out, too many offloads "
+         "or no "
+         "resources. Times are those of answers that came, late ones too; the exact ones, or at most 1.6 % above.</p>\n";
+}
 
 // Faults and changes of the deployment on the axes of time.
 
@@ -29,11 +155,6 @@ namespace hetplan::draw::detail {
 /// out, words are left to the pointer.
 ///
 /// @return  where the row ends.
-double paint_marks(time_chart& chart, const serving_view& view, double top);
-
-/// Lines from the signs through the rows below; none where they would be a carpet.
-[[nodiscard]] std::string mark_lines(const time_chart& chart, const serving_view& view, double top, double bottom);
-
 HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, double top) {
   if (view.marks.empty()) return top;
   constexpr double lane_height = 20, size = 10.5, gap = 10;
@@ -73,7 +194,8 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
   return top + height + 8;
 }
 
-HETPLAN_INLINE std::string mark_lines(const time_chart& chart, const serving_view& view, double top, double bottom) {
+/// Lines from the signs through the rows below; none where there are too many.
+[[nodiscard]] HETPLAN_INLINE std::string mark_lines(const time_chart& chart, const serving_view& view, double top, double bottom) {
   constexpr std::size_t most = 60;
   if (view.marks.size() > most) return {};
   std::string text;
@@ -91,11 +213,7 @@ HETPLAN_INLINE std::string mark_lines(const time_chart& chart, const serving_vie
 
 // Queues on the page of serving: who had how many requests waiting when.
 
-/// A row for each server or, of many, for a few neighbours the fullest of which is shown; faults and changes go through all rows.
-/// @return  "" where the history does not say, or nobody ever waited.
-[[nodiscard]] std::string queue_map(const serving_view& view);
-
-/// Some bins of the history together, the fullest counts.
+/// Requests waiting by slot and time; of several bins together the fullest counts.
 [[nodiscard]] HETPLAN_INLINE heat_grid queue_grid(const serving_view& view, const server_slots& slots, const time_axis& axis) {
   constexpr std::size_t most_columns = 400;
   const auto& waiting = view.history.waiting;
@@ -110,7 +228,7 @@ HETPLAN_INLINE std::string mark_lines(const time_chart& chart, const serving_vie
     const double from_s = static_cast<double>(b) * bin_s, to_s = static_cast<double>(b + each) * bin_s;
     grid.columns.push_back(clock_text(from_s) + " to " + clock_text(std::min(to_s, view.duration_s)));
   }
-  // Beyond the end of the axis it is clipped.
+  // The page clips the grid at the end of the axis.
   grid.width = axis.width * static_cast<double>(columns * each) * bin_s / axis.latency_s;
   for (const auto& s : slots) {
     std::vector<double> row(columns);
@@ -124,10 +242,12 @@ HETPLAN_INLINE std::string mark_lines(const time_chart& chart, const serving_vie
   return grid;
 }
 
-HETPLAN_INLINE std::string queue_map(const serving_view& view) {
+/// A row for each server or, of many, for a few neighbours the fullest of which is shown; faults and changes go through all rows.
+/// @return  "" where the history does not say, or nobody ever waited.
+[[nodiscard]] HETPLAN_INLINE std::string queue_map(const serving_view& view) {
   if (view.history.waiting.empty()) return {};
   const server_slots slots(view.cloud, 250);
-  time_chart chart(view.duration_s);
+  time_chart chart(view.duration_s, time_labels::clock);
   const double top = paint_marks(chart, view, 4);
   heat_grid grid = queue_grid(view, slots, chart.axis());
   if (grid.most.front() == 0) return {};
@@ -153,7 +273,7 @@ HETPLAN_INLINE std::string queue_map(const serving_view& view) {
       if (static_cast<double>(edges[r] - begin) * high >= 11) chart.number("ring " + std::to_string(r), middle + 4, palette::quiet);
     }
   }
-  for (const auto& m : view.marks) {  // nobody waits there any more
+  for (const auto& m : view.marks) {  // nobody waits at a server that failed
     const auto row = std::ranges::find_if(slots, [&](const auto& s) { return m.lost && s.count == 1 && s.first == m.lost->index(); });
     if (row == slots.end()) continue;
     const double y = grid.top + (static_cast<double>(row - slots.begin()) + 0.5) * high, x = chart.axis().at(m.from_s);
@@ -163,26 +283,19 @@ HETPLAN_INLINE std::string queue_map(const serving_view& view) {
   }
   const double bottom = grid.top + grid.height;
   chart.plot.raw(mark_lines(chart, view, top, bottom));
-  const auto ticks = clock_ticks(chart.axis());
-  std::string note;
+  std::string about;
   if (slots.most_servers() > 1)
-    note = "<p class=\"note\">A row is up to " + std::to_string(slots.most_servers()) + " neighbours; the fullest of them is shown.</p>\n";
+    about = note("A row is up to " + std::to_string(slots.most_servers()) + " neighbours; the fullest of them is shown.");
   return "<div class=\"legend\">" + heat_legend("queue", "1", short_number(grid.most.front()) + " requests waiting") + "</div>\n" +
-         scrolling(std::move(chart).finish("queue-map", "Requests waiting over time", top, bottom, ticks, {})) + note;
+         scrolling(std::move(chart).finish("queue-map", "Requests waiting over time", top, bottom)) + about;
 }
 
 // Who served what where, on the page of serving: services against servers.
 
-/// A row for each service, a column for each server in the order of the rings: the credit of the requests that it was the last to handle.
-[[nodiscard]] std::string credit_matrix(const serving_view& view);
-
-/// The same rows and columns: GPUs that the first deployment gives to the service there.
-[[nodiscard]] std::string gpu_matrix(const serving_view& view);
-
 /// Services against servers, laid out as charts over time are: names on the left, totals on the right.
 class place_matrix {
  public:
-  /// @param value  of a server and a service.
+  /// @param value  (server, service) -> its number.
   place_matrix(const serving_view& view, const std::function<double(std::size_t, std::size_t)>& value, std::vector<std::string> units)
       : view_(view), slots_(view.cloud, 250), totals_(view.services.size()) {
     const std::size_t n = view.services.size();
@@ -271,7 +384,8 @@ class place_matrix {
   svg_writer out_;
 };
 
-HETPLAN_INLINE std::string credit_matrix(const serving_view& view) {
+/// A row for each service, a column for each server in the order of the rings: the credit of the requests that it was the last to handle.
+[[nodiscard]] HETPLAN_INLINE std::string credit_matrix(const serving_view& view) {
   if (!view.is_detailed()) return {};
   std::vector<std::string> units;
   for (std::size_t l = 0; l < view.services.size(); ++l) units.push_back(view.unit(l) + " served");
@@ -280,7 +394,8 @@ HETPLAN_INLINE std::string credit_matrix(const serving_view& view) {
       .paint("credit-matrix", "Who served what where");
 }
 
-HETPLAN_INLINE std::string gpu_matrix(const serving_view& view) {
+/// Services against servers: GPUs that the first deployment gives to the service there.
+[[nodiscard]] HETPLAN_INLINE std::string gpu_matrix(const serving_view& view) {
   std::vector<std::vector<double>> given(view.cloud.size(), std::vector<double>(view.services.size()));
   for (const auto& i : view.first.instances) {
     const double share = view.services[i.what.index()].variants[static_cast<std::size_t>(i.variant)].compute_share;
@@ -294,10 +409,7 @@ HETPLAN_INLINE std::string gpu_matrix(const serving_view& view) {
 
 // Goodput over time on the page of serving: what was served, stacked by service, below what was asked for.
 
-/// Requests and the frames of streams apart, since one cannot be added to the other; faults and changes above them.
-[[nodiscard]] std::string goodput_chart(const serving_view& view);
-
-/// Some bins of the history together, as amounts a second.
+/// Several bins of the history as one, in amounts a second.
 struct goodput_bin {
   double from_s = 0, to_s = 0;
   std::vector<double> served, asked;  ///< by service
@@ -312,9 +424,10 @@ struct goodput_bin {
     const std::size_t end = std::min(bins, first + each);
     goodput_bin b{static_cast<double>(first) * h.bin.value(), static_cast<double>(end) * h.bin.value(),
                   std::vector<double>(view.services.size()), std::vector<double>(view.services.size())};
-    // The last one holds all that is later; the first one something even where nothing lasts.
+    // The last bin holds all that is later, and no bin is empty.
     if (end == bins || b.to_s > view.duration_s) b.to_s = std::max(view.duration_s, b.from_s + 1e-9 * view.duration_s);
-    const double width_s = std::max(static_cast<double>(each) * h.bin.value(), b.to_s - b.from_s);  // also of one that the end cuts short
+    const double width_s =
+        std::max(static_cast<double>(each) * h.bin.value(), b.to_s - b.from_s);  // that of a whole bin also where the end cuts it short
     for (std::size_t k = first; k < end; ++k) {
       for (std::size_t l = 0; l < view.services.size(); ++l) {
         if (k < h.goodput.size()) b.served[l] += h.goodput[k][l] / width_s;
@@ -354,7 +467,7 @@ class goodput_panel {
     std::vector<level> asked;
     for (const auto& b : bins_) asked.push_back({b.from_s, b.to_s, sum(b.asked)});
     const std::string line = step_line(asked, axis, box, full);
-    chart.plot.path(line, "none", {}, " class=\"offered halo\" stroke-width=\"3.6\"");  // or it would be lost on its way over the areas
+    chart.plot.path(line, "none", {}, " class=\"offered halo\" stroke-width=\"3.6\"");  // a halo sets the line apart from the areas
     chart.plot.path(line, "none", {}, " class=\"offered\" stroke-width=\"1.4\"");
     names(chart, box);
     for (const auto& b : bins_)
@@ -379,7 +492,7 @@ class goodput_panel {
     }
     if (any) chart.plot.path("M" + fixed(chart.axis().left) + " " + fixed(box.top + box.height, 1) + up + back + "Z", view_.fill(l).hex());
   }
-  /// On the right, from the top of the stack down.
+  /// Names of services on the right, from the top of the stack down.
   void names(time_chart& chart, row_box box) const {
     const double x = time_chart::width - time_chart::numbers + 12, line = 15;
     const auto room = static_cast<std::size_t>(box.height / line) - 1;
@@ -414,9 +527,10 @@ class goodput_panel {
   double most_ = 0;
 };
 
-HETPLAN_INLINE std::string goodput_chart(const serving_view& view) {
+/// Goodput of requests and, since they cannot be added, of frames of streams below; faults and changes above them.
+[[nodiscard]] HETPLAN_INLINE std::string goodput_chart(const serving_view& view) {
   const auto bins = goodput_bins(view);
-  time_chart chart(view.duration_s);
+  time_chart chart(view.duration_s, time_labels::clock);
   const double top = paint_marks(chart, view, 4);
   double y = top;
   for (const bool streams : {false, true}) {
@@ -427,24 +541,13 @@ HETPLAN_INLINE std::string goodput_chart(const serving_view& view) {
     y += 150;
   }
   chart.plot.raw(mark_lines(chart, view, top, y));
-  const auto ticks = clock_ticks(chart.axis());
-  return std::move(chart).finish("goodput-chart", "Goodput over time", top, y, ticks, {});
+  return std::move(chart).finish("goodput-chart", "Goodput over time", top, y);
 }
 
-}  // namespace hetplan::draw::detail
-
-namespace hetplan::draw {
-
-namespace detail {
-
 [[nodiscard]] HETPLAN_INLINE std::string goodput_section(const serving_view& view) {
-  return section(
-      "goodput", "Goodput", "What was served, stacked by service, when it ended; the line is what was asked for, when it arrived.",
-      "<div class=\"tools\"><button id=\"zoom-in\" type=\"button\">Zoom in</button><button id=\"zoom-out\" type=\"button\">Zoom "
-      "out</button><button id=\"pan-left\" type=\"button\" aria-label=\"earlier\">◀</button><button id=\"pan-right\" "
-      "type=\"button\" aria-label=\"later\">▶</button><button id=\"zoom-reset\" type=\"button\">Whole run</button><span "
-      "class=\"note\">Drag to zoom to a span, Ctrl + wheel to zoom, Shift + wheel to move; double-click for the whole run.</span></div>\n" +
-          scrolling(goodput_chart(view)));
+  return section("goodput", "Goodput",
+                 "What was served, stacked by service, when it ended; the line is what was asked for, when it arrived.",
+                 zoom_tools("run") + scrolling(goodput_chart(view)));
 }
 
 [[nodiscard]] HETPLAN_INLINE std::string places_section(const serving_view& view) {
@@ -479,7 +582,9 @@ namespace detail {
   return section("queues", "Queues", "Not recorded: the cloud has more than " + std::to_string(serve::most_detailed) + " servers.", {});
 }
 
-}  // namespace detail
+}  // namespace hetplan::draw::detail
+
+namespace hetplan::draw {
 
 HETPLAN_INLINE std::string serving_report_html(const serve::service_history& h, const serve::edge_cloud& cloud,
                                                const std::vector<serve::service>& services, const serve::deployment& first,
@@ -497,7 +602,6 @@ HETPLAN_INLINE std::string serving_report_html(const serve::service_history& h, 
                       "How often requests were passed on, and between which servers. A circle is a ring, its servers clockwise; a band is "
                       "wide at the sender and narrow at the receiver.",
                       detail::flows_section(view));
-  body += "<script>" + std::string(detail::clock_script) + std::string(detail::grid_script) + "</script>\n";
   return detail::page(detail::serving_title(view), body);
 }
 

@@ -3,6 +3,7 @@
 /// Just enough SVG: shapes with an optional hover text, numbers in pixels with two decimals.
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace hetplan::draw {
 
-// Names and numbers as pictures write them: escaped for XML, JSON and DOT, the same bytes in every locale.
+// Names and numbers as pictures write them: escaped for XML and DOT, the same bytes in every locale.
 
 /// `decimals` at most, no trailing zeros, never an exponent, never "-0"; "0" if not finite.
 [[nodiscard]] std::string fixed(double v, int decimals = 2);
@@ -27,14 +28,11 @@ namespace hetplan::draw {
 /// For XML text and attributes in double quotes. What XML 1.0 forbids even escaped becomes U+FFFD.
 [[nodiscard]] std::string xml_text(std::string_view text);
 
-/// A JSON string with its quotes.
-[[nodiscard]] std::string json_string(std::string_view text);
-
 /// A DOT string with its quotes. DOT reads character references such as &lt; in labels, so & is one too; a line
 /// break is a line of the label.
 [[nodiscard]] std::string dot_string(std::string_view text);
 
-/// Characters of a UTF-8 text: what its width follows from.
+/// Characters of a UTF-8 text, from which its width follows.
 [[nodiscard]] std::size_t characters(std::string_view text);
 
 /// At most `limit` characters, the last of them "…" where something was cut.
@@ -44,23 +42,15 @@ namespace hetplan::draw {
 
 namespace hetplan::draw::detail {
 
-// Small signs on an axis of time; told apart by shape.
-
-/// What happened, and what answered it: one sign for each rung of a ladder.
-enum class sign { event, network, known_plan, replanned, done };
-
-/// Around the place of the sign, in relative steps.
-[[nodiscard]] constexpr std::string_view shape_of(sign s) {
-  return s == sign::network      ? "m0-5.2l5 9h-10Z"
-         : s == sign::known_plan ? "m-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0Z"
-         : s == sign::replanned  ? "m0-6l6 6l-6 6l-6-6Z"
-         : s == sign::done       ? "m-1-6h9l-2.5 3l2.5 3h-7v6h-2Z"
-                                 : "m-4.5-4h9l-4.5 8Z";
+/// Digits in groups of three: 86 400. The space is a narrow one that does not break.
+[[nodiscard]] std::string grouped(long long n);
+template <std::unsigned_integral Number>
+[[nodiscard]] std::string grouped(Number n) {
+  return grouped(static_cast<long long>(n));
 }
 
-/// The attribute of what keeps its shape when the page's script stretches a chart.
-inline constexpr std::string_view unstretched =
-    " style=\"transform:scaleX(calc(1/var(--zoom,1)));transform-box:fill-box;transform-origin:center\"";
+/// A number for a small place: "0.25", "1 240", "124 k".
+[[nodiscard]] std::string short_number(double v);
 
 }  // namespace hetplan::draw::detail
 
@@ -82,10 +72,10 @@ struct color {
 /// (1 - share) a + share b.
 [[nodiscard]] color mix(color a, color b, double share);
 
-/// How many phases and kinds of transfer there are: tables of colours are indexed by them.
+/// The number of phases and of kinds of transfer, which index tables of colours.
 inline constexpr std::size_t phase_count = static_cast<std::size_t>(phase::optimizer_step) + 1;
 inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::all_reduce) + 1;
-/// How legends call them.
+/// Kinds of transfer in legends.
 inline constexpr std::array<std::string_view, transfer_kind_count> transfer_kind_names{
     "forward transfer", "backward transfer", "gradient reduction",      "token",
     "weight gather",    "gradient scatter",  "all-reduce, inside tasks"};
@@ -105,10 +95,10 @@ inline constexpr color activations{134, 146, 160};
 /// How much paper a stage's colours get: none in the first stage, half in the last.
 [[nodiscard]] double lightening(std::size_t stage, std::size_t stages);
 
-/// A phase of a stage; later stages are lighter.
+/// The colour of a phase of a stage; later stages are lighter.
 [[nodiscard]] color phase_color(phase p, std::size_t stage, std::size_t stages);
 
-/// A kind of transfer; those of later stages are lighter.
+/// The colour of a kind of transfer; those of later stages are lighter.
 [[nodiscard]] color transfer_color(transfer_kind k, std::size_t from_stage = 0, std::size_t stages = 1);
 
 /// Light fills for things that have no order (devices); repeats after ten.

@@ -71,20 +71,6 @@ HETPLAN_INLINE std::string xml_text(std::string_view text) {
   });
 }
 
-HETPLAN_INLINE std::string json_string(std::string_view text) {
-  constexpr std::string_view hex = "0123456789abcdef";
-  return '"' +
-         detail::rewrite(text,
-                         [&](std::string& out, std::string_view c) {
-                           const auto code = static_cast<unsigned char>(c[0]);
-                           if (c == "\"" || c == "\\") out.append("\\").append(c);
-                           else if (c == "\n") out += "\\n";
-                           else if (code < 0x20) out.append("\\u00") += {hex[code / 16U], hex[code % 16U]};
-                           else out += c;
-                         }) +
-         '"';
-}
-
 HETPLAN_INLINE std::string dot_string(std::string_view text) {
   return '"' +
          detail::rewrite(text,
@@ -114,6 +100,25 @@ HETPLAN_INLINE std::string fitted(std::string_view text, std::size_t limit) {
   }
   return std::string(text.substr(0, end)) + "…";
 }
+
+namespace detail {
+
+HETPLAN_INLINE std::string grouped(long long n) {
+  std::string text = std::to_string(n);
+  for (std::size_t i = text.size(); i > 3 && text[i - 4] != '-';) text.insert(i -= 3, "\xE2\x80\xAF");
+  return text;
+}
+
+HETPLAN_INLINE std::string short_number(double v) {
+  if (v >= 99'999.5) {
+    std::string text = engineering(v, "");
+    while (text.back() == ' ') text.pop_back();
+    return text;
+  }
+  return v == std::floor(v) || v >= 100 ? grouped(std::llround(v)) : fixed(v, v < 10 ? 2 : 1);
+}
+
+}  // namespace detail
 
 HETPLAN_INLINE std::string color::hex() const {
   constexpr char digits[] = "0123456789abcdef";

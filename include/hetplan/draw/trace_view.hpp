@@ -94,66 +94,7 @@ class trace_view {
   static tasks::node_id node(std::size_t compute) { return static_cast<tasks::node_id>(compute); }
   static bool has_ended(const interval& i, bool takes_time) { return i.end_s >= i.start_s && (!takes_time || i.end_s > 0); }
   [[nodiscard]] std::string token_name(int token) const;
-  /// Goes through the run once, all resources together.
-  class sweep {
-   public:
-    sweep(const trace_view& v, sweep_detail detail);
-
-    void go();
-
-    [[nodiscard]] std::vector<resource_view> views();
-
-   private:
-    struct end_of {
-      double at_s;
-      bool leaves;
-      std::uint32_t transfer;
-    };
-    struct member {
-      std::uint32_t transfer;
-      double share_per_rate;
-      std::size_t lane;
-    };
-    struct state {
-      resource_view view;
-      std::vector<member> members;  ///< bands only: in the order of entering
-      std::array<double, transfer_kind_count> kinds = {};
-      std::uint32_t active = 0;
-      double since_s = 0;
-    };
-
-    [[nodiscard]] const std::vector<resource_use>& via(std::uint32_t t) const { return v_.graph_.routes[v_.graph_.transfers[t].route].via; }
-    [[nodiscard]] std::size_t kind(std::uint32_t t) const { return static_cast<std::size_t>(v_.graph_.transfers[t].kind); }
-    [[nodiscard]] double share_per_rate(const resource_use& u) const;
-
-    void enter(std::uint32_t t, double now);
-    void leave(std::uint32_t t, double now);
-    void set_rate(std::uint32_t t, double rate, double now);
-
-    /// Writes down what held until now.
-    void flush(state& s, double now);
-
-    const trace_view& v_;
-    bool bands_, recorded_;
-    double instant_s_;
-    std::vector<state> states_;  ///< by resource
-    std::vector<double> rate_;   ///< by transfer
-    std::vector<char> active_;
-    std::vector<end_of> ends_;
-  };
-
-  template <class Pieces, class Same>
-  static void join(Pieces& pieces, Same&& same) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (kept > 0 && pieces[kept - 1].end_s == pieces[i].start_s && same(pieces[kept - 1], pieces[i])) {
-        pieces[kept - 1].end_s = pieces[i].end_s;
-      } else {
-        pieces[kept++] = pieces[i];
-      }
-    }
-    pieces.resize(kept);
-  }
+  class sweep;
 
   const plan& plan_;
   const cluster& cluster_;

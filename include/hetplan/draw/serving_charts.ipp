@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/draw/serving_flows.hpp>
+#include <hetplan/draw/serving_charts.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,15 +12,98 @@
 #include <numbers>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include <hetplan/draw/clock_scale.hpp>
-#include <hetplan/draw/gantt_rows.hpp>
-#include <hetplan/draw/page.hpp>
-#include <hetplan/draw/report_candidates.hpp>
-#include <hetplan/draw/svg.hpp>
+#include <hetplan/draw/time_axis.hpp>
 
 namespace hetplan::draw::detail {
+
+HETPLAN_INLINE server_slots::server_slots(const serve::edge_cloud& cloud, std::size_t most) : cloud_(&cloud) {
+  const auto ring_size = static_cast<std::size_t>(cloud.ring.group);
+  const std::size_t each = (cloud.size() + most - 1) / most;
+  for (std::size_t first = 0; first < cloud.size(); first += ring_size) {
+    const std::size_t end = std::min(cloud.size(), first + ring_size);
+    for (std::size_t s = first; s < end; s += each) slots_.push_back({s, std::min(each, end - s), first / ring_size});
+  }
+}
+
+HETPLAN_INLINE std::size_t server_slots::most_servers() const {
+  return std::ranges::max_element(slots_, {}, [](const slot& s) { return s.count; })->count;
+}
+
+HETPLAN_INLINE std::string server_slots::name(const slot& s) const {
+  const auto& first = cloud_->servers[s.first].name;
+  return s.count == 1 ? first : first + " to " + cloud_->servers[s.first + s.count - 1].name;
+}
+
+HETPLAN_INLINE std::vector<std::size_t> server_slots::ring_edges() const {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 1; i < slots_.size(); ++i) {
+    if (slots_[i].ring != slots_[i - 1].ring) all.push_back(i);
+  }
+  return all;
+}
+
+HETPLAN_INLINE std::vector<server_slots::label> server_slots::labels(double room) const {
+  const auto step = static_cast<std::size_t>(round_step(std::max(1.0, room), 1));
+  std::vector<std::size_t> edges = ring_edges();
+  edges.push_back(slots_.size());
+  std::vector<label> all;
+  double free_from = 0;
+  std::size_t begin = 0;
+  for (const std::size_t end : edges) {
+    for (std::size_t i = begin; i < end; i += step) {
+      const double until = static_cast<double>(i) + room;
+      const bool in_the_way = i > begin && until > static_cast<double>(end) && end < slots_.size();
+      if (static_cast<double>(i) < free_from || in_the_way) continue;
+      all.push_back({i, cloud_->servers[slots_[i].first].name});
+      free_from = until;
+    }
+    begin = end;
+  }
+  return all;
+}
+
+/// A fault in a few words.
+[[nodiscard]] HETPLAN_INLINE std::string fault_words(const serve::serving_fault& f, const serve::edge_cloud& cloud) {
+  const auto& server = cloud[f.server];
+  if (std::holds_alternative<serve::server_fails>(f.what)) return server.name + " fails";
+  if (const auto* g = std::get_if<serve::gpu_fails>(&f.what)) return "GPU " + std::to_string(g->gpu) + " of " + server.name + " fails";
+  if (const auto* d = std::get_if<serve::device_leaves>(&f.what))
+    return server.devices[static_cast<std::size_t>(d->device)].name + " of " + server.name + " leaves";
+  if (const auto* d = std::get_if<serve::device_registers>(&f.what))
+    return server.devices[static_cast<std::size_t>(d->device)].name + " registers at " + server.name;
+  if (std::holds_alternative<serve::ring_cut>(f.what)) return "ring cut behind " + server.name;
+  if (const auto* l = std::get_if<serve::slow_link>(&f.what)) return "link of " + server.name + " at " + fixed(100 * l->factor, 1) + " %";
+  if (std::holds_alternative<serve::wrong_state>(f.what)) return server.name + " tells wrong states";
+  return server.name + (std::holds_alternative<serve::server_joins>(f.what) ? " is to join" : " is to leave");
+}
+
+HETPLAN_INLINE serving_view::serving_view(const serve::service_history& h, const serve::edge_cloud& c, const std::vector<serve::service>& s,
+                                          const serve::deployment& f, const serve::serving_options& run)
+    : history(h), cloud(c), services(s), first(f), duration_s(h.duration.value() > 0 ? h.duration.value() : 1) {
+  const double begin_s = h.begin.value();
+  for (const auto& t : serve::turns(run.faults)) {
+    const double at_s = std::max(0.0, t.at_s - begin_s);
+    if (t.ends || at_s > duration_s) continue;
+    const auto& fault = run.faults[t.fault];
+    const double until_s = std::visit(
+        [&](const auto& what) {
+          if constexpr (requires { what.until; }) return std::max(0.0, what.until.value() - begin_s);
+          else return at_s;
+        },
+        fault.what);
+    marks.push_back({at_s, until_s, fault_words(fault, c), true, {}});
+    if (std::holds_alternative<serve::server_fails>(fault.what)) marks.back().lost = fault.server;
+  }
+  for (std::uint64_t k = 0; k < h.changes; ++k) {
+    const double at_s =
+        k < run.changes.at.size() ? run.changes.at[k].value() - begin_s : static_cast<double>(k + 1) * run.changes.cycle.value();
+    if (at_s > 0 && at_s <= duration_s) marks.push_back({at_s, at_s, "deployment changes", false, {}});
+  }
+  std::ranges::stable_sort(marks, {}, [](const serving_mark& m) { return m.from_s; });
+}
 
 /// Servers as cards in the order of the list, each ring in rows of its own.
 class deployment_painter {
@@ -46,7 +129,7 @@ class deployment_painter {
  private:
   static constexpr double width = 1180, gutter = 18, bar = 18, pitch = 22, names = 22, head = 24;
   struct bar_state {
-    double y = 0, filled = 0;  ///< filled: share of its compute that is drawn
+    double y = 0, filled = 0;  ///< filled: share of the compute with slices so far
   };
   struct card_state {
     double x = 0, y = 0;
@@ -123,7 +206,7 @@ class deployment_painter {
       slice(i, cards_[i.device->server.index()], cards_[i.device->server.index()].devices[static_cast<std::size_t>(i.device->number)]);
     if (middles.size() > 1) tie(i, middles);
   }
-  /// @return  where ties are fastened.
+  /// @return  the point to which ties are fastened.
   point slice(const serve::instance& i, const card_state& c, bar_state& b) {
     const std::size_t l = i.what.index();
     const double share = view_.services[l].variants[static_cast<std::size_t>(i.variant)].compute_share, whole = card_ - names;
@@ -263,7 +346,7 @@ class levels_painter {
           "\n" + engineering(times * view_.services[l].latency.value(), "s") + ", " + std::string(words) + ": " + percent(share(l, times));
     out_.path(d, "none", hover, " class=\"curve\" stroke=\"transparent\" stroke-width=\"12\" pointer-events=\"stroke\"");
   }
-  /// At the ends of the curves, moved apart, each with its share within the SLO.
+  /// Names at the ends of the curves, moved apart, each with the share within the SLO.
   void labels() {
     constexpr double line = 15;
     std::vector<std::pair<double, std::size_t>> at;  // baseline, service
@@ -316,8 +399,8 @@ class ring_circle {
     const double dot = std::clamp(0.3 * 2 * std::numbers::pi * radius_ / static_cast<double>(size_), 1.2, 5.0);
     for (std::size_t k = 0; k < size_; ++k) {
       const auto& t = view_.history.servers[first_ + k];
-      const std::string hover = view_.cloud.servers[first_ + k].name + "\n" + grouped(static_cast<long long>(t.entered)) +
-                                " requests entered, " + grouped(static_cast<long long>(t.passed_on)) + " passed on";
+      const std::string hover =
+          view_.cloud.servers[first_ + k].name + "\n" + grouped(t.entered) + " requests entered, " + grouped(t.passed_on) + " passed on";
       const double a = angle(k);
       out.path(circle(dot, x_ + radius_ * std::cos(a), y_ + radius_ * std::sin(a)), palette::quiet.hex(), hover);
     }
@@ -329,11 +412,11 @@ class ring_circle {
     const std::string d = fixed(2 * r), rr = fixed(r);
     return "M" + fixed(x - r) + " " + fixed(y) + "a" + rr + " " + rr + " 0 1 0 " + d + " 0a" + rr + " " + rr + " 0 1 0-" + d + " 0Z";
   }
-  /// Clockwise from the top.
+  /// The angle of a server, clockwise from the top.
   [[nodiscard]] double angle(std::size_t k) const {
     return 2 * std::numbers::pi * (static_cast<double>(k) / static_cast<double>(size_) - 0.25);
   }
-  /// From the sender, wide, to the receiver, narrow; bent to the left of the way, so that the way back lies beside it.
+  /// A flow as a band from the sender, wide, to the receiver, narrow; bent to the left, so that the way back lies beside it.
   void band(svg_writer& out, const serve::offload_flow& f, double most) const {
     const double a = angle(f.from.index() - first_), b = angle(f.to.index() - first_);
     const double x1 = std::cos(a), y1 = std::sin(a), x2 = std::cos(b), y2 = std::sin(b);  // on a circle of radius 1
@@ -346,10 +429,9 @@ class ring_circle {
     const double middle = (wide + narrow) / 4;
     out.path("M" + at(x1, y1, wide / 2) + "Q" + at(xc, yc, middle) + " " + at(x2, y2, narrow / 2) + "L" + at(x2, y2, -narrow / 2) + "Q" +
                  at(xc, yc, -middle) + " " + at(x1, y1, -wide / 2) + "Z",
-             "#1f5fa8", view_.name(f.from) + " → " + view_.name(f.to) + "\n" + grouped(static_cast<long long>(f.requests)) + " requests",
-             " class=\"flow\"");
+             "#1f5fa8", view_.name(f.from) + " → " + view_.name(f.to) + "\n" + grouped(f.requests) + " requests", " class=\"flow\"");
   }
-  /// As many as there is room for, on the outside.
+  /// Names of servers outside the circle, as many as there is room for.
   void names(svg_writer& out) const {
     const double most = radius_ > 130 ? 24 : 8;
     const auto step = static_cast<std::size_t>(std::ceil(static_cast<double>(size_) / most));
@@ -363,14 +445,14 @@ class ring_circle {
   }
 
   const serving_view& view_;
-  double x_, y_, radius_, half_;  ///< half: of the place that it has
+  double x_, y_, radius_, half_;  ///< half: half the width of its place
   std::size_t first_, size_;
 };
 
 /// The flows that are drawn, by ring.
 struct ring_flows {
   std::size_t ring = 0;
-  std::uint64_t requests = 0;  ///< of all flows of the ring
+  std::uint64_t requests = 0;  ///< in all flows of the ring
   std::vector<serve::offload_flow> shown = {};
 };
 
@@ -382,8 +464,7 @@ struct ring_flows {
   for (std::size_t i = 0; i < rings.size(); ++i) {
     const double left = wide * static_cast<double>(i % columns), top = high * static_cast<double>(i / columns), middle = left + wide / 2;
     if (view.rings() > 1)
-      out.text(middle, top + 16,
-               "ring " + std::to_string(rings[i].ring) + ": " + grouped(static_cast<long long>(rings[i].requests)) + " passed on",
+      out.text(middle, top + 16, "ring " + std::to_string(rings[i].ring) + ": " + grouped(rings[i].requests) + " passed on",
                {.size = 11.5, .anchor = "middle", .weight = 600});
     ring_circle(view, rings[i].ring, middle, top + 44 + radius, radius, wide / 2).paint(out, rings[i].shown, most);
   }
@@ -402,7 +483,7 @@ struct ring_flows {
   for (std::size_t i = 0; i < std::min(most_rows, largest.size()); ++i) {
     const double share = static_cast<double>(largest[i].requests) / all;
     text += "<tr>" + cell(view.name(largest[i].from)) + cell(view.name(largest[i].to)) +
-            cell(grouped(static_cast<long long>(largest[i].requests)), " class=\"n\"") + meter(share, false, percent(share)) + "</tr>\n";
+            cell(grouped(largest[i].requests), " class=\"n\"") + meter(share, false, percent(share)) + "</tr>\n";
   }
   return "<div>" + text + "</tbody></table></div>\n";
 }
@@ -422,8 +503,7 @@ struct ring_flows {
     const double share = static_cast<double>(counts[h]) / static_cast<double>(all);
     const std::string words = h == 0 ? "never" : h == 1 ? "once" : h == 2 ? "twice" : std::to_string(h) + " times";
     bar += "<i style=\"width:" + fixed(100 * share, 3) + "%;background-color:" + c.hex() + "\"></i>";
-    legend += "<span>" + swatch(c) + words + " <b>" + grouped(static_cast<long long>(counts[h])) + "</b> (" + xml_text(percent(share)) +
-              ")</span>";
+    legend += "<span>" + swatch(c.hex()) + words + " <b>" + grouped(counts[h]) + "</b> (" + xml_text(percent(share)) + ")</span>";
   }
   return bar + "</div></div>\n" + legend + "</div>\n";
 }
@@ -432,7 +512,7 @@ HETPLAN_INLINE std::string flows_section(const serving_view& view) {
   std::vector<serve::offload_flow> flows = view.history.flows;  // by from, then to
   std::ranges::stable_sort(flows, std::ranges::greater(), &serve::offload_flow::requests);
   std::string text = offload_bar(view);
-  if (flows.empty()) return text + "<p class=\"note\">No request was passed on.</p>\n";
+  if (flows.empty()) return text + note("No request was passed on.");
   double all = 0;
   for (const auto& f : flows) all += static_cast<double>(f.requests);
 
@@ -460,9 +540,8 @@ HETPLAN_INLINE std::string flows_section(const serving_view& view) {
   text += rings.size() == 1 ? "<div class=\"beside\">\n" + picture + flows_table(view, flows, all) + "</div>\n"
                             : scrolling(picture) + flows_table(view, flows, all);
   if (drawn < flows.size()) {
-    text += "<p class=\"note\">The " + grouped(static_cast<long long>(drawn)) + " largest of " +
-            grouped(static_cast<long long>(flows.size())) + " flows are drawn: " + xml_text(percent(told / all)) +
-            " of all that was passed on";
+    text += "<p class=\"note\">The " + grouped(drawn) + " largest of " + grouped(flows.size()) +
+            " flows are drawn: " + xml_text(percent(told / all)) + " of all that was passed on";
     if (rings.size() < active) text += ", in " + std::to_string(rings.size()) + " of " + std::to_string(active) + " rings";
     text += ".</p>\n";
   }

@@ -1,11 +1,81 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/draw/clock_scale.hpp>
+#include <hetplan/draw/time_axis.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
 
 namespace hetplan::draw::detail {
+
+HETPLAN_INLINE double round_step(double span, double most) {
+  if (!(span > 0) || !std::isfinite(span)) return 1;
+  const double rough = span / most, power = std::pow(10.0, std::floor(std::log10(rough)));
+  return power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10);
+}
+
+HETPLAN_INLINE tick_rule::tick_rule(const time_axis& on, time_labels kind) : axis(on), labels(kind) {
+  constexpr std::array<double, 15> clock_steps{15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800};
+  const bool clock = labels == time_labels::clock;
+  // Below a minute apart, labels of a long run have three parts: "1 h 20 min 5 s".
+  const double room = !clock ? 90 : axis.latency_s >= 3600 ? 115 : 80, most = std::max(2.0, std::floor(axis.width / room));
+  const auto add = [&](double step, double number) {
+    const double until = step * number * (1 + 1e-9);
+    if (until >= axis.latency_s / largest_zoom && (steps.empty() || steps.back().first < until)) steps.emplace_back(until, step);
+    return until;
+  };
+  const double decimal_until = clock ? std::min(axis.latency_s, 120 * (1 - 1e-9)) : axis.latency_s;
+  for (double until = 0, seen = axis.latency_s / largest_zoom; until < decimal_until && seen < decimal_until; seen = until * (1 + 1e-6))
+    until = add(round_step(seen, most), most);
+  if (!clock || axis.latency_s < 120) return;
+  if (!steps.empty()) steps.back().first = std::min(steps.back().first, decimal_until);
+  double until = 0, step = 0;
+  for (std::size_t i = 0; until < axis.latency_s; ++i) {
+    step = i < clock_steps.size() ? clock_steps[i] : 2 * step;
+    until = add(step, axis.width / (step < 60 ? room : 80));
+  }
+}
+
+HETPLAN_INLINE double tick_rule::step_s(double span_s) const {
+  for (const auto& [until_s, step] : steps) {
+    if (span_s <= until_s) return step;
+  }
+  return steps.empty() ? 1 : steps.back().second;  // none fits into an infinite time
+}
+
+HETPLAN_INLINE std::string tick_rule::label(double at_s, double span_s) const {
+  if (labels == time_labels::seconds) {
+    const auto unit = std::ranges::find_if(units_of_time, [&](const unit_of_time& u) { return u.seconds <= 1 && span_s >= u.seconds; });
+    const unit_of_time& fits = unit == units_of_time.end() ? units_of_time.back() : *unit;
+    return fixed(at_s / fits.seconds, 6) + " " + std::string(fits.name);
+  }
+  std::string text;
+  for (const unit_of_time& u : units_of_time) {
+    if (at_s < u.seconds * (1 - 1e-9)) continue;
+    const double n = u.seconds > 1 ? std::floor(at_s / u.seconds + 1e-9) : at_s / u.seconds;
+    text += (text.empty() ? "" : " ") + fixed(n, 6) + " " + std::string(u.name);
+    at_s = u.seconds > 1 ? at_s - n * u.seconds : 0;
+  }
+  return text.empty() ? "0" : text;
+}
+
+HETPLAN_INLINE void tick_rule::paint(svg_writer& out, double top, double bottom) const {
+  const double step = step_s(axis.latency_s);
+  for (int i = 0; i * step <= axis.latency_s * (1 + 1e-9) && i < 1000; ++i) {
+    const double x = axis.at(i * step);
+    out.line(x, top, x, bottom + 4, palette::grid);
+    out.text(x, bottom + 20, label(i * step, axis.latency_s), {.fill = palette::quiet, .anchor = "middle"});
+  }
+}
+
+HETPLAN_INLINE void paint_time_axis(svg_writer& out, const tick_rule& rule, double top, double bottom) {
+  out.open_group(" class=\"ticks\"" + svg_writer::attribute("data-top", top) + svg_writer::attribute("data-bottom", bottom));
+  rule.paint(out, top, bottom);
+  out.close_group();
+  out.line(rule.axis.left, bottom + 4, rule.axis.left + rule.axis.width, bottom + 4, palette::frame);
+}
 
 HETPLAN_INLINE std::string step_line(const std::vector<level>& levels, const time_axis& axis, row_box box, double full) {
   std::string d;
@@ -36,21 +106,6 @@ HETPLAN_INLINE std::string clock_text(double s) {
     return fixed(n, 0) + " " + large + (rest > 0 ? " " + fixed(rest, 0) + " " + small : "");
   };
   return s < 3599.5 ? parts(std::round(s), 60, "min", "s") : parts(std::round(s / 60), 60, "h", "min");
-}
-
-HETPLAN_INLINE std::string grouped(long long n) {
-  std::string text = std::to_string(n);
-  for (std::size_t i = text.size(); i > 3 && text[i - 4] != '-';) text.insert(i -= 3, "\xE2\x80\xAF");
-  return text;
-}
-
-HETPLAN_INLINE std::string short_number(double v) {
-  if (v >= 99'999.5) {
-    std::string text = engineering(v, "");
-    while (text.back() == ' ') text.pop_back();
-    return text;
-  }
-  return v == std::floor(v) || v >= 100 ? grouped(std::llround(v)) : fixed(v, v < 10 ? 2 : 1);
 }
 
 HETPLAN_INLINE value_band::value_band(const time_axis& axis, std::size_t bins)

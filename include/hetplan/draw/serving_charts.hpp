@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The head of the page of serving: the numbers that matter, what became of requests, and a row for each service.
+/// What the page of serving shows beside its charts over time: the deployment, service levels, offloads; and what its parts share.
 
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <hetplan/draw/page.hpp>
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
@@ -15,17 +16,15 @@
 
 namespace hetplan::draw::detail {
 
-// What the parts of the page of serving share: names, what happened when, and how servers are put side by side.
-
 /// A fault or a change of the deployment on an axis of time.
 struct serving_mark {
   double from_s = 0, to_s = 0;  ///< equal where it happens at once
   std::string words;
   bool is_fault = true;
-  std::optional<serve::server_id> lost = {};  ///< the server that is out from then on
+  std::optional<serve::server_id> lost = {};  ///< a server that failed
 };
 
-/// Servers one after the other; where they are many, neighbours of a ring share a slot.
+/// Servers side by side; of many, neighbours of a ring share a slot.
 class server_slots {
  public:
   struct slot {
@@ -45,9 +44,9 @@ class server_slots {
   [[nodiscard]] std::size_t most_servers() const;
   /// "edge3", "edge4 to edge7".
   [[nodiscard]] std::string name(const slot& s) const;
-  /// Slots before which another ring begins.
+  /// The first slot of each ring but the first.
   [[nodiscard]] std::vector<std::size_t> ring_edges() const;
-  /// Every so many servers the name of one, in each ring anew.
+  /// The name of every so many servers, in each ring anew.
   ///
   /// @param room  slots that a label takes.
   [[nodiscard]] std::vector<label> labels(double room) const;
@@ -57,7 +56,7 @@ class server_slots {
   std::vector<slot> slots_;
 };
 
-/// References to what the page shows; it must outlive the view.
+/// What the page shows, by reference: it must outlive the view.
 class serving_view {
  public:
   serving_view(const serve::service_history& h, const serve::edge_cloud& c, const std::vector<serve::service>& s,
@@ -81,25 +80,30 @@ class serving_view {
   [[nodiscard]] bool is_detailed() const { return !history.credit_by_server.empty(); }
 };
 
-/// The square of a colour before a word of a table or legend.
-[[nodiscard]] std::string swatch(color c);
+/// The largest cloud whose GPUs are drawn one by one.
+inline constexpr std::size_t most_drawn_servers = 64;
 
-[[nodiscard]] color outcome_color(serve::request_outcome o);
+/// The deployment: a bar for each GPU, a slice for the share of each service; a line ties together an instance on several GPUs.
+/// Requires a cloud of at most most_drawn_servers.
+[[nodiscard]] std::string deployment_picture(const serving_view& view);
 
-/// "timed out".
-[[nodiscard]] std::string outcome_words(serve::request_outcome o);
+/// Service levels: the share of a service's requests answered within x times its SLO, x from a quarter to four; of streams, which have a
+/// rate instead, bars of the share of their frames.
+[[nodiscard]] std::string levels_chart(const serving_view& view);
 
-/// "pole: 200 000 requests over 2 min 5 s".
-[[nodiscard]] std::string serving_title(const serving_view& view);
+/// The share of a service's requests that were answered within `times` its SLO: at 1, exactly the share that was served.
+[[nodiscard]] double answered_within(const serve::service& s, const serve::service_totals& t, double times);
 
-/// The title, the facts, and a bar of outcomes: of all requests, and of those not served larger.
-[[nodiscard]] std::string serving_header(const serving_view& view);
+/// Only the largest flows are drawn, and the rings that pass on most.
+inline constexpr std::size_t most_flows = 200;
+inline constexpr std::size_t most_rings = 12;
 
-/// What each service asked for, what it got, and how long it took.
-[[nodiscard]] std::string services_table(const serving_view& view);
+/// A circle for each ring, its servers clockwise; a flow is a band across it, wide at its sender. Beside it the largest flows in numbers,
+/// and below it how often requests were passed on.
+[[nodiscard]] std::string flows_section(const serving_view& view);
 
 }  // namespace hetplan::draw::detail
 
 #ifndef HETPLAN_COMPILED
-#include <hetplan/draw/serving_summary.ipp>
+#include <hetplan/draw/serving_charts.ipp>
 #endif
