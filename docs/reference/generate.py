@@ -129,7 +129,7 @@ class field_table:
         if "$ref" in schema:
             name = schema["$ref"].removeprefix("#/$defs/")
             if name in ("amount", "positive"):
-                return unit + (" > 0" if name == "positive" else " ≥ 0")
+                return (unit or "") + (" > 0" if name == "positive" else " ≥ 0")
             if name in self.seen:
                 return f"as `{self.seen[name]}`"
             if "properties" in self.defined[name]:

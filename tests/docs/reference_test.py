@@ -13,10 +13,10 @@ REFERENCE = SOURCE / "docs/reference"
 sys.path.insert(0, str(REFERENCE))
 import generate  # noqa: E402
 
-KINDS = {"files.md": ("model", "cluster", "plan", "timeline", "tasks"),
+KINDS = {"files.md": ("model", "plan", "timeline", "tasks"),
          "serving-files.md": ("cloud", "services", "deployment", "faults", "serving-sweep")}
 # Objects that are described inside the row of another one, as `field` {...}: by the name of that field.
-FIELD = {"power": "power", "group": "groups", "via": "via", "workload": "workload", "assignment": "devices", "pipeline": "pipelines",
+FIELD = {"workload": "workload", "assignment": "devices", "pipeline": "pipelines",
          "sync": "sync", "instance": "instances", "change": "changes", "event": "events"}
 
 

@@ -75,8 +75,8 @@ TEST_CASE("the schemas describe the keys that the readers accept") {
   CHECK(properties("model") ==
         map{{"", set_of(k::model)}, {"layer", set_of(k::layer)}, {"profile", set_of(k::profile)}, {"edge", set_of(k::edge)}});
   CHECK(properties("cluster") == map{{"", set_of(k::cluster)},
-                                     {"device", set_of(k::device)},
-                                     {"power", set_of(k::power)},
+                                     {"device", set_of(io::keys_of<device>())},
+                                     {"power", set_of(io::keys_of<power_profile>())},
                                      {"topology", set_of(k::topology)},
                                      {"group", set_of(k::group)},
                                      {"resource", set_of(k::resource)},

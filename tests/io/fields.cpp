@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 
@@ -50,6 +51,9 @@ class field_schemas {
       p = number(rule, d::dimension_of_field<type>(), said);
     } else if constexpr (std::same_as<Rule, d::numbers_of>) {
       p = number(rule.allowed, rule.unit, said);
+    } else if constexpr (std::same_as<Rule, d::at_most>) {
+      p = number(rule.allowed, {}, said);
+      p["maximum"] = io::json_number(rule.most);
     } else if constexpr (std::same_as<Rule, d::integers>) {
       p = {{"type", "integer"}, {"minimum", rule.low}};
       if (std::same_as<type, int>) p["maximum"] = std::numeric_limits<int>::max();
@@ -65,12 +69,13 @@ class field_schemas {
       require(key);
     } else if constexpr (std::same_as<Otherwise, d::same_as<T>>) {
       say("Default: `" + std::string(otherwise.key) + "`.");
-    } else if constexpr (!std::same_as<Otherwise, d::no_value>) {
+    } else if constexpr (!std::same_as<Otherwise, d::absent_field>) {
       json plain;
       d::field_writer writer(plain);
       writer(key, otherwise, d::required, rule);
+      // What may not be given, as a speed of 0, means that there is none.
       if (plain.empty()) say("Default: infinite.");
-      if (!plain.empty()) p["default"] = plain.front();
+      else if (p.value("$ref", "") != "#/$defs/positive" || plain.front() != 0) p["default"] = plain.front();
     }
     if (!said.empty()) p["description"] = said;
     property(key, p);
@@ -172,6 +177,8 @@ TEST_CASE("the schemas say what the lists of fields say") {
   for (const char* rule : {"if", "then"}) sweep["$defs"]["job"][rule] = jobs[rule];
   sweep["$defs"]["job"]["properties"] = properties;
   check_schema("sweep", sweep);
+
+  check_schema("cluster", with_fields(read_schema("cluster"), schemas_of<device>("device")));
 }
 
 }  // namespace test_fields

@@ -20,12 +20,12 @@ namespace hetplan::io::detail {
 template <class T, class Noun>
 concept noun = std::same_as<std::remove_const_t<T>, Noun>;
 
-// What a missing field means: `required`, `none`, a value, or the value of another field.
+// What a missing field means: `required`, `absent`, a value, or the value of another field.
 
 struct required_field {};
 inline constexpr required_field required;
-struct no_value {};
-inline constexpr no_value none;
+struct absent_field {};
+inline constexpr absent_field absent;
 template <class T>
 struct same_as {
   std::string_view key;
@@ -39,6 +39,11 @@ same_as(const char*, const T&) -> same_as<T>;
 struct numbers_of {  ///< a double that stands for a quantity
   dimension unit;
   range allowed;
+};
+struct at_most {  ///< a number with an upper end
+  range allowed;
+  double most;
+  std::string_view expected;
 };
 struct integers {
   long long low;
@@ -78,6 +83,10 @@ template <class T, class Rule>
     return T(n.number(rule, dimension_of_field<T>()));
   } else if constexpr (std::same_as<Rule, numbers_of>) {
     return n.number(rule.allowed, rule.unit);
+  } else if constexpr (std::same_as<Rule, at_most>) {
+    const double v = n.number(rule.allowed);
+    if (v > rule.most) n.fail(rule.expected);
+    return v;
   } else if constexpr (std::same_as<Rule, integers>) {
     return n.integer<T>(static_cast<T>(rule.low));
   } else if constexpr (std::same_as<Rule, texts>) {
@@ -151,7 +160,7 @@ class field_reader {
       object_->node().fail_missing(key, expected_value<type>(rule));
     } else if constexpr (std::same_as<Otherwise, same_as<T>>) {
       value = otherwise.value;
-    } else if constexpr (!std::same_as<Otherwise, no_value>) {
+    } else if constexpr (!std::same_as<Otherwise, absent_field>) {
       value = otherwise;
     }
   }
@@ -191,7 +200,7 @@ class field_writer {
       if (value) add(key, *value, rule);
     } else if constexpr (std::same_as<Otherwise, same_as<T>>) {
       if (value != otherwise.value) add(key, value, rule);
-    } else if constexpr (std::same_as<Otherwise, required_field> || std::same_as<Otherwise, no_value>) {
+    } else if constexpr (std::same_as<Otherwise, required_field> || std::same_as<Otherwise, absent_field>) {
       add(key, value, rule);
     } else {
       if (value != otherwise) add(key, value, rule);

@@ -34,11 +34,11 @@ void read_schedule(const json_node& n, job& j);
 
 template <noun<qoe_target> Target, class Fields>
 void fields_of(Target& q, Fields& f) {
-  f("latency", q.latency, none, range::above_zero, "Of an iteration in training and inference, between tokens in generation.");
+  f("latency", q.latency, absent, range::above_zero, "Of an iteration in training and inference, between tokens in generation.");
   f("lambda", q.lambda_J_per_s, qoe_target{}.lambda_J_per_s, numbers_of{dimension_of<watts>, range::at_least_zero},
     "What a second beyond the latency is worth.");
-  f("deadline", q.deadline, none, range::above_zero, "Of the whole job.");
-  f("iterations", q.iterations, none, integers{1}, "Of the whole job.");
+  f("deadline", q.deadline, absent, range::above_zero, "Of the whole job.");
+  f("iterations", q.iterations, absent, integers{1}, "Of the whole job.");
 }
 
 template <noun<job> Job, class Fields>
@@ -64,7 +64,7 @@ void fields_of(Job& j, Fields& f) {
   f("tokens", j.workload.tokens, standard.workload.tokens, integers{2}, "Of a request in generation.");
   f.by_hand(
       "schedule", [&](const auto& n) { read_schedule(n, j); }, [&] { return schedule_json(j); });
-  f("objective", j.objective, none, objectives, "Default: `qoe` if `qoe.latency` is given, else `latency`.");
+  f("objective", j.objective, absent, objectives, "Default: `qoe` if `qoe.latency` is given, else `latency`.");
   f.object("qoe", j.qoe, "an object with latency, lambda, deadline, iterations");
 }
 
