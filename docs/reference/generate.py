@@ -98,9 +98,14 @@ def listed(values):
     return " or ".join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else values[0]
 
 
+def shown(value):
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
 def range_of(schema, unit):
     """What a number may be."""
-    least = f" ≥ {schema['minimum']}" if "minimum" in schema else f" > {schema['exclusiveMinimum']}" if "exclusiveMinimum" in schema else ""
+    signs = {"minimum": "≥", "exclusiveMinimum": ">"}
+    least = "".join(f" {sign} {schema[key]}" for key, sign in signs.items() if key in schema)
     return unit + least + (f", ≤ {schema['maximum']}" if schema.get("maximum", 2**31 - 1) < 2**31 - 1 else "")
 
 
@@ -115,28 +120,28 @@ class field_table:
         required = schema.get("required", [])
         one_of = {key for part in schema.get("oneOf", []) for key in part.get("required", [])}
         for key, value in schema["properties"].items():
-            unit, meaning = re.fullmatch(r"(?:\[(\S*)\] ?)?(.*)", value.get("description", "")).groups()
+            same = self.defined.get(value.get("$ref", "").removeprefix("#/$defs/"), {})
+            said = value.get("description", "" if "properties" in same or "pattern" in str(same) else same.get("description", ""))
+            unit, meaning = re.fullmatch(r"(?:\[(\S*)\] ?)?(.*)", said).groups()
             self.inner = []
             what, inner = self.what(value, unit, prefix + key), self.inner
-            default = f"`{json.dumps(value['default']).strip(chr(34))}`" if "default" in value else ""
-            if inner:
-                meaning = meaning or inner[0][0].get("description", "")
-            self.rows.append(f"| `{prefix}{key}`{'!' if key in required else '¹' if key in one_of else ''} | {what} | {default} | {meaning} |".replace("|  |", "| |").replace("|  |", "| |"))
+            mark = "!" if key in required else "¹" if key in one_of else ""
+            default = f"`{shown(value['default'])}`" if "default" in value else ""
+            cells = [f"`{prefix}{key}`{mark}", what, default, meaning or (inner[0][0].get("description", "") if inner else "")]
+            self.rows.append("".join(f"| {cell} ".replace("  ", " ") for cell in cells) + "|")
             for each, way in inner:
                 self.object(each, f"{way}.")
 
     def what(self, schema, unit, way):
         if "$ref" in schema:
             name = schema["$ref"].removeprefix("#/$defs/")
-            if name in ("amount", "positive"):
-                return (unit or "") + (" > 0" if name == "positive" else " ≥ 0")
             if name in self.seen:
                 return f"as `{self.seen[name]}`"
             if "properties" in self.defined[name]:
                 self.seen[name] = way
             return self.what(self.defined[name], unit, way)
         if "const" in schema or "enum" in schema:
-            return listed([f"`{json.dumps(v).strip(chr(34))}`" for v in schema.get("enum", [schema.get("const")])])
+            return listed([f"`{shown(v)}`" for v in schema.get("enum", [schema.get("const")])])
         if "properties" in schema:
             if "](#" in schema.get("description", ""):  # its fields stand there
                 return schema["description"]
@@ -145,6 +150,8 @@ class field_table:
         for several in ("anyOf", "oneOf"):
             if several in schema:
                 one, *others = schema[several]
+                if "pattern" in others[0]:  # an amount
+                    return range_of(one, unit)
                 if [part.get("items") for part in others] == [one]:
                     return f"{self.what(one, unit, way)}, or a list of them"
                 return listed([self.what(part, unit, way) for part in schema[several]])
@@ -152,10 +159,13 @@ class field_table:
         if "prefixItems" in schema:
             return "[" + ", ".join(self.what(part, unit, way) for part in schema["prefixItems"]) + "]"
         if kind == "array":
-            return f"[{self.what(schema['items'], unit, way + '[]')}, …]"
+            each = self.what(schema["items"], unit, way + "[]")
+            return f"[{each}, {each if schema.get('maxItems') == 2 else '…'}]"
         if kind == "object":
             return f"{{name: {self.what(schema['additionalProperties'], unit, way + '.NAME')}, …}}"
-        return {"string": "name" if schema.get("minLength") else "text", "boolean": "`true` or `false`"}.get(kind) or range_of(schema, kind)
+        if kind == "string":
+            return "name" if schema.get("minLength") else "text"
+        return "`true` or `false`" if kind == "boolean" else range_of(schema, unit or kind)
 
 
 def pages_of_files():
