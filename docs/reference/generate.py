@@ -122,7 +122,7 @@ class field_table:
         for key, value in schema["properties"].items():
             same = self.defined.get(value.get("$ref", "").removeprefix("#/$defs/"), {})
             said = value.get("description", "" if "properties" in same or "pattern" in str(same) else same.get("description", ""))
-            unit, meaning = re.fullmatch(r"(?:\[(\S*)\] ?)?(.*)", said).groups()
+            unit, meaning = re.fullmatch(r"(?:\[(.*?)\] ?)?(.*)", said).groups()
             self.inner = []
             what, inner = self.what(value, unit, prefix + key), self.inner
             mark = "!" if key in required else "¹" if key in one_of else ""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <cmath>
 #include <concepts>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -20,18 +20,6 @@ namespace d = io::detail;
 
 namespace {
 
-std::string symbol(const io::dimension& d) {
-  if (d == io::dimension_of<seconds>) return "[s]";
-  if (d == io::dimension_of<bytes>) return "[B]";
-  if (d == io::dimension_of<flops>) return "[FLOP]";
-  if (d == io::dimension_of<bytes_per_second>) return "[B/s]";
-  if (d == io::dimension_of<flops_per_second>) return "[FLOP/s]";
-  if (d == io::dimension_of<joules>) return "[J]";
-  if (d == io::dimension_of<watts>) return "[W]";
-  REQUIRE(d == io::dimension_of<joules_per_byte>);
-  return "[J/B]";
-}
-
 /// Properties of objects as a JSON schema has them. What is read by hand is null: the schema says it.
 class field_schemas {
  public:
@@ -48,7 +36,7 @@ class field_schemas {
     std::string said(meaning);
     const auto say = [&](const std::string& more) { said += (said.empty() ? "" : " ") + more; };
     if constexpr (std::same_as<Rule, io::range>) {
-      p = number(rule, d::dimension_of_field<type>(), said);
+      p = number(rule, d::unit_of<type>, said);
     } else if constexpr (std::same_as<Rule, d::numbers_of>) {
       p = number(rule.allowed, rule.unit, said);
     } else if constexpr (std::same_as<Rule, d::at_most>) {
@@ -57,9 +45,8 @@ class field_schemas {
     } else if constexpr (std::same_as<Rule, d::integers>) {
       p = {{"type", "integer"}, {"minimum", rule.low}};
       if (std::same_as<type, int>) p["maximum"] = std::numeric_limits<int>::max();
-    } else if constexpr (std::same_as<Rule, d::texts> || std::same_as<Rule, d::names>) {
-      p["type"] = "string";
-      if (std::same_as<Rule, d::names>) p["minLength"] = 1;
+    } else if constexpr (std::same_as<Rule, d::names>) {
+      p = {{"type", "string"}, {"minLength", 1}};
     } else if constexpr (std::same_as<Rule, d::truth>) {
       p["type"] = "boolean";
     } else {
@@ -99,7 +86,7 @@ class field_schemas {
   void require(std::string_view key) { objects[name_]["required"].push_back(key); }
   static json number(io::range r, const io::dimension& unit, std::string& said) {
     if (!unit.plain()) {
-      said = symbol(unit) + (said.empty() ? "" : " ") + said;
+      said = "[" + std::string(to_string(unit)) + "]" + (said.empty() ? "" : " ") + said;
       return {{"$ref", r == io::range::above_zero ? "#/$defs/positive" : "#/$defs/amount"}};
     }
     json p{{"type", "number"}};

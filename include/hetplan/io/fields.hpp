@@ -48,39 +48,26 @@ struct at_most {  ///< a number with an upper end
 struct integers {
   long long low;
 };
-struct texts {
-  std::string_view expected = "text";
-};
 struct names {  ///< texts that are not empty
   std::string_view expected = "a name";
 };
 struct truth {};
 
 template <class T>
-struct value_of {
-  using type = T;
-};
+struct value_of : std::type_identity<T> {};
 template <class T>
-struct value_of<std::optional<T>> {
-  using type = T;
-};
-template <class T>
-inline constexpr bool is_optional = !std::same_as<typename value_of<T>::type, T>;
+struct value_of<std::optional<T>> : std::type_identity<T> {};
 
-/// The dimension that a range of a field is one of.
+/// The dimension of a number in a field.
 template <class T>
-[[nodiscard]] constexpr dimension dimension_of_field() {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return {};
-  } else {
-    return dimension_of<T>;
-  }
-}
+inline constexpr dimension unit_of{};
+template <int T, int D, int E, int W>
+inline constexpr dimension unit_of<quantity<T, D, E, W>> = dimension_of<quantity<T, D, E, W>>;
 
 template <class T, class Rule>
 [[nodiscard]] T read_value(const json_node& n, const Rule& rule) {
   if constexpr (std::same_as<Rule, range>) {
-    return T(n.number(rule, dimension_of_field<T>()));
+    return T(n.number(rule, unit_of<T>));
   } else if constexpr (std::same_as<Rule, numbers_of>) {
     return n.number(rule.allowed, rule.unit);
   } else if constexpr (std::same_as<Rule, at_most>) {
@@ -89,8 +76,6 @@ template <class T, class Rule>
     return v;
   } else if constexpr (std::same_as<Rule, integers>) {
     return n.integer<T>(static_cast<T>(rule.low));
-  } else if constexpr (std::same_as<Rule, texts>) {
-    return T(n.text(rule.expected));
   } else if constexpr (std::same_as<Rule, names>) {
     return T(n.name(rule.expected));
   } else if constexpr (std::same_as<Rule, truth>) {
@@ -104,10 +89,10 @@ template <class T, class Rule>
 template <class T, class Rule>
 [[nodiscard]] std::string expected_value(const Rule& rule) {
   if constexpr (std::same_as<Rule, range>) {
-    return expectation(dimension_of_field<T>(), rule);
+    return expectation(unit_of<T>, rule);
   } else if constexpr (std::same_as<Rule, integers>) {
     return "an integer >= " + std::to_string(rule.low);
-  } else if constexpr (std::same_as<Rule, texts> || std::same_as<Rule, names>) {
+  } else if constexpr (std::same_as<Rule, names>) {
     return std::string(rule.expected);
   } else {
     return json_node::name_list(rule);
@@ -196,7 +181,7 @@ class field_writer {
 
   template <class T, class Otherwise, class Rule>
   void operator()(std::string_view key, const T& value, const Otherwise& otherwise, const Rule& rule, std::string_view = {}) {
-    if constexpr (is_optional<T>) {
+    if constexpr (!std::same_as<typename value_of<T>::type, T>) {
       if (value) add(key, *value, rule);
     } else if constexpr (std::same_as<Otherwise, same_as<T>>) {
       if (value != otherwise.value) add(key, value, rule);
