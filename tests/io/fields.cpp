@@ -10,6 +10,7 @@
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
+#include <hetplan/io/json_text.hpp>
 
 namespace test_fields {
 
@@ -58,7 +59,7 @@ class field_schemas {
       say("Default: `" + std::string(otherwise.key) + "`.");
     } else if constexpr (!std::same_as<Otherwise, d::absent_field>) {
       json plain;
-      d::field_writer writer(plain);
+      d::field_writer<json> writer(plain);
       writer(key, otherwise, d::required, rule);
       // What may not be given, as a speed of 0, means that there is none.
       if (plain.empty()) say("Default: infinite.");

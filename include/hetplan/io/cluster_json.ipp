@@ -231,7 +231,7 @@ HETPLAN_INLINE std::string write_cluster(const cluster& c) {
   object_text out;
   out.add("format", cluster_format);
   out.add("name", c.name());
-  out.add_list("devices", c.size(), [&](std::size_t d) { return std::optional(detail::write_fields(c[device_id(d)])); });
+  out.add_list("devices", c.size(), [&](std::size_t d) { return std::optional(detail::write_fields<json>(c[device_id(d)])); });
   const network& net = c.network();
   if (c.size() == 1 && net.resources().empty()) return std::move(out).text();
   out.add_list("resources", net.resources().size(), [&](std::size_t r) {

@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <hetplan/io/json_node.hpp>
-#include <hetplan/io/json_text.hpp>
 
 namespace hetplan::io::detail {
 
@@ -114,6 +115,10 @@ class key_collector {
 
 namespace hetplan::io {
 
+// As in json_text.hpp, which writers include.
+using json = nlohmann::ordered_json;
+void put(json& object, const std::string& key, double value);
+
 /// The keys of a noun, in the order of its fields.
 template <class Noun>
 [[nodiscard]] key_list keys_of() {
@@ -172,10 +177,15 @@ class field_reader {
   std::optional<json_node> last_;
 };
 
-/// Adds to an object the fields that are not what a missing one means.
+/// The object of a noun.
+template <class Json, class Noun>
+[[nodiscard]] Json write_fields(const Noun& from);
+
+/// Adds to a JSON object the fields that are not what a missing one means. A template, so that headers can do without all of JSON.
+template <class Json>
 class field_writer {
  public:
-  explicit field_writer(json& o) : object_(&o) {}
+  explicit field_writer(Json& o) : object_(&o) {}
 
   void format(std::string_view format) { (*object_)["format"] = format; }
 
@@ -193,16 +203,11 @@ class field_writer {
   }
   template <class Noun>
   void object(std::string_view key, const Noun& part, std::string_view, std::string_view = {}) {
-    json o;
-    field_writer inner(o);
-    fields_of(part, inner);
+    Json o = write_fields<Json>(part);
     if (!o.empty()) (*object_)[std::string(key)] = std::move(o);
   }
-  /// @param write  () -> json: null where the field is left out
-  void by_hand(std::string_view key, const auto&, const auto& write) {
-    json value = write();
-    if (!value.is_null()) (*object_)[std::string(key)] = std::move(value);
-  }
+  /// @param write  (the object): adds the field or not
+  void by_hand(std::string_view, const auto&, const auto& write) { write(*object_); }
   void check(const auto&) {}
 
  private:
@@ -212,30 +217,31 @@ class field_writer {
       for (const auto& [name, each] : rule) {
         if (each == value) (*object_)[std::string(key)] = name;
       }
-    } else if constexpr (requires { put(*object_, std::string(key), value); } && !std::integral<T>) {
+    } else if constexpr (std::same_as<T, double>) {
       put(*object_, std::string(key), value);
+    } else if constexpr (unit_of<T> != dimension{}) {
+      put(*object_, std::string(key), value.value());
     } else {
       (*object_)[std::string(key)] = value;
     }
   }
 
-  json* object_;
+  Json* object_;
 };
+
+template <class Json, class Noun>
+Json write_fields(const Noun& from) {
+  Json o;
+  field_writer<Json> writer(o);
+  fields_of(from, writer);
+  return o;
+}
 
 /// The noun that an object says.
 template <class Noun>
 void read_fields(const json_object& o, Noun& to) {
   field_reader reader(o);
   fields_of(to, reader);
-}
-
-/// The object of a noun.
-template <class Noun>
-[[nodiscard]] json write_fields(const Noun& from) {
-  json o;
-  field_writer writer(o);
-  fields_of(from, writer);
-  return o;
 }
 
 }  // namespace detail

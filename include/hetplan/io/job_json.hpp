@@ -25,12 +25,12 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
                                                                                         {"energy", objective_kind::energy},
                                                                                         {"qoe", objective_kind::qoe}}};
 
-// What these read and write by hand; null where a field is left out.
+// What is read and written by hand.
 [[nodiscard]] std::vector<int> microbatch_sizes_in(const json_node& list);
 [[nodiscard]] memory_savers savers_in(const json_node& list, mode how);
-[[nodiscard]] json savers_json(const memory_savers& s);
+void put_savers(json& o, const memory_savers& s);
 void read_schedule(const json_node& n, job& j);
-[[nodiscard]] json schedule_json(const job& j);
+void put_schedule(json& o, const job& j);
 
 template <noun<qoe_target> Target, class Fields>
 void fields_of(Target& q, Fields& f) {
@@ -49,7 +49,9 @@ void fields_of(Job& j, Fields& f) {
   f("batch", j.batch, required, integers{1}, "Samples per iteration, or requests in flight.");
   f.by_hand(
       "microbatch_sizes", [&](const auto& n) { j.microbatch_sizes = microbatch_sizes_in(n); },
-      [&] { return j.microbatch_sizes.empty() ? json() : json(j.microbatch_sizes); });
+      [&](auto& o) {
+        if (!j.microbatch_sizes.empty()) o["microbatch_sizes"] = j.microbatch_sizes;
+      });
   f.check([&](const auto& n) {
     at_node(
         n, [&] { return j.candidate_microbatch_sizes(); }, "job: ");
@@ -58,12 +60,12 @@ void fields_of(Job& j, Fields& f) {
     "Optimizer state per byte of trainable weight: Adam 2, SGD 0.");
   f.by_hand(
       "memory_savers", [&](const auto& n) { j.memory_savers = savers_in(n, j.workload.mode); },
-      [&] { return savers_json(j.memory_savers); });
+      [&](auto& o) { put_savers(o, j.memory_savers); });
   f("split_tensors", j.split_tensors, false, truth{}, "May devices share tensors (grids)? Dora makes such plans, other planners none.");
   f("context", j.workload.context, standard.workload.context, integers{0}, "Tokens that the cache of each sequence holds before.");
   f("tokens", j.workload.tokens, standard.workload.tokens, integers{2}, "Of a request in generation.");
   f.by_hand(
-      "schedule", [&](const auto& n) { read_schedule(n, j); }, [&] { return schedule_json(j); });
+      "schedule", [&](const auto& n) { read_schedule(n, j); }, [&](auto& o) { put_schedule(o, j); });
   f("objective", j.objective, absent, objectives, "Default: `qoe` if `qoe.latency` is given, else `latency`.");
   f.object("qoe", j.qoe, "an object with latency, lambda, deadline, iterations");
 }

@@ -36,11 +36,9 @@ HETPLAN_INLINE memory_savers savers_in(const json_node& list, mode how) {
   return s;
 }
 
-HETPLAN_INLINE json savers_json(const memory_savers& s) {
-  json names;
-  if (s.recompute) names.push_back("recompute");
-  if (s.shard_state) names.push_back("shard_state");
-  return names;
+HETPLAN_INLINE void put_savers(json& o, const memory_savers& s) {
+  if (s.recompute) o["memory_savers"].push_back("recompute");
+  if (s.shard_state) o["memory_savers"].push_back("shard_state");
 }
 
 /// One name or a list: 1f1b or gpipe, the order of plans, and rules that make others.
@@ -60,12 +58,13 @@ HETPLAN_INLINE void read_schedule(const json_node& n, job& j) {
   j.only_orders = !j.orders.empty() && !base;
 }
 
-HETPLAN_INLINE json schedule_json(const job& j) {
-  if (j.orders.empty()) return j.schedule == schedule_kind::one_f_one_b || j.only_orders ? json() : json(to_string(j.schedule));
+HETPLAN_INLINE void put_schedule(json& o, const job& j) {
+  if (j.schedule != schedule_kind::one_f_one_b && !j.only_orders) o["schedule"] = to_string(j.schedule);
+  if (j.orders.empty()) return;
   json names = json::array();
   if (!j.only_orders) names.push_back(to_string(j.schedule));
   for (const order_rule r : j.orders) names.push_back(to_string(r));
-  return names.size() == 1 ? names[0] : names;
+  o["schedule"] = names.size() == 1 ? names[0] : names;
 }
 
 HETPLAN_INLINE job job_of(const json_object& o) {
@@ -103,6 +102,6 @@ HETPLAN_INLINE std::string name_schedule(job& j, std::string_view name, bool& ba
   return {};
 }
 
-HETPLAN_INLINE std::string write_job(const job& j) { return json_text(detail::write_fields(j)); }
+HETPLAN_INLINE std::string write_job(const job& j) { return json_text(detail::write_fields<json>(j)); }
 
 }  // namespace hetplan::io
