@@ -103,14 +103,14 @@ TEST_CASE("the schemas of serving describe the keys that are read, and those tha
   using map = std::map<std::string, names>;
   namespace k = io::keys;
   CHECK(properties("cloud") == map{{"", set_of(k::cloud)},
-                                   {"ring", set_of(k::ring)},
+                                   {"ring", set_of(io::keys_of<serve::ring_options>())},
                                    {"server", set_of(k::server)},
                                    {"gpu", set_of(k::gpu)},
-                                   {"device", set_of(k::registered_device)}});
+                                   {"device", set_of(io::keys_of<serve::registered_device>())}});
   CHECK(properties("services") == map{{"", set_of(k::services)},
                                       {"service", set_of(k::service)},
                                       {"tokens", set_of(k::token_counts)},
-                                      {"variant", set_of(k::variant)},
+                                      {"variant", set_of(io::keys_of<serve::service_variant>())},
                                       {"pass", set_of(k::pass)},
                                       {"step", set_of(k::step)}});
   CHECK(properties("deployment") ==

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <concepts>
 #include <cstdlib>
 #include <limits>
@@ -11,6 +12,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/services_json.hpp>
 
 namespace test_fields {
 
@@ -45,7 +47,8 @@ class field_schemas {
       p["maximum"] = io::json_number(rule.most);
     } else if constexpr (std::same_as<Rule, d::integers>) {
       p = {{"type", "integer"}, {"minimum", rule.low}};
-      if (std::same_as<type, int>) p["maximum"] = std::numeric_limits<int>::max();
+      if (rule.most) p["maximum"] = *rule.most;
+      else if (std::same_as<type, int>) p["maximum"] = std::numeric_limits<int>::max();
     } else if constexpr (std::same_as<Rule, d::names>) {
       p = {{"type", "string"}, {"minLength", 1}};
     } else if constexpr (std::same_as<Rule, d::truth>) {
@@ -57,13 +60,14 @@ class field_schemas {
       require(key);
     } else if constexpr (std::same_as<Otherwise, d::same_as<T>>) {
       say("Default: `" + std::string(otherwise.key) + "`.");
+    } else if constexpr (std::same_as<Otherwise, d::always<T>>) {
+      p["default"] = json_of(otherwise.value, rule).front();
     } else if constexpr (!std::same_as<Otherwise, d::absent_field>) {
-      json plain;
-      d::field_writer<json> writer(plain);
-      writer(key, otherwise, d::required, rule);
+      const json plain = json_of(otherwise, rule);
       // What may not be given, as a speed of 0, means that there is none.
       if (plain.empty()) say("Default: infinite.");
-      else if (p.value("$ref", "") != "#/$defs/positive" || plain.front() != 0) p["default"] = plain.front();
+      else if (plain.front() != 0 || (p.value("$ref", "") != "#/$defs/positive" && p.value("minimum", 0) <= 0))
+        p["default"] = plain.front();
     }
     if (!said.empty()) p["description"] = said;
     property(key, p);
@@ -85,6 +89,13 @@ class field_schemas {
  private:
   void property(std::string_view key, const json& p) { objects[name_]["properties"][std::string(key)] = p; }
   void require(std::string_view key) { objects[name_]["required"].push_back(key); }
+  template <class T, class Rule>
+  static json json_of(const T& value, const Rule& rule) {
+    json o;
+    d::field_writer<json> writer(o);
+    writer("value", value, d::required, rule);
+    return o;
+  }
   static json number(io::range r, const io::dimension& unit, std::string& said) {
     if (!unit.plain()) {
       said = "[" + std::string(to_string(unit)) + "]" + (said.empty() ? "" : " ") + said;
@@ -146,7 +157,13 @@ json with_fields(json schema, const std::map<std::string, json>& objects) {
     for (const auto& [key, value] : object["properties"].items())
       properties[key] = value.is_null() ? there.at("properties").value(key, json()) : value;
     there["properties"] = properties;
-    if (!object["required"].empty()) there["required"] = object["required"];
+    json required = json::array();
+    const json by_hand = there.value("required", json::array());
+    for (const auto& [key, value] : object["properties"].items()) {
+      const json& where = value.is_null() ? by_hand : object["required"];
+      if (std::find(where.begin(), where.end(), key) != where.end()) required.push_back(key);
+    }
+    if (!required.empty()) there["required"] = required;
   }
   return schema;
 }
@@ -166,6 +183,10 @@ TEST_CASE("the schemas say what the lists of fields say") {
   sweep["$defs"]["job"]["properties"] = properties;
   check_schema("sweep", sweep);
 
+  std::map<std::string, json> cloud = schemas_of<serve::ring_options>("ring");
+  cloud.merge(schemas_of<serve::registered_device>("device"));
+  check_schema("cloud", with_fields(read_schema("cloud"), cloud));
+  check_schema("services", with_fields(read_schema("services"), schemas_of<serve::service_variant>("variant")));
   check_schema("cluster", with_fields(read_schema("cluster"), schemas_of<device>("device")));
 }
 

@@ -40,7 +40,7 @@ namespace detail {
 template <noun<power_profile> Power, class Fields>
 void fields_of(Power& p, Fields& f) {
   f("idle", p.idle, watts{}, range::at_least_zero);
-  f("active", p.active, same_as("idle", p.idle), range::at_least_zero, "At least `idle`.");
+  f("active", p.active, same_as{"idle", p.idle}, range::at_least_zero, "At least `idle`.");
   f.check([&](const auto& n) {
     if (p.active < p.idle) n.fail("at least the idle power, " + to_text(p.idle.value()) + " W");
   });
@@ -55,7 +55,7 @@ void fields_of(Device& d, Fields& f) {
   f.check([&](const auto& n) {
     if (d.name == "*") n.fail("a name other than the * of routes");
   });
-  f("kind", d.kind, same_as("name", d.name), names{"the name of a kind"}, "Profiles are looked up by it.");
+  f("kind", d.kind, same_as{"name", d.name}, names{"the name of a kind"}, "Profiles are looked up by it.");
   f("memory", d.memory, required, range::above_zero);
   f("memory_budget", d.memory_budget, absent, range::above_zero, "What a plan may use. Default: `memory`.");
   f.check([&](const auto& n) {

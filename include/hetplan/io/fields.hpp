@@ -4,6 +4,7 @@
 
 #include <array>
 #include <concepts>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,12 @@ struct same_as {
 };
 template <class T>
 same_as(const char*, const T&) -> same_as<T>;
+template <class T>
+struct always {  ///< is written although it is what a missing field means
+  T value;
+};
+template <class T>
+always(T) -> always<T>;
 
 // What a field may be: a range (numbers and quantities), an array of names (enums), or one of these.
 
@@ -48,6 +55,7 @@ struct at_most {  ///< a number with an upper end
 };
 struct integers {
   long long low;
+  std::optional<long long> most = {};
 };
 struct names {  ///< texts that are not empty
   std::string_view expected = "a name";
@@ -76,7 +84,7 @@ template <class T, class Rule>
     if (v > rule.most) n.fail(rule.expected);
     return v;
   } else if constexpr (std::same_as<Rule, integers>) {
-    return n.integer<T>(static_cast<T>(rule.low));
+    return n.integer<T>(static_cast<T>(rule.low), rule.most ? static_cast<T>(*rule.most) : std::numeric_limits<T>::max());
   } else if constexpr (std::same_as<Rule, names>) {
     return T(n.name(rule.expected));
   } else if constexpr (std::same_as<Rule, truth>) {
@@ -148,7 +156,7 @@ class field_reader {
       value = read_value<type>(*last_, rule);
     } else if constexpr (std::same_as<Otherwise, required_field>) {
       object_->node().fail_missing(key, expected_value<type>(rule));
-    } else if constexpr (std::same_as<Otherwise, same_as<T>>) {
+    } else if constexpr (std::same_as<Otherwise, same_as<T>> || std::same_as<Otherwise, always<T>>) {
       value = otherwise.value;
     } else if constexpr (!std::same_as<Otherwise, absent_field>) {
       value = otherwise;
@@ -195,7 +203,7 @@ class field_writer {
       if (value) add(key, *value, rule);
     } else if constexpr (std::same_as<Otherwise, same_as<T>>) {
       if (value != otherwise.value) add(key, value, rule);
-    } else if constexpr (std::same_as<Otherwise, required_field> || std::same_as<Otherwise, absent_field>) {
+    } else if constexpr (std::same_as<Otherwise, required_field> || std::same_as<Otherwise, always<T>>) {
       add(key, value, rule);
     } else {
       if (value != otherwise) add(key, value, rule);
