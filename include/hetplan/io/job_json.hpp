@@ -61,8 +61,8 @@ void fields_of(Job& j, Fields& f) {
   f.by_hand(
       "memory_savers", [&](const auto& n) { j.memory_savers = savers_in(n, j.workload.mode); },
       [&](auto& o) { put_savers(o, j.memory_savers); });
-  f("split_tensors", j.split_tensors, false, truth{}, "May devices share tensors (grids)? Dora makes such plans, other planners none.");
-  f("context", j.workload.context, standard.workload.context, integers{0}, "Tokens that the cache of each sequence holds before.");
+  f("split_tensors", j.split_tensors, false, truth{}, "Devices may share tensors (grids): `dora` makes such plans, others none.");
+  f("context", j.workload.context, standard.workload.context, integers{0}, "Tokens of context that the cache of each sequence holds.");
   f("tokens", j.workload.tokens, standard.workload.tokens, integers{2}, "Of a request in generation.");
   f.by_hand(
       "schedule", [&](const auto& n) { read_schedule(n, j); }, [&](auto& o) { put_schedule(o, j); });
