@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Writes the reference from the headers, tests/archetypes and the examples.
+"""Writes the reference from the headers, tests/archetypes, the examples and the schemas.
 
-    generate.py            docs/doors/X.md for each concept X that has a check_X; they are committed, so nobody needs to build them
+    generate.py            docs/doors/X.md for each concept X that has a check_X; in pages of files, tables of fields below a line
+                           "<!-- fields of KIND -->". They are committed, so nobody needs to build them
     generate.py FOLDER     by Doxygen: FOLDER/html, and FOLDER/names.md, every public name with its header
 
 The example of a door X stands between two lines "// [X]".
 """
 
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -92,6 +94,90 @@ def doors():
     return made
 
 
+def listed(values):
+    return " or ".join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else values[0]
+
+
+def shown(value):
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+def range_of(schema, unit):
+    """What a number may be."""
+    signs = {"minimum": "≥", "exclusiveMinimum": ">"}
+    least = "".join(f" {sign} {schema[key]}" for key, sign in signs.items() if key in schema)
+    return unit + least + (f", ≤ {schema['maximum']}" if schema.get("maximum", 2**31 - 1) < 2**31 - 1 else "")
+
+
+class field_table:
+    """A row for every field of a schema; the fields of an object follow the field that has it first."""
+
+    def __init__(self, schema):
+        self.defined, self.rows, self.seen = schema.get("$defs", {}), [], {}
+        self.object(schema, "")
+
+    def object(self, schema, prefix):
+        required = schema.get("required", [])
+        one_of = {key for part in schema.get("oneOf", []) for key in part.get("required", [])}
+        for key, value in schema["properties"].items():
+            same = self.defined.get(value.get("$ref", "").removeprefix("#/$defs/"), {})
+            said = value.get("description", "" if "properties" in same or "pattern" in str(same) else same.get("description", ""))
+            unit, meaning = re.fullmatch(r"(?:\[(.*?)\] ?)?(.*)", said).groups()
+            self.inner = []
+            what, inner = self.what(value, unit, prefix + key), self.inner
+            mark = "!" if key in required else "¹" if key in one_of else ""
+            default = f"`{shown(value['default'])}`" if "default" in value else ""
+            cells = [f"`{prefix}{key}`{mark}", what, default, meaning or (inner[0][0].get("description", "") if inner else "")]
+            self.rows.append("".join(f"| {cell} ".replace("  ", " ") for cell in cells) + "|")
+            for each, way in inner:
+                self.object(each, f"{way}.")
+
+    def what(self, schema, unit, way):
+        if "$ref" in schema:
+            name = schema["$ref"].removeprefix("#/$defs/")
+            if name in self.seen:
+                return f"as `{self.seen[name]}`"
+            if "properties" in self.defined[name]:
+                self.seen[name] = way
+            return self.what(self.defined[name], unit, way)
+        if "const" in schema or "enum" in schema:
+            return listed([f"`{shown(v)}`" for v in schema.get("enum", [schema.get("const")])])
+        if "properties" in schema:
+            if "](#" in schema.get("description", ""):  # its fields stand there
+                return schema["description"]
+            self.inner.append((schema, way))
+            return "object"
+        for several in ("anyOf", "oneOf"):
+            if several in schema:
+                one, *others = schema[several]
+                if "pattern" in others[0]:  # an amount
+                    return range_of(one, unit)
+                if [part.get("items") for part in others] == [one]:
+                    return f"{self.what(one, unit, way)}, or a list of them"
+                return listed([self.what(part, unit, way) for part in schema[several]])
+        kind = schema["type"]
+        if "prefixItems" in schema:
+            return "[" + ", ".join(self.what(part, unit, way) for part in schema["prefixItems"]) + "]"
+        if kind == "array":
+            each = self.what(schema["items"], unit, way + "[]")
+            return f"[{each}, {each if schema.get('maxItems') == 2 else '…'}]"
+        if kind == "object":
+            return f"{{name: {self.what(schema['additionalProperties'], unit, way + '.NAME')}, …}}"
+        if kind == "string":
+            return "name" if schema.get("minLength") else "text"
+        return "`true` or `false`" if kind == "boolean" else range_of(schema, unit or kind)
+
+
+def pages_of_files():
+    """{name of a page in docs/reference: it, with tables of today's schemas}"""
+    def table(found):
+        schema = json.loads((ROOT / f"docs/reference/{found[2]}.schema.json").read_text())
+        return "\n".join([f"{found[1]}\n| field | is | default | meaning |", "|---|---|---|---|", *field_table(schema).rows, ""])
+
+    pages = [ROOT / "docs/reference" / name for name in ("files.md", "serving-files.md")]
+    return {page.name: re.sub(r"^(<!-- fields of ([\w-]+) -->\n)(?:\n(?:\|.*\n)+)?", table, page.read_text(), flags=re.M) for page in pages}
+
+
 def doxygen(folder):
     """Writes FOLDER/html and FOLDER/names.md; what Doxygen warns of."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -123,3 +209,5 @@ if __name__ == "__main__":
     (ROOT / "docs/doors").mkdir(exist_ok=True)
     for name, text in doors().items():
         (ROOT / "docs/doors" / name).write_text(text)
+    for name, text in pages_of_files().items():
+        (ROOT / "docs/reference" / name).write_text(text)

@@ -13,8 +13,8 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/io/fields.hpp>
 #include <hetplan/io/file.hpp>
-#include <hetplan/io/json_node.hpp>
 
 namespace hetplan::io {
 
@@ -28,10 +28,6 @@ inline constexpr std::size_t max_route_steps = 20'000'000;
 
 namespace keys {
 inline constexpr std::array<std::string_view, 7> cluster{"format", "name", "devices", "topology", "resources", "routes", "indirect"};
-inline constexpr std::array<std::string_view, 13> device{
-    "name",   "kind",         "memory",       "memory_budget", "compute",       "memory_bandwidth", "half_batch",
-    "launch", "accelerators", "interconnect", "power",         "energy_budget", "max_busy"};
-inline constexpr std::array<std::string_view, 4> power{"idle", "active", "send", "receive"};
 inline constexpr std::array<std::string_view, 2> resource{"name", "capacity"};
 inline constexpr std::array<std::string_view, 4> route{"from", "to", "via", "latency"};
 inline constexpr std::array<std::string_view, 2> via{"resource", "weight"};
@@ -40,6 +36,41 @@ inline constexpr std::array<std::string_view, 4> group{"name", "devices", "capac
 }  // namespace keys
 
 namespace detail {
+
+template <noun<power_profile> Power, class Fields>
+void fields_of(Power& p, Fields& f) {
+  f("idle", p.idle, watts{}, range::at_least_zero);
+  f("active", p.active, same_as{"idle", p.idle}, range::at_least_zero, "At least `idle`.");
+  f.check([&](const auto& n) {
+    if (p.active < p.idle) n.fail("at least the idle power, " + to_text(p.idle.value()) + " W");
+  });
+  f("send", p.send, joules_per_byte{}, range::at_least_zero);
+  f("receive", p.receive, joules_per_byte{}, range::at_least_zero);
+}
+
+template <noun<device> Device, class Fields>
+void fields_of(Device& d, Fields& f) {
+  const device standard;
+  f("name", d.name, required, names{}, "Unique in the cluster.");
+  f.check([&](const auto& n) {
+    if (d.name == "*") n.fail("a name other than the * of routes");
+  });
+  f("kind", d.kind, same_as{"name", d.name}, names{"the name of a kind"}, "Profiles are looked up by it.");
+  f("memory", d.memory, required, range::above_zero);
+  f("memory_budget", d.memory_budget, absent, range::above_zero, "What a plan may use. Default: `memory`.");
+  f.check([&](const auto& n) {
+    if (d.memory_budget > d.memory) n.fail("at most the memory, " + to_text(d.memory.value()) + " bytes");
+  });
+  f("compute", d.compute, standard.compute, range::above_zero, "Per accelerator; needed unless every layer has a profile for the kind.");
+  f("memory_bandwidth", d.memory_bandwidth, standard.memory_bandwidth, range::above_zero, "Per accelerator.");
+  f("half_batch", d.half_batch, standard.half_batch, range::at_least_zero, "Batch at which half of the peak rate is reached.");
+  f("launch", d.launch, standard.launch, range::at_least_zero, "Fixed time of one call of one layer.");
+  f("accelerators", d.accelerators, standard.accelerators, integers{1});
+  f("interconnect", d.interconnect, absent, range::above_zero, "Between accelerators; tensor parallelism needs it.");
+  f.object("power", d.power, "an object with idle, active, send, receive");
+  f("energy_budget", d.energy_budget, absent, range::at_least_zero, "Of an iteration. Default: none.");
+  f("max_busy", d.max_busy, standard.max_busy, at_most{range::above_zero, 1, "a share > 0 and <= 1"}, "Share of the time.");
+}
 
 /// Listed resources, and for each ordered pair the route that wins there.
 struct listed_network {
@@ -93,8 +124,6 @@ class cluster_reader {
   }
 
   void read_device(const json_node& n);
-
-  static power_profile read_power(const json_node& n);
 
   [[nodiscard]] device_id find_device(const json_node& n, std::string_view expected = "the name of a device") const;
 

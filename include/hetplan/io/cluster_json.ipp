@@ -76,39 +76,13 @@ HETPLAN_INLINE cluster cluster_reader::lonely() {
 
 HETPLAN_INLINE void cluster_reader::read_device(const json_node& n) {
   if (devices_.size() == max_devices) n.fail_with("expected at most " + std::to_string(max_devices) + " devices, got more");
-  const json_object o(n, keys::device, "a device");
-  const json_node name = o.at("name", "a name");
+  const json_object o(n, keys_of<device>(), "a device");
   device d;
-  d.name = name.name();
-  if (d.name == "*") name.fail("a name other than the * of routes");
-  d.kind = o.has("kind") ? std::string(o.find("kind")->name("the name of a kind")) : d.name;
-  d.memory = o.required_amount<bytes>("memory", range::above_zero);
-  d.memory_budget = o.amount<bytes>("memory_budget", range::above_zero);
-  if (d.memory_budget > d.memory) o.find("memory_budget")->fail("at most the memory, " + to_text(d.memory.value()) + " bytes");
-  d.compute = o.amount<flops_per_second>("compute", range::above_zero).value_or(flops_per_second{});
-  if (const auto b = o.amount<bytes_per_second>("memory_bandwidth", range::above_zero)) d.memory_bandwidth = *b;
-  d.half_batch = o.number("half_batch", range::at_least_zero).value_or(0);
-  d.launch = o.amount<seconds>("launch", range::at_least_zero).value_or(seconds{});
-  d.accelerators = o.integer_or("accelerators", 1, 1);
-  d.interconnect = o.amount<bytes_per_second>("interconnect", range::above_zero);
-  if (const auto power = o.find("power")) d.power = read_power(*power);
-  d.energy_budget = o.amount<joules>("energy_budget", range::at_least_zero);
-  d.max_busy = o.number("max_busy", range::above_zero).value_or(1);
-  if (d.max_busy > 1) o.find("max_busy")->fail("a share > 0 and <= 1");
+  read_fields(o, d);
   at_node(n, [&] { check_device(d); });
+  const json_node name = *o.find("name");
   if (!ids_.emplace(name.text(), device_id(devices_.size())).second) name.fail("a name that no other device has");
   devices_.push_back(std::move(d));
-}
-
-HETPLAN_INLINE power_profile cluster_reader::read_power(const json_node& n) {
-  const json_object o(n, keys::power, "an object with idle, active, send, receive");
-  power_profile p;
-  p.idle = o.amount<watts>("idle", range::at_least_zero).value_or(watts{});
-  p.active = o.amount<watts>("active", range::at_least_zero).value_or(p.idle);
-  if (p.active < p.idle) o.find("active")->fail("at least the idle power, " + to_text(p.idle.value()) + " W");
-  p.send = o.amount<joules_per_byte>("send", range::at_least_zero).value_or(joules_per_byte{});
-  p.receive = o.amount<joules_per_byte>("receive", range::at_least_zero).value_or(joules_per_byte{});
-  return p;
 }
 
 HETPLAN_INLINE device_id cluster_reader::find_device(const json_node& n, std::string_view expected) const {
@@ -251,36 +225,13 @@ HETPLAN_INLINE std::vector<resource_use> cluster_reader::read_via(const json_obj
   return via;
 }
 
-HETPLAN_INLINE json write_device(const device& d) {
-  json o;
-  o["name"] = d.name;
-  put_unless(o, "kind", d.kind, d.name);
-  put(o, "memory", d.memory);
-  if (d.memory_budget) put(o, "memory_budget", *d.memory_budget);
-  put_unless(o, "compute", d.compute, flops_per_second{});
-  put(o, "memory_bandwidth", d.memory_bandwidth);
-  put_unless(o, "half_batch", d.half_batch, 0.0);
-  put_unless(o, "launch", d.launch, seconds{});
-  if (d.accelerators != 1) o["accelerators"] = d.accelerators;
-  if (d.interconnect) put(o, "interconnect", *d.interconnect);
-  json power;
-  put_unless(power, "idle", d.power.idle, watts{});
-  put_unless(power, "active", d.power.active, d.power.idle);
-  put_unless(power, "send", d.power.send, joules_per_byte{});
-  put_unless(power, "receive", d.power.receive, joules_per_byte{});
-  if (!power.empty()) o["power"] = std::move(power);
-  if (d.energy_budget) put(o, "energy_budget", *d.energy_budget);
-  put_unless(o, "max_busy", d.max_busy, 1.0);
-  return o;
-}
-
 }  // namespace detail
 
 HETPLAN_INLINE std::string write_cluster(const cluster& c) {
   object_text out;
   out.add("format", cluster_format);
   out.add("name", c.name());
-  out.add_list("devices", c.size(), [&](std::size_t d) { return std::optional(detail::write_device(c[device_id(d)])); });
+  out.add_list("devices", c.size(), [&](std::size_t d) { return std::optional(detail::write_fields<json>(c[device_id(d)])); });
   const network& net = c.network();
   if (c.size() == 1 && net.resources().empty()) return std::move(out).text();
   out.add_list("resources", net.resources().size(), [&](std::size_t r) {

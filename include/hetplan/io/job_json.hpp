@@ -3,22 +3,17 @@
 /// Jobs as files: hetplan/job/1.
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include <hetplan/io/json_node.hpp>
+#include <hetplan/io/fields.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::io {
 
 inline constexpr std::string_view job_format = "hetplan/job/1";
-
-namespace keys {
-inline constexpr std::array<std::string_view, 12> job{"format",           "mode",          "batch",         "microbatch_sizes",
-                                                      "optimizer_factor", "memory_savers", "split_tensors", "context",
-                                                      "tokens",           "schedule",      "objective",     "qoe"};
-inline constexpr std::array<std::string_view, 4> qoe{"latency", "lambda", "deadline", "iterations"};
-}  // namespace keys
 
 namespace detail {
 
@@ -29,6 +24,51 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
                                                                                         {"throughput", objective_kind::throughput},
                                                                                         {"energy", objective_kind::energy},
                                                                                         {"qoe", objective_kind::qoe}}};
+
+// What is read and written by hand.
+[[nodiscard]] std::vector<int> microbatch_sizes_in(const json_node& list);
+[[nodiscard]] memory_savers savers_in(const json_node& list, mode how);
+void put_savers(json& o, const memory_savers& s);
+void read_schedule(const json_node& n, job& j);
+void put_schedule(json& o, const job& j);
+
+template <noun<qoe_target> Target, class Fields>
+void fields_of(Target& q, Fields& f) {
+  f("latency", q.latency, absent, range::above_zero, "Of an iteration in training and inference, between tokens in generation.");
+  f("lambda", q.lambda_J_per_s, qoe_target{}.lambda_J_per_s, numbers_of{dimension_of<watts>, range::at_least_zero},
+    "What a second beyond the latency is worth.");
+  f("deadline", q.deadline, absent, range::above_zero, "Of the whole job.");
+  f("iterations", q.iterations, absent, integers{1}, "Of the whole job.");
+}
+
+template <noun<job> Job, class Fields>
+void fields_of(Job& j, Fields& f) {
+  const job standard;
+  f.format(job_format);
+  f("mode", j.workload.mode, required, modes);
+  f("batch", j.batch, required, integers{1}, "Samples per iteration, or requests in flight.");
+  f.by_hand(
+      "microbatch_sizes", [&](const auto& n) { j.microbatch_sizes = microbatch_sizes_in(n); },
+      [&](auto& o) {
+        if (!j.microbatch_sizes.empty()) o["microbatch_sizes"] = j.microbatch_sizes;
+      });
+  f.check([&](const auto& n) {
+    at_node(
+        n, [&] { return j.candidate_microbatch_sizes(); }, "job: ");
+  });
+  f("optimizer_factor", j.workload.optimizer_factor, standard.workload.optimizer_factor, range::at_least_zero,
+    "Optimizer state per byte of trainable weight: Adam 2, SGD 0.");
+  f.by_hand(
+      "memory_savers", [&](const auto& n) { j.memory_savers = savers_in(n, j.workload.mode); },
+      [&](auto& o) { put_savers(o, j.memory_savers); });
+  f("split_tensors", j.split_tensors, false, truth{}, "Devices may share tensors (grids): `dora` makes such plans, others none.");
+  f("context", j.workload.context, standard.workload.context, integers{0}, "Tokens of context that the cache of each sequence holds.");
+  f("tokens", j.workload.tokens, standard.workload.tokens, integers{2}, "Of a request in generation.");
+  f.by_hand(
+      "schedule", [&](const auto& n) { read_schedule(n, j); }, [&](auto& o) { put_schedule(o, j); });
+  f("objective", j.objective, absent, objectives, "Default: `qoe` if `qoe.latency` is given, else `latency`.");
+  f.object("qoe", j.qoe, "an object with latency, lambda, deadline, iterations");
+}
 
 /// The job in an object that has the keys of a job.
 [[nodiscard]] job job_of(const json_object& o);
@@ -48,7 +88,7 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
 ///
 /// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
 /// Source  docs/reference/files.md, hetplan/job/1.
-[[nodiscard]] inline job read_job(const json_document& d) { return detail::job_of(open_document(d, job_format, keys::job)); }
+[[nodiscard]] inline job read_job(const json_document& d) { return detail::job_of(open_document(d, job_format, keys_of<job>())); }
 
 /// The job file, without what equals a default; reading it gives the identical job.
 ///

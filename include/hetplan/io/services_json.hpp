@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <hetplan/io/fields.hpp>
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/io/json_node.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service_time.hpp>
 
@@ -47,12 +47,45 @@ inline constexpr int max_gpus_per_server = 1024;
 
 namespace keys {
 inline constexpr std::array<std::string_view, 5> cloud{"format", "name", "servers", "ring", "load_bandwidth"};
-inline constexpr std::array<std::string_view, 3> ring{"period", "group", "max_age"};
 inline constexpr std::array<std::string_view, 8> server{"name",     "count",   "gpus",           "uplink",
                                                         "downlink", "latency", "load_bandwidth", "devices"};
 inline constexpr std::array<std::string_view, 3> gpu{"kind", "memory", "count"};
-inline constexpr std::array<std::string_view, 5> registered_device{"name", "kind", "memory", "bandwidth", "latency"};
 }  // namespace keys
+
+namespace detail {
+
+template <noun<serve::ring_options> Ring, class Fields>
+void fields_of(Ring& r, Fields& f) {
+  f("period", r.period, required, range::above_zero, "Between two publications.");
+  f("group", r.group, always{serve::ring_options{}.group}, integers{1}, "Consecutive servers that form a ring.");
+  f("max_age", r.max_age, 0, integers{1}, "Periods after which nothing is believed any more. Default: as many as a ring has servers.");
+}
+
+template <noun<serve::registered_device> Device, class Fields>
+void fields_of(Device& d, Fields& f) {
+  f("name", d.name, required, names{}, "Unique at the server.");
+  f("kind", d.unit.kind, required, names{"a kind of GPU"});
+  f("memory", d.unit.memory, required, range::above_zero);
+  f("bandwidth", d.bandwidth, required, range::above_zero);
+  f("latency", d.latency, always{seconds{}}, range::at_least_zero);
+}
+
+template <noun<serve::service_variant> Variant, class Fields>
+void fields_of(Variant& v, Fields& f) {
+  const serve::service_variant standard;
+  f("name", v.name, required, names{}, "Unique among the service's variants.");
+  f("gpu", v.gpu_kind, required, names{"a kind of GPU"}, "A kind of GPU.");
+  f("tensor_parallel", v.tensor_parallel, standard.tensor_parallel, integers{1, 1024});
+  f("pipeline_parallel", v.pipeline_parallel, standard.pipeline_parallel, integers{1, 1024});
+  f("compute", v.compute_share, standard.compute_share, at_most{range::above_zero, 1, "a share > 0, at most 1"}, "Share of each GPU.");
+  f("memory", v.memory, required, range::above_zero, "On each GPU.");
+  f("across_servers", v.across_servers, false, truth{}, "Its times hold where its GPUs stand on several servers.");
+  for (const char* times : {"pass", "step"})
+    f.by_hand(
+        times, [](const auto&) {}, [](auto&) {});
+}
+
+}  // namespace detail
 
 /// Throws invalid_input `FILE: /pointer: expected X, got Y`.
 [[nodiscard]] serve::edge_cloud read_cloud(const json_document& d);
@@ -68,8 +101,6 @@ inline constexpr std::array<std::string_view, 12> service{"name",          "late
                                                           "request_bytes", "response_bytes", "bytes_per_token", "tokens",
                                                           "frames",        "weights",        "batching",        "variants"};
 inline constexpr std::array<std::string_view, 2> token_counts{"in", "out"};
-inline constexpr std::array<std::string_view, 9> variant{
-    "name", "gpu", "tensor_parallel", "pipeline_parallel", "compute", "memory", "across_servers", "pass", "step"};
 inline constexpr std::array<std::string_view, 3> pass{"batch", "seconds", "per_token"};
 inline constexpr std::array<std::string_view, 2> step{"batch", "seconds"};
 }  // namespace keys

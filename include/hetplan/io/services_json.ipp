@@ -81,14 +81,10 @@ HETPLAN_INLINE void read_devices(const json_object& o, serve::edge_server& s) {
   if (!list) return;
   std::unordered_set<std::string> names;
   for (const json_node n : list->elements("an array of registered devices")) {
-    const json_object d(n, keys::registered_device, "a registered device");
+    const json_object d(n, keys_of<serve::registered_device>(), "a registered device");
     const auto name = d.at("name", "a name");
     if (!names.insert(std::string(name.name())).second) name.fail("a name that no other device of the server has");
-    s.devices.push_back(
-        {std::string(name.name()),
-         {std::string(d.at("kind", "a kind of GPU").name("a kind of GPU")), d.required_amount<bytes>("memory", range::above_zero)},
-         d.required_amount<bytes_per_second>("bandwidth", range::above_zero),
-         d.amount<seconds>("latency", range::at_least_zero).value_or(seconds())});
+    read_fields(d, s.devices.emplace_back());
   }
 }
 
@@ -98,10 +94,8 @@ HETPLAN_INLINE serve::edge_cloud read_cloud(const json_document& d) {
   const json_object top = open_document(d, cloud_format, keys::cloud);
   serve::edge_cloud c;
   c.name = top.at("name", "a name").name();
-  const json_object ring(top.at("ring", "an object with period, group, max_age"), keys::ring, "an object with period, group, max_age");
-  c.ring.period = ring.required_amount<seconds>("period", range::above_zero);
-  c.ring.group = ring.integer_or("group", 1, c.ring.group);
-  c.ring.max_age = ring.integer_or("max_age", 1, 0);
+  const char* const of_ring = "an object with period, group, max_age";
+  detail::read_fields(json_object(top.at("ring", of_ring), keys_of<serve::ring_options>(), of_ring), c.ring);
   const auto load = top.amount<bytes_per_second>("load_bandwidth", range::above_zero);
   std::unordered_set<std::string> names;
   for (const json_node n : top.at("servers", "an array of servers").elements("an array of servers", 1)) {
@@ -134,9 +128,7 @@ HETPLAN_INLINE std::string write_cloud(const serve::edge_cloud& c) {
   json o;
   o["format"] = cloud_format;
   o["name"] = c.name;
-  put(o["ring"], "period", c.ring.period);
-  o["ring"]["group"] = c.ring.group;
-  if (c.ring.max_age > 0) o["ring"]["max_age"] = c.ring.max_age;
+  o["ring"] = detail::write_fields<json>(c.ring);
   for (const auto& s : c.servers) {
     json server;
     server["name"] = s.name;
@@ -153,15 +145,7 @@ HETPLAN_INLINE std::string write_cloud(const serve::edge_cloud& c) {
     put(server, "downlink", s.downlink);
     put(server, "latency", s.latency);
     if (s.load_bandwidth) put(server, "load_bandwidth", *s.load_bandwidth);
-    for (const auto& d : s.devices) {
-      json device;
-      device["name"] = d.name;
-      device["kind"] = d.unit.kind;
-      put(device, "memory", d.unit.memory);
-      put(device, "bandwidth", d.bandwidth);
-      put(device, "latency", d.latency);
-      server["devices"].push_back(std::move(device));
-    }
+    for (const auto& d : s.devices) server["devices"].push_back(detail::write_fields<json>(d));
     o["servers"].push_back(std::move(server));
   }
   return json_text(o);
@@ -194,18 +178,9 @@ HETPLAN_INLINE serve::batch_curve read_curve(const json_object& o) {
 }
 
 HETPLAN_INLINE std::pair<serve::service_variant, serve::variant_times> read_variant(const json_node& n, bool generates) {
-  const json_object o(n, keys::variant, "a variant");
+  const json_object o(n, keys_of<serve::service_variant>(), "a variant");
   serve::service_variant v;
-  v.name = o.at("name", "a name").name();
-  v.gpu_kind = o.at("gpu", "a kind of GPU").name("a kind of GPU");
-  if (const auto x = o.find("tensor_parallel")) v.tensor_parallel = x->integer<int>(1, 1024);
-  if (const auto x = o.find("pipeline_parallel")) v.pipeline_parallel = x->integer<int>(1, 1024);
-  if (const auto x = o.find("compute")) {
-    v.compute_share = x->number(range::above_zero);
-    if (v.compute_share > 1) x->fail("a share > 0, at most 1");
-  }
-  v.memory = o.required_amount<bytes>("memory", range::above_zero);
-  if (const auto x = o.find("across_servers")) v.across_servers = x->boolean();
+  read_fields(o, v);
   serve::variant_times t;
   const json_object pass(o.at("pass", "an object with batch, seconds, per_token"), keys::pass, "an object with batch, seconds, per_token");
   t.pass = read_curve(pass);

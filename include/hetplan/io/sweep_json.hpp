@@ -45,12 +45,6 @@ inline constexpr std::string_view sweep_format = "hetplan/sweep/1";
 
 namespace keys {
 inline constexpr std::array<std::string_view, 8> sweep{"format", "models", "clusters", "jobs", "latencies", "planners", "tokens", "dtype"};
-/// A job in a sweep has a name where a job file has its format.
-inline constexpr std::array<std::string_view, job.size()> sweep_job = [] {
-  auto all = job;
-  all.front() = "name";
-  return all;
-}();
 }  // namespace keys
 
 /// A job of a sweep: a file, or spelled out under a name.

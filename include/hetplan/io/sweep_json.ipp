@@ -52,7 +52,11 @@ HETPLAN_INLINE std::vector<std::string> read_names(const json_node& list, std::s
 HETPLAN_INLINE sweep_job read_sweep_job(const json_node& n) {
   constexpr std::string_view expected = "the name of a job file, or a job with a name";
   if (n.is_text()) return {std::string(n.name(expected))};
-  const json_object o(n, keys::sweep_job, expected);
+  // A name where a job file has its format.
+  const key_list keys = keys_of<job>();
+  std::vector<std::string_view> named(keys.begin(), keys.end());
+  named.front() = "name";
+  const json_object o(n, named, expected);
   return {std::string(o.at("name", "a name").name()), job_of(o)};
 }
 

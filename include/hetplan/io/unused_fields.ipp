@@ -231,7 +231,7 @@ HETPLAN_INLINE std::vector<std::string> unused_cluster_fields(const json_node& n
   };
   const json_object top(n, keys::cluster);
   for (const json_node device : top.at("devices", "").elements("")) {
-    const json_object o(device, keys::device);
+    const json_object o(device, keys_of<hetplan::device>());
     const auto accelerators = o.find("accelerators"), interconnect = o.find("interconnect");
     const bool several = accelerators && accelerators->integer(1) > 1;
     if (several && !interconnect) unused(*accelerators, "without an interconnect a plan uses one of them");
