@@ -76,11 +76,14 @@ class sections {
     if (!images_.empty()) hetplan::io::write_atomically(images_ + "/" + file, svg);
   }
 
-  /// @param file  such as "deepcee.throughput.csv": a table beside the page; the first row holds the headings, no cell a comma.
+  /// @param file  such as "deepcee.throughput.csv": a table beside the page; the first row holds the headings.
   void add_csv(const std::string& file, const std::vector<row>& rows) const {
     std::string text;
     for (const row& r : rows) {
-      for (std::size_t i = 0; i < r.size(); ++i) text += (i > 0 ? "," : "") + r[i];
+      for (std::size_t i = 0; i < r.size(); ++i) {
+        const bool quoted = r[i].find(',') != std::string::npos;
+        text += (i > 0 ? "," : "") + (quoted ? '"' + r[i] + '"' : r[i]);
+      }
       text += "\n";
     }
     add_image(file, text);
