@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """bench/reproduce/update.py writes what programs print into the pages, or says what does not fit and writes nothing."""
 
+import csv
 import os
 import pathlib
 import re
@@ -126,6 +127,13 @@ class update(unittest.TestCase):
 
     def test_a_program_that_fails_changes_nothing(self):
         self.assert_refused("exit status 3", prints=PRINTS + "exit 3")
+
+
+class tables(unittest.TestCase):
+    def test_rows_of_a_table_are_of_one_length(self):
+        for table in sorted((SOURCE / "docs/reproduction/tables").glob("*.csv")):
+            with self.subTest(table=table.name), open(table, newline="") as file:
+                self.assertEqual(len({len(row) for row in csv.reader(file)}), 1)
 
 
 if __name__ == "__main__":
