@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """bench/reproduce/update.py writes what programs print into the pages, or says what does not fit and writes nothing."""
 
+import csv
 import os
 import pathlib
 import re
@@ -141,6 +142,11 @@ class pages(unittest.TestCase):
         for page in sorted((SOURCE / "docs/reproduction").glob("*.md")):
             with self.subTest(page=page.name):
                 self.assertLessEqual(len(page.read_text().split()), 1500)
+
+    def test_rows_of_a_table_are_of_one_length(self):
+        for table in sorted((SOURCE / "docs/reproduction/tables").glob("*.csv")):
+            with self.subTest(table=table.name), open(table, newline="") as file:
+                self.assertEqual(len({len(row) for row in csv.reader(file)}), 1)
 
 
 if __name__ == "__main__":

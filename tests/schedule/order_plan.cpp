@@ -27,6 +27,14 @@ namespace schedule = hetplan::schedule;
 
 namespace {
 
+/// Training, no optimizer's bytes, a sample each pass.
+job ones(int batch) {
+  job j{.batch = batch};
+  j.workload.optimizer_factor = 0;
+  j.microbatch_sizes = {1};
+  return j;
+}
+
 /// Eight layers that learn, of 1 byte of activations each, half of it for the weights.
 planning_graph chain_of_layers(int n = 8) {
   std::vector<layer_spec> layers;
@@ -174,9 +182,7 @@ struct no_orders {
 TEST_CASE("orders that no run can follow are told, by a search only where a schedule gave no others") {
   const planning_graph m = chain_of_layers(8);
   const cluster c = wired(2, 0, 1e9);
-  job wanted{.batch = 4};
-  wanted.workload.optimizer_factor = 0;
-  wanted.microbatch_sizes = {1};
+  job wanted = ones(4);
   const planning_problem problem(m, c, roofline{}, wanted);
   const plan p = placed(m, 2, 4, [](int s) { return s; });
   CHECK_THROWS_AS(schedule::order_plan(p, problem, backwards_first{}), invalid_model);
@@ -325,9 +331,7 @@ TEST_CASE("dora takes a schedule where the job allows it, and is never worse for
 TEST_CASE("a search judges schedules of one's own beside those that ship") {
   const planning_graph m = chain_of_layers(16);
   const cluster c = wired(4, 0, 1e9);
-  job wanted{.batch = 8};
-  wanted.workload.optimizer_factor = 0;
-  wanted.microbatch_sizes = {1};
+  job wanted = ones(8);
   wanted.only_orders = true;
   const planning_problem problem(m, c, roofline{}, wanted);
   recipes::dora_options options;
@@ -346,9 +350,7 @@ TEST_CASE("a search judges schedules of one's own beside those that ship") {
 TEST_CASE("zero bubble's plans are no worse than the pipeline's with its orders, and folds it") {
   const planning_graph m = chain_of_layers(16);
   const cluster c = wired(4, 0, 10);
-  job wanted{.batch = 8};
-  wanted.workload.optimizer_factor = 0;
-  wanted.microbatch_sizes = {1};
+  job wanted = ones(8);
   const planning_problem problem(m, c, roofline{}, wanted);
   const plan_result base = recipes::pipeline(problem, minimize_latency{}, 1), found = recipes::zero_bubble(problem, minimize_latency{}, 3);
   REQUIRE(found.status.ok());

@@ -166,7 +166,7 @@ HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_ru
 namespace detail {
 
 /// Which of these plans are cut anew: of each line of devices and size of a microbatch the first, those first whose orders cost least,
-/// about stages^2 x microbatches, until `most` is spent. Of many lines the short ones are also those that gain: they send least.
+/// about stages^2 x microbatches, until `most` is spent. Short lines also send least.
 HETPLAN_INLINE std::set<std::size_t> lines_to_cut(const std::vector<plan>& plans, long long most) {
   std::set<std::vector<int>> seen;
   std::vector<std::pair<long long, std::size_t>> by_work;
