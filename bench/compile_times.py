@@ -100,7 +100,7 @@ def main():
             source[what] = pathlib.Path(folder, what.replace(" ", "_") + ".cpp")
             source[what].write_text(f"{includes}using namespace hetplan;\n{text}\n")
             cases[f"own {what} at -O2, compiled"] = [*(parse if options.quick else compile_), COMPILED, source[what]]
-        if not (options.root / "include/hetplan/core/linkage.hpp").exists():  # a tree from before hetplan::compiled
+        if not (options.root / "include/hetplan/core/version.hpp").exists():  # a tree from before hetplan::compiled
             cases = {case: command for case, command in cases.items() if COMPILED not in command}
         if options.quick:
             options.runs = 1

@@ -17,7 +17,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <hetplan/exchange/moirai_json.hpp>
-#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>
 #include <hetplan/solve/glpk.hpp>

@@ -6,7 +6,7 @@
 //            '-> scan  -> pack  -'
 #include <cstdio>
 
-#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 
 using namespace hetplan::place;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/serve/judged_service_time.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/zoo/models.hpp>
 
 using namespace hetplan;

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/failure_detector.hpp>
 #include <hetplan/adapt/ladder.hpp>
-#include <hetplan/adapt/replay.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/draw/adaptation_report.hpp>

@@ -11,8 +11,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/uncontended.hpp>
-#include <hetplan/cost/roofline.hpp>
-#include <hetplan/cost/slowed.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_law.hpp>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
@@ -20,7 +20,6 @@
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/zero_bubble.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/zoo/models.hpp>

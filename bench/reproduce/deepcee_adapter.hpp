@@ -21,7 +21,7 @@
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/recipes/pipeline.hpp>

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <hetplan/cluster/uncontended.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/job_json.hpp>
@@ -26,7 +26,7 @@
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/solve/glpk.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 #include <hetplan/tasks/expand.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>

@@ -16,14 +16,14 @@
 #include <vector>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
-#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/solve/glpk.hpp>
-#include <hetplan/zoo/moirai_setting.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include <support/random_tables.hpp>
 #include "reproduce/sections.hpp"

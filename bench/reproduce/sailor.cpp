@@ -15,10 +15,10 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "reproduce/sections.hpp"

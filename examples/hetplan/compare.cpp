@@ -3,7 +3,7 @@
 #include <iostream>
 #include <optional>
 
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>

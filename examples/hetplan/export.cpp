@@ -7,10 +7,10 @@
 #include <hetplan/draw/dot.hpp>
 #include <hetplan/exchange/export_runtimes.hpp>
 #ifdef HETPLAN_HAS_ONNX
-#include <hetplan/exchange/onnx_parts.hpp>
+#include <hetplan/exchange/onnx_graph.hpp>
 #endif
-#include <hetplan/exchange/placement_json.hpp>
-#include <hetplan/io/check_together.hpp>
+#include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
 #include <hetplan/plan/expansion_size.hpp>

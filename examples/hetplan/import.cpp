@@ -13,7 +13,7 @@
 #include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
-#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/solve/glpk.hpp>
 

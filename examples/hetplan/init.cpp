@@ -12,7 +12,7 @@
 #include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/requests_csv.hpp>
-#include <hetplan/io/services_json.hpp>
+#include <hetplan/io/serving_json.hpp>
 #include <hetplan/serve/request_process.hpp>
 
 #include "commands.hpp"

@@ -11,7 +11,6 @@
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
-#include <hetplan/recipes/zero_bubble.hpp>
 
 #include "commands.hpp"
 #include "named_models.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 
-#include <hetplan/adapt/replay.hpp>
+#include <hetplan/adapt/ladder.hpp>
 #include <hetplan/io/plan_json.hpp>
 
 #include "commands.hpp"

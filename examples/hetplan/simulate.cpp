@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <iostream>
 
-#include <hetplan/draw/chrome_trace.hpp>
+#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>

@@ -20,7 +20,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/requests_csv.hpp>
-#include <hetplan/io/sweep_json.hpp>
+#include <hetplan/io/results_json.hpp>
 
 #include "outputs.hpp"
 #include "sweep_plans.hpp"

@@ -9,12 +9,10 @@
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/core/version.hpp>
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/cost/profiled.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/environment.hpp>
 #include <hetplan/cluster/topology.hpp>
 
 #include "support/random_source.hpp"

@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/validate.hpp>

@@ -4,7 +4,7 @@
 #include <hetplan/adapt/fixed_policies.hpp>
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/run.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -2,8 +2,7 @@
 // What policies answer: when they stay, how far they climb, that they end in time, and that they never flap.
 
 #include <hetplan/adapt/run.hpp>
-#include <hetplan/cost/roofline.hpp>
-#include <hetplan/cost/slowed.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/pipeline.hpp>

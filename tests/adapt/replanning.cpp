@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/adapt/ladder.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 

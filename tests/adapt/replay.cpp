@@ -10,11 +10,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/replay.hpp>
+#include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/profiled.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>

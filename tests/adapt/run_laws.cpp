@@ -11,7 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/ranking.hpp>

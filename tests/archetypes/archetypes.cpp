@@ -29,12 +29,11 @@
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/schedule/refine.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/request_handler.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/simulate/watched.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;

@@ -15,7 +15,7 @@
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/slowed.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/mixing.hpp>
@@ -25,18 +25,16 @@
 #include <hetplan/recipes/compare.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/epara.hpp>
-#include <hetplan/recipes/plan_placement.hpp>
+#include <hetplan/recipes/placers.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/serve/fluid_goodput.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/placement_policy.hpp>
-#include <hetplan/serve/request_handler.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/serving_run.hpp>
-#include <hetplan/serve/simulated_goodput.hpp>
+#include <hetplan/serve/size_for.hpp>
 #include <hetplan/simulate/ranking.hpp>
 #include <hetplan/simulate/waits.hpp>
 

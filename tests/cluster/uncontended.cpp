@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/by_hand.hpp"

@@ -14,7 +14,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/zoo/models.hpp>
 

@@ -10,8 +10,7 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/profiled.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: failure_detector needs: hetplan::seconds seen(hetplan::seconds at) const
-#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/environment.hpp>
 
 struct my_detector {
   hetplan::seconds noticed(hetplan::seconds at) const { return at + hetplan::seconds(3); }

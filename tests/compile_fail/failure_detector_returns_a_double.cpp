@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: failure_detector needs: hetplan::seconds noticed(hetplan::seconds at) const
-#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/environment.hpp>
 
 struct my_detector {
   double noticed(hetplan::seconds at) const { return at.value() + 3; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: observer needs: hetplan::control operator()(const Event&) for an event of this call
-#include <hetplan/simulate/watched.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 
 using namespace hetplan;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: objective needs: double score(seconds response, joules energy) const, non-decreasing in both
 // expect: or: double score(const hetplan::evaluation&) const
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 struct my_objective {
   hetplan::seconds score(const hetplan::evaluation& e) const { return e.latency; }

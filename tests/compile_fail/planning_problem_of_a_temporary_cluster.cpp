@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: deleted
 // expect: the_cluster_must_outlive_the_problem
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 using namespace hetplan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: request_handler needs: hetplan::serve::decision handle(const hetplan::serve::pending_request&, const
 // hetplan::serve::server_view& here)
-#include <hetplan/serve/request_handler.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 
 using namespace hetplan::serve;
 

@@ -12,7 +12,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/core/status.hpp>
 #include <hetplan/core/version.hpp>
 
 using namespace hetplan;

@@ -8,9 +8,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/cost/profiled.hpp>
-#include <hetplan/cost/roofline.hpp>
-#include <hetplan/cost/slowed.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 using namespace hetplan;

@@ -15,7 +15,7 @@
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/simulate/watched.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/milp.hpp>
 
 #include <algorithm>

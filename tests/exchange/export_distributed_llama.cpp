@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/exchange/export_runtimes.hpp>
-#include <hetplan/exchange/placement_json.hpp>
+#include <hetplan/exchange/dnn_partitioning_json.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "exchange/runtime_split.hpp"

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <support/shared_data.hpp>

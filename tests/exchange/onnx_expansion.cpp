@@ -12,7 +12,7 @@
 #include <onnx/checker.h>
 #include <onnx/onnx_pb.h>
 
-#include <hetplan/exchange/onnx_parts.hpp>
+#include <hetplan/exchange/onnx_graph.hpp>
 #include <support/onnx_text.hpp>
 
 namespace test_onnx_expansion {

@@ -12,7 +12,6 @@
 #include <onnx/onnx_pb.h>
 
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/cost/roofline.hpp>
 #include <hetplan/exchange/onnx_graph.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/recipes/dora.hpp>

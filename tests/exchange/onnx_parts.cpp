@@ -15,7 +15,7 @@
 #include <onnx/onnx_pb.h>
 #include <onnx/shape_inference/implementation.h>
 
-#include <hetplan/exchange/onnx_parts.hpp>
+#include <hetplan/exchange/onnx_graph.hpp>
 #include <hetplan/io/file.hpp>
 #include <support/onnx_text.hpp>
 #include <support/random_source.hpp>

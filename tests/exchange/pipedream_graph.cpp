@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/pipedream_graph.hpp>
 #include <hetplan/io/model_json.hpp>
 

@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/io/model_json.hpp>
 

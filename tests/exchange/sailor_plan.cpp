@@ -10,7 +10,7 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
 
 #include "io/reading.hpp"

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/zoo/models.hpp>

@@ -2,7 +2,7 @@
 // Devices that stop dead in the middle of an iteration, and links that are cut.
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 
 #include "executors/support.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/tasks/expand.hpp>
 

@@ -23,7 +23,6 @@
 
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/graph/topological_order.hpp>
 
 using namespace hetplan;
 

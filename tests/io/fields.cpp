@@ -12,7 +12,7 @@
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/io/services_json.hpp>
+#include <hetplan/io/serving_json.hpp>
 
 namespace test_fields {
 

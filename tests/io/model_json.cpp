@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/model_json.hpp>
 
 #include "io/reading.hpp"

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/profiled.hpp>
-#include <hetplan/io/check_together.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/model_json.hpp>

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/sweep_json.hpp>
+#include <hetplan/io/results_json.hpp>
 
 #include "io/reading.hpp"
 

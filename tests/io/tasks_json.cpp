@@ -10,13 +10,13 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
-#include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_instance.hpp"

@@ -7,7 +7,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/glpk.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // The same input gives the same bytes with every compiler and build type: one number for a fixed set of runs.
 
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 #include <bit>
 #include <cstdint>

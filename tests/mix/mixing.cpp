@@ -12,7 +12,6 @@
 
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
-#include <hetplan/mix/rate_hull.hpp>
 
 #include "support/noisy_jobs.hpp"
 #include "support/random_source.hpp"

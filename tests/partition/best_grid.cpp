@@ -10,7 +10,7 @@
 
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>

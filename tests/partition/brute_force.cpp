@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/plan/validate.hpp>
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/plan.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/partition/side_by_side.hpp>
+#include <hetplan/recipes/dora_partitioner.hpp>
 
 #include "support/search_instance.hpp"
 

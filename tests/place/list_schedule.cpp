@@ -10,7 +10,7 @@
 
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/device_domains.hpp>
-#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>

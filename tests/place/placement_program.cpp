@@ -12,7 +12,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
-#include <hetplan/place/find_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>

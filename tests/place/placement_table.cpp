@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>

@@ -10,7 +10,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/cost/profiled.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include "support.hpp"

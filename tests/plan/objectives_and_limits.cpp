@@ -10,7 +10,7 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include "support.hpp"
 
 namespace test_objectives_and_limits {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/describe.hpp>

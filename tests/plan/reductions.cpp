@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 
 #include <utility>
 #include <vector>

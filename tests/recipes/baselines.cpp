@@ -11,7 +11,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/uncontended.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>

@@ -18,7 +18,7 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
-#include <hetplan/serve/judged_service_time.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "support/three_devices.hpp"

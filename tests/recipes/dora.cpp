@@ -8,11 +8,11 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/partition/brute_force.hpp>
-#include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/few_blocks.hpp>
+#include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

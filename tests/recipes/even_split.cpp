@@ -10,9 +10,9 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 #include "support/random_source.hpp"
 #include "support/sound.hpp"

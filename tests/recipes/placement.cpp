@@ -9,9 +9,8 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/cost/profiled.hpp>
-#include <hetplan/cost/roofline.hpp>
-#include <hetplan/exchange/placement_json.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/exchange/dnn_partitioning_json.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>

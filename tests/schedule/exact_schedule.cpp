@@ -4,7 +4,6 @@
 
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
-#include <hetplan/schedule/order_program.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 
 #include <algorithm>

@@ -8,12 +8,11 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/network.hpp>
-#include <hetplan/partition/several_stages.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/step_law.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/zero_bubble.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/by_hand.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Candidates with the best schedules of their transfers: none is worse than it was given, whatever the threads.
 
-#include <hetplan/schedule/refine.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 
 #include <algorithm>
 #include <span>

@@ -8,11 +8,11 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/serve/judged_service_time.hpp>
+#include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 

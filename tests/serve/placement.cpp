@@ -15,7 +15,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/serve/simulated_goodput.hpp>
+#include <hetplan/serve/size_for.hpp>
 #include <hetplan/serve/submodular_placement.hpp>
 
 #include "support/random_source.hpp"

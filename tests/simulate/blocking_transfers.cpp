@@ -3,10 +3,10 @@
 
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
-#include <hetplan/schedule/refine.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/waits.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 // Transfers worked by hand: priorities, ports, chunks, release times, and what varies in time.
 
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 #include <catch2/catch.hpp>
 

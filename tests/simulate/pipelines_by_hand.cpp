@@ -2,7 +2,7 @@
 // Plans worked by hand. Devices do 1 FLOP/s and wires carry 1 B/s unless said, so FLOP and bytes are seconds.
 
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -18,7 +18,7 @@
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
 
-#include <hetplan/exchange/onnx_parts.hpp>
+#include <hetplan/exchange/onnx_graph.hpp>
 #include <hetplan/io/file.hpp>
 
 #include "support/onnx_text.hpp"

@@ -11,14 +11,14 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/exchange/pipedream_graph.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/exchange/piper_json.hpp>
 #include <hetplan/exchange/sailor_profile.hpp>
-#include <hetplan/io/check_together.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>

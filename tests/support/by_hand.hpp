@@ -9,9 +9,9 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/simulate/watched.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 
 namespace hetplan::test {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::test {
 

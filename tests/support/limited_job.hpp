@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/brute_force.hpp>

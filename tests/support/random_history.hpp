@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/history.hpp>
+#include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/timeline.hpp>
 
 #include "support/random_source.hpp"

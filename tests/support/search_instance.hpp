@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cost/roofline.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/brute_force.hpp>

@@ -7,7 +7,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The bound of a plan against what the simulator says.
 
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The earliest ends and the tails of random task graphs against Boost.Graph's shortest paths on negated weights.
 
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 #include <algorithm>
 #include <vector>

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/hetplan.hpp>
-#include <hetplan/simulate/watched.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 
 using namespace hetplan;
 

@@ -3,7 +3,7 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/zoo/moirai_setting.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 namespace test_moirai_setting {
 

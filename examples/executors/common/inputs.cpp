@@ -10,8 +10,8 @@
 #include <sched.h>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/profiled.hpp>
-#include <hetplan/io/check_together.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/plan/reductions.hpp>
+#include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 #include "medium.hpp"

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/replay.hpp>
+#include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/replication.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 
 #include "../common/inputs.hpp"
 #include "../common/report.hpp"

@@ -12,7 +12,7 @@
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/cost/energy_model.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,16 @@
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::adapt {
+
+HETPLAN_INLINE policy_options checked_options(policy_options o, const char* who) {
+  const auto require = [who](bool ok, const char* option, double given, const char* expected) {
+    if (!ok) throw invalid_input(std::string(who) + ": " + option + " = " + to_text(given) + "; expected " + expected);
+  };
+  require(std::isfinite(o.small) && o.small >= 0, "small", o.small, "a finite number >= 0");
+  require(std::isfinite(o.ignore) && o.ignore >= 0, "ignore", o.ignore, "a finite number >= 0");
+  require(o.most_plans >= 1, "most_plans", static_cast<double>(o.most_plans), "at least 1");
+  return o;
+}
 
 HETPLAN_INLINE double plan_menu::rounded(double x) {
   int exponent = 0;

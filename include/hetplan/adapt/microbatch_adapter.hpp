@@ -15,7 +15,7 @@
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/known_plans.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/staged.hpp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/adapt/timeline.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/energy_model.hpp>
 
 namespace hetplan::adapt {

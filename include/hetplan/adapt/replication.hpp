@@ -13,7 +13,7 @@
 #include <hetplan/adapt/holdings.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/timeline.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/plan/plan.hpp>

@@ -18,8 +18,6 @@
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/failure_detector.hpp>
-#include <hetplan/adapt/history.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/replication.hpp>

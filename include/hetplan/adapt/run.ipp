@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/failure_detector.hpp>
+#include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/replication.hpp>

@@ -14,7 +14,7 @@
 
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {

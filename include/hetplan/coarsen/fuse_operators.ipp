@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/profiled.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan {
 

@@ -3,10 +3,23 @@
 
 #include <hetplan/core/error.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 
 namespace hetplan {
+
+namespace detail {
+
+[[nodiscard]] HETPLAN_INLINE long long now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE stopwatch::stopwatch() : begin_ns_(detail::now_ns()) {}
+
+HETPLAN_INLINE double stopwatch::elapsed_s() const { return static_cast<double>(detail::now_ns() - begin_ns_) * 1e-9; }
 
 HETPLAN_INLINE std::string escaped(std::string_view text) {
   std::string out;

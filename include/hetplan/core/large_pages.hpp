@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan {
 

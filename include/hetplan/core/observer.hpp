@@ -6,7 +6,7 @@
 #include <memory>
 #include <type_traits>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan {
 

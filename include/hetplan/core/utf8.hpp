@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan {
 

@@ -8,7 +8,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/core/error.hpp>
@@ -360,6 +362,106 @@ namespace detail {
 ///
 /// Throws  invalid_input (generation, and the model has more than one token per sample).
 void check_mode(const planning_graph& model, mode how);
+
+// Time from peak rates: compute or memory traffic, whichever takes longer, plus a launch.
+
+/// max(FLOP b / (peak b/(b+h)), (weight traffic + traffic b) / memory bandwidth) + launch, h = half_batch.
+///
+/// Tensor parallelism g divides FLOP, weight traffic and traffic by g and adds, per layer, the
+/// 2(g-1)/g of the largest out-edge that g accelerators gather over the interconnect, in the forward and
+/// again in the backward_input (not where that phase has no FLOP). A backward part without FLOP takes 0 s;
+/// a forward always counts. `context` is not read.
+///
+/// Throws  invalid_input: no FLOP known for the layer, no compute for the device, no interconnect where g > 1.
+struct roofline {
+  [[nodiscard]] seconds time(const work& w, const device& d) const;
+
+ private:
+  [[nodiscard]] static seconds gathering(const work& w, const device& d, flops per_sample);
+};
+
+static_assert(check_cost_model<roofline>());
+
+// Time from measurements, and the usual mixture: measured where there is a profile, roofline elsewhere.
+
+/// Piecewise linear in batch over the layer's profile for the device's kind: below the first entry its
+/// value, above the last the last slope, one entry = constant. The measured backward is shared by
+/// backward_input and backward_weight in proportion to their FLOP, half each where both are 0.
+///
+/// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1. unknown_time: the last slope
+///         falls, and the batch is so large that less than no time would be left.
+struct profiled {
+  [[nodiscard]] seconds time(const work& w, const device& d) const;
+  /// Where the last slope falls, the last batch that it leaves any time for.
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const;
+
+ private:
+  static constexpr double most_batch = 1e9;  ///< nobody has larger ones
+
+  [[nodiscard]] static double interpolate(std::span<const double> x, std::span<const double> y, double at);
+};
+
+/// A layer profiled for the device's kind uses the profile, any other the roofline: what files mean.
+struct profiled_or_roofline {
+  [[nodiscard]] seconds time(const work& w, const device& d) const;
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
+};
+
+static_assert(check_cost_model<profiled>() && check_cost_model<profiled_or_roofline>());
+
+// A cost model seen through devices that work at a factor of their speed.
+
+/// Every answer of the model, divided by the device's factor. Factors by device id, above 0.
+///
+/// Throws  invalid_model where a device has no factor.
+/// Source  semantics, section 10: a device at half its speed takes twice as long for everything.
+template <cost_model Cost>
+struct slowed {
+  static_assert(check_cost_model<Cost>());
+  Cost cost;
+  std::vector<double> factor;
+
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return cost.time(w, d) / factor_of(d); }
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const
+    requires times_optimizer_step<Cost>
+  {
+    return cost.optimizer_step(l, d) / factor_of(d);
+  }
+  [[nodiscard]] bool times_optimizer() const
+    requires requires(const Cost& c) { c.times_optimizer(); }
+  {
+    return cost.times_optimizer();
+  }
+  [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const
+    requires times_boundary<Cost>
+  {
+    return cost.boundary(before, after, k, d) / factor_of(d);
+  }
+  [[nodiscard]] bool times_boundaries() const
+    requires requires(const Cost& c) { c.times_boundaries(); }
+  {
+    return cost.times_boundaries();
+  }
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const
+    requires limits_batches<Cost>
+  {
+    return cost.largest_batch(w, d);
+  }
+
+ private:
+  [[nodiscard]] double factor_of(const device& d) const {
+    if (d.id.index() < factor.size()) return factor[d.id.index()];
+    throw invalid_model("slowed: " + std::to_string(factor.size()) + " factors, none for device " + std::to_string(d.id.value) + " \"" +
+                        d.name + "\"; expected one for each device of the cluster");
+  }
+};
+
+/// The slowed model; an any_cost_model stays one, so that what was compiled for it serves both.
+template <cost_model Cost>
+[[nodiscard]] auto slow_down(Cost cost, std::vector<double> factor) {
+  if constexpr (std::is_same_v<Cost, any_cost_model>) return any_cost_model(slowed<Cost>{std::move(cost), std::move(factor)});
+  else return slowed<Cost>{std::move(cost), std::move(factor)};
+}
 
 }  // namespace hetplan
 

@@ -12,7 +12,7 @@
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::decompose {
 

@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan::draw {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/draw/time_axis.hpp>
 #include <hetplan/plan/plan.hpp>

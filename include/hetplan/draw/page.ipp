@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/io/json_text.hpp>
 
 namespace hetplan::draw::detail {

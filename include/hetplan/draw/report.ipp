@@ -27,7 +27,7 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::draw::detail {
 

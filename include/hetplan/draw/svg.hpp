@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/plan/plan.hpp>
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/draw/svg.hpp>
 
 namespace hetplan::draw::detail {

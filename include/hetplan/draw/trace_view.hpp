@@ -11,10 +11,23 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/draw/svg.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/waits.hpp>
 
 namespace hetplan::draw {
+
+// A judged plan in Chrome's trace-event format, which opens in Perfetto (ui.perfetto.dev) and chrome://tracing.
+
+/// The trace as JSON: process "devices" with a thread per used device and a counter of its memory, process
+/// "network" with lanes per used resource (transfers that overlap lie on different lanes) and counters of its load.
+/// Slices say what they waited for, bytes, latency and the share of the route's peak rate they got.
+///
+/// @param j      from evaluate or judge of this plan on this cluster; counters need simulator_options{.record = true}.
+/// Units         ts and dur in microseconds with nanoseconds behind the point (the format's rule), args in SI.
+/// Determinism   same input, same bytes.
+/// Source        "Trace Event Format", Google, 2016.
+[[nodiscard]] std::string chrome_trace(const plan& p, const cluster& c, const judgement& j);
 
 /// A transfer's part of a resource during [start_s, end_s): from `low` to `high` of its capacity.
 struct share_band {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <hetplan/core/utf8.hpp>
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/file.hpp>
 
 namespace hetplan::exchange {

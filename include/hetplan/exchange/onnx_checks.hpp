@@ -9,7 +9,7 @@
 
 #include <onnx/onnx_pb.h>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan::exchange::detail {
 

@@ -22,7 +22,7 @@
 #include <hetplan/exchange/onnx_functions.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::exchange::detail {
 

@@ -11,7 +11,7 @@
 
 #include <onnx/onnx_pb.h>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
 
 namespace hetplan::exchange::detail {

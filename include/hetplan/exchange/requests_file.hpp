@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
 

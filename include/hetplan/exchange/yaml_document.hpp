@@ -12,7 +12,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan::exchange {
 

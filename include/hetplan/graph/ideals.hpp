@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/linkage.hpp>
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/core/version.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 

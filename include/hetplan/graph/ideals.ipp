@@ -7,7 +7,7 @@
 
 #include <boost/graph/graph_traits.hpp>
 
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::io {
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::io {
 

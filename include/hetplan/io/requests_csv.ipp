@@ -14,7 +14,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/file.hpp>
-#include <hetplan/io/services_json.hpp>
+#include <hetplan/io/serving_json.hpp>
 
 namespace hetplan::io {
 

@@ -10,7 +10,6 @@
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::io {

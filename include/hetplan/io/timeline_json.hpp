@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/adapt/history.hpp>
+#include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/io/json_document.hpp>
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/plan/plan.hpp>
@@ -17,6 +18,15 @@
 #include <hetplan/serve/serving_faults.hpp>
 
 namespace hetplan::io {
+
+// What a model file and a cluster file must agree on.
+
+/// Every layer can be timed on every device: by a profile for the device's kind, else by FLOP and compute;
+/// where the mode is given, it can run the model (see check_mode), and in training that profile has a backward.
+///
+/// @param file  the cluster's, for messages.
+/// Throws       invalid_input, as in `home.json: /devices/2/compute: expected FLOP/s > 0, got nothing: ...`.
+void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode = {});
 
 // What a plan file says and a run of the plan does not look at.
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 
 namespace hetplan::partition {

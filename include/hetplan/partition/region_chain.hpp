@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/core/linkage.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/version.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::partition {
 

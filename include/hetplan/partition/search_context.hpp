@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
@@ -23,7 +23,7 @@
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_tables.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/pipeline_steps.hpp>
 #include <hetplan/plan/plan.hpp>

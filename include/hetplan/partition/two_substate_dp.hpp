@@ -22,7 +22,7 @@
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_context.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/step_law.hpp>
 

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/linkage.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/graph/ideals.hpp>
 
 namespace hetplan::place {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/solve/preemptive_machine.hpp>

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 
 namespace hetplan::place {

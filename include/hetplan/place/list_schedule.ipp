@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 
 namespace hetplan::place {

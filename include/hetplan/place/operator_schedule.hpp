@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace hetplan::place {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/graph/topological_order.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::place {
 

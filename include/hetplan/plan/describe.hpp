@@ -5,7 +5,7 @@
 #include <string>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 

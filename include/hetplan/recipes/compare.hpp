@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

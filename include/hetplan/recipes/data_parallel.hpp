@@ -3,7 +3,6 @@
 /// Data parallel: the whole model on every device, samples in proportion to what each can do.
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

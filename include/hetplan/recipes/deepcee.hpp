@@ -8,7 +8,6 @@
 #include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/partition/region_chain.hpp>
-#include <hetplan/plan/objective.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

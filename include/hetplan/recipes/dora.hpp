@@ -6,15 +6,14 @@
 #include <functional>
 #include <vector>
 
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/plan/objective.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/schedule/refine.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {

@@ -22,7 +22,7 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/bounds.hpp>
@@ -32,12 +32,11 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
-#include <hetplan/recipes/few_blocks.hpp>
+#include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
-#include <hetplan/recipes/zero_bubble.hpp>
-#include <hetplan/schedule/refine.hpp>
+#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::recipes {

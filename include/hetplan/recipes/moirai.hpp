@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include <hetplan/place/find_schedule.hpp>
-#include <hetplan/recipes/plan_placement.hpp>
+#include <hetplan/place/series_schedule.hpp>
+#include <hetplan/recipes/placers.hpp>
 
 namespace hetplan::recipes {
 

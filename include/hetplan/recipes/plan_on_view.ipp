@@ -10,7 +10,7 @@
 
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/least_overflow.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/expansion_size.hpp>

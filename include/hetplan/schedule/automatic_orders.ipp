@@ -13,8 +13,6 @@
 
 #include <hetplan/schedule/order_beam.hpp>
 #include <hetplan/schedule/order_rules.hpp>
-#include <hetplan/schedule/round_search.hpp>
-#include <hetplan/schedule/v_search.hpp>
 
 namespace hetplan::schedule::detail {
 

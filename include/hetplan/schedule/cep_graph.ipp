@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::schedule {
 

@@ -10,7 +10,7 @@
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/solve/lp.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::schedule {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <hetplan/schedule/transfer_priority.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::schedule {
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/status.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/waits.hpp>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <concepts>
 
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>

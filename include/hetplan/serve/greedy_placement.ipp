@@ -4,14 +4,211 @@
 #include <hetplan/serve/greedy_placement.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <tuple>
 #include <vector>
 
-#include <hetplan/serve/placement_candidates.hpp>
 #include <hetplan/serve/service_demand.hpp>
 
 namespace hetplan::serve {
+
+HETPLAN_INLINE placement_candidates::placement_candidates(const edge_cloud& cloud, const std::vector<service>& services,
+                                                          const any_service_time& times, const parallelism_operators& operators)
+    : of_(&services), services_(services.size()), rings_(cloud), on_server_(cloud.size()), in_ring_(rings_.rings()) {
+  const auto count = [](std::vector<gpu_pool>& pools, const gpu& unit, bool across) {
+    const auto same = std::ranges::find(pools, unit, &gpu_pool::unit);
+    if (same == pools.end()) {
+      pools.push_back({unit, 1, across});
+    } else {
+      ++same->count;
+    }
+  };
+  std::vector<std::vector<gpu_pool>> together(rings_.rings());
+  for (std::size_t n = 0; n < cloud.size(); ++n) {
+    const server_id s(n);
+    std::vector<gpu_pool> own;
+    std::vector<gpu_pool> lent;
+    for (const auto& g : cloud[s].gpus) {
+      count(own, g, false);
+      count(together[rings_.ring_of(s)], g, true);
+    }
+    for (const auto& d : cloud[s].devices) count(lent, d.unit, false);
+    for (const auto& p : own) on_server_[n].push_back({pool_of(p), placement_site::gpus});
+    // One device alone, however many there are of its kind.
+    for (const auto& p : lent) on_server_[n].push_back({pool_of({p.unit, 1}), placement_site::device});
+  }
+  for (std::size_t r = 0; r < rings_.rings(); ++r) {
+    for (const auto& p : together[r]) in_ring_[r].push_back({pool_of(p), placement_site::across});
+  }
+  for (auto& p : pools_) {
+    for (std::size_t l = 0; l < services_; ++l) p.allocations.push_back(allocate(service_id(l), services[l], p.what, times, operators));
+  }
+}
+
+HETPLAN_INLINE std::size_t placement_candidates::pool_of(const gpu_pool& p) {
+  const auto same = std::ranges::find(pools_, p, &pool_entry::what);
+  if (same != pools_.end()) return static_cast<std::size_t>(same - pools_.begin());
+  pools_.push_back({p, {}});
+  return pools_.size() - 1;
+}
+
+HETPLAN_INLINE std::vector<placement_candidate> placement_candidates::at(server_id s, service_id l) const {
+  std::vector<placement_candidate> all;
+  for (const auto& at : on_server_[s.index()]) {
+    const auto* a = allocated(at.pool, l);
+    if (a && a->serves((*of_)[l.index()])) all.push_back({rings_.ring_of(s), l, s, at.site, at.pool});
+  }
+  return all;
+}
+
+HETPLAN_INLINE std::vector<placement_candidate> placement_candidates::within(std::size_t ring, service_id l) const {
+  std::vector<placement_candidate> all;
+  for (std::int32_t p = 0; p < rings_[ring].count; ++p)
+    std::ranges::copy(at(server_id(rings_[ring].first + p), l), std::back_inserter(all));
+  return all;
+}
+
+HETPLAN_INLINE std::vector<placement_candidate> placement_candidates::across(std::size_t ring, service_id l) const {
+  std::vector<placement_candidate> all;
+  for (const auto& at : in_ring_[ring]) {
+    const auto* a = allocated(at.pool, l);
+    if (a && a->serves((*of_)[l.index()]) && a->gpu_count((*of_)[l.index()]) > 1) all.push_back({ring, l, {}, at.site, at.pool});
+  }
+  return all;
+}
+
+HETPLAN_INLINE std::vector<const allocation*> placement_candidates::all() const {
+  std::vector<const allocation*> every;
+  for (const auto& p : pools_) {
+    for (const auto& a : p.allocations) {
+      if (a) every.push_back(&*a);
+    }
+  }
+  return every;
+}
+
+HETPLAN_INLINE gpu_choice::gpu_choice(const edge_cloud& cloud, const std::vector<service>& services, const cloud_damage& damage,
+                                      const deployment& present, gpu_fit fit)
+    : cloud_(&cloud), services_(&services), room_(cloud), fit_(fit), present_(cloud.size()) {
+  for (std::size_t n = 0; n < cloud.size(); ++n) {
+    const server_id s(n);
+    if (!damage.is_absent(s)) continue;
+    for (std::size_t g = 0; g < cloud[s].gpus.size(); ++g) room_.close_gpu({s, static_cast<int>(g)});
+    for (std::size_t d = 0; d < cloud[s].devices.size(); ++d) room_.close_device({s, static_cast<int>(d)});
+  }
+  for (const auto& g : damage.broken_gpus) room_.close_gpu(g);
+  for (const auto& d : damage.gone_devices) room_.close_device(d);
+  for (const auto& i : present.instances) present_[i.leader().index()].push_back(i);
+}
+
+HETPLAN_INLINE const service_variant& gpu_choice::variant(const allocation& a) const {
+  return (*services_)[a.what.index()].variants[static_cast<std::size_t>(a.variant)];
+}
+
+HETPLAN_INLINE bool gpu_choice::is_free(const gpu_room& left, const allocation& a, const gpu& unit) const {
+  return a.alone ? left.compute == 1 && left.memory_b == unit.memory.value() && room_.fits(left, variant(a)) : room_.fits(left, variant(a));
+}
+
+HETPLAN_INLINE std::vector<gpu_slot> gpu_choice::fitting(server_id s, const allocation& a, const gpu& unit) const {
+  std::vector<fitting_gpu> found;
+  const auto& gpus = (*cloud_)[s].gpus;
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    const gpu_slot slot{s, static_cast<int>(g)};
+    if (gpus[g] == unit && is_free(room_.gpu(slot), a, unit)) found.push_back({slot, room_.gpu(slot)});
+  }
+  const auto& v = variant(a);
+  std::ranges::sort(found, {}, [&](const fitting_gpu& w) {
+    if (fit_ == gpu_fit::best) return std::tuple(w.left.compute, w.left.memory_b, w.slot);
+    const double memory_left = (w.left.memory_b - v.memory.value()) / unit.memory.value();
+    return std::tuple(std::abs(w.left.compute - v.compute_share - memory_left), w.left.compute, w.slot);
+  });
+  std::vector<gpu_slot> slots;
+  slots.reserve(found.size());
+  for (const auto& w : found) slots.push_back(w.slot);
+  return slots;
+}
+
+namespace detail {
+[[nodiscard]] HETPLAN_INLINE placement_site where_is(const instance& i) {
+  if (i.device) return placement_site::device;
+  return i.spans_servers() ? placement_site::across : placement_site::gpus;
+}
+}  // namespace detail
+
+HETPLAN_INLINE const instance* gpu_choice::standing(server_id leader, const allocation& a, const gpu& unit, placement_site where) const {
+  const auto free = [&](const instance& i) {
+    auto like = a.unplaced();
+    like.gpus = i.gpus;
+    like.device = i.device;
+    if (i != like || detail::where_is(i) != where) return false;
+    if (i.device)
+      return is_free(room_.device(*i.device), a, unit) &&
+             (*cloud_)[i.device->server].devices[static_cast<std::size_t>(i.device->number)].unit == unit;
+    return std::ranges::all_of(i.gpus, [&](const gpu_slot& g) {
+      return (*cloud_)[g.server].gpus[static_cast<std::size_t>(g.number)] == unit && is_free(room_.gpu(g), a, unit);
+    });
+  };
+  const auto& here = present_[leader.index()];
+  const auto found = std::ranges::find_if(here, free);
+  return found == here.end() ? nullptr : &*found;
+}
+
+HETPLAN_INLINE std::optional<instance> gpu_choice::on_gpus(server_id s, const allocation& a, const gpu& unit) const {
+  if (const auto* same = standing(s, a, unit, placement_site::gpus)) return *same;
+  const auto needs = static_cast<std::size_t>(a.gpu_count((*services_)[a.what.index()]));
+  auto slots = fitting(s, a, unit);
+  if (slots.size() < needs) return std::nullopt;
+  slots.resize(needs);
+  auto i = a.unplaced();
+  i.gpus = std::move(slots);
+  return i;
+}
+
+HETPLAN_INLINE std::optional<instance> gpu_choice::on_device(server_id s, const allocation& a, const gpu& unit) const {
+  if (const auto* same = standing(s, a, unit, placement_site::device)) return *same;
+  const auto& devices = (*cloud_)[s].devices;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const gpu_slot slot{s, static_cast<int>(d)};
+    if (devices[d].unit != unit || !is_free(room_.device(slot), a, unit)) continue;
+    auto i = a.unplaced();
+    i.device = slot;
+    return i;
+  }
+  return std::nullopt;
+}
+
+HETPLAN_INLINE std::optional<instance> gpu_choice::across(server_id leader, ring_sync::ring ring, const allocation& a,
+                                                          const gpu& unit) const {
+  if (const auto* same = standing(leader, a, unit, placement_site::across)) return *same;
+  const auto needs = static_cast<std::size_t>(a.gpu_count((*services_)[a.what.index()]));
+  auto i = a.unplaced();
+  const auto add = [&](std::int32_t steps) {
+    const auto position = ((leader.value - ring.first + steps) % ring.count + ring.count) % ring.count;
+    for (const auto& g : fitting(server_id(ring.first + position), a, unit)) {
+      if (i.gpus.size() < needs) i.gpus.push_back(g);
+    }
+  };
+  add(0);
+  if (i.gpus.empty()) return std::nullopt;  // who leads has a part
+  for (std::int32_t d = 1; d <= ring.count / 2 && i.gpus.size() < needs; ++d) {
+    add(d);
+    if (2 * d < ring.count) add(-d);
+  }
+  if (i.gpus.size() < needs) return std::nullopt;
+  return i;
+}
+
+HETPLAN_INLINE void gpu_choice::take(const instance& i, const allocation& a) {
+  auto& here = present_[i.leader().index()];
+  if (const auto same = std::ranges::find(here, i); same != here.end()) here.erase(same);
+  room_.take(i, variant(a));
+  if (!a.alone) return;
+  if (i.device) room_.close_device(*i.device);
+  for (const auto& g : i.gpus) room_.close_gpu(g);
+}
 
 HETPLAN_INLINE deployment cache_placement::place(const placement_question& q) const {
   if (q.requests.empty()) return q.present;

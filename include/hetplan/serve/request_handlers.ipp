@@ -14,6 +14,28 @@
 
 namespace hetplan::serve {
 
+HETPLAN_INLINE std::optional<seconds> server_view::expected_end_at(server_id s) const {
+  std::optional<seconds> soonest;
+  for (const auto where : standings) {
+    for (const auto i : run_->own(s, request_->what, where)) {
+      if (!works(i)) continue;
+      const seconds end(run_->expected_end_s(i, *request_, s));
+      if (!soonest || end < *soonest) soonest = end;
+    }
+  }
+  return soonest;
+}
+
+HETPLAN_INLINE double server_view::free_rate_at(server_id s) const {
+  double most = 0;
+  for (const auto where : standings) {
+    for (const auto i : run_->own(s, request_->what, where)) {
+      if (works(i)) most = std::max(most, free_rate(i));
+    }
+  }
+  return most;
+}
+
 namespace detail {
 
 /// The first of those with the most free rate, to one part in 10^9, among those that `takes` wants; not valid where there is none.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <hetplan/core/large_pages.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 
 namespace hetplan::serve {

@@ -10,7 +10,7 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
 #include <hetplan/serve/placement_policy.hpp>
-#include <hetplan/serve/request_handler.hpp>
+#include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>
 #include <hetplan/serve/serving_run.hpp>

@@ -10,7 +10,7 @@
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {
 

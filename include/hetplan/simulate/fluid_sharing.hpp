@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/objective.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {

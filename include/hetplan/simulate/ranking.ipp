@@ -11,7 +11,7 @@
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {
 

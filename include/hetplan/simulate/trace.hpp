@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 
 namespace hetplan {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <numeric>
 
-#include <hetplan/tasks/critical_path.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/core/status.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/solve/lp.hpp>
 
 namespace hetplan {

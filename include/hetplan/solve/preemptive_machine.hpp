@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan {
 

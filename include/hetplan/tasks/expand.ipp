@@ -13,7 +13,6 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/reductions.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 

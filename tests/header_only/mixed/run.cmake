@@ -33,7 +33,7 @@ foreach(library IN ITEMS linkage other)
   if(library STREQUAL "other")
     set(version "#include <hetplan/core/version.hpp>\n#undef HETPLAN_VERSION_MINOR\n#define HETPLAN_VERSION_MINOR 999\n")
   endif()
-  file(WRITE "${WORK_DIR}/${library}.cpp" "${version}#include <hetplan/core/linkage.ipp>\n")
+  file(WRITE "${WORK_DIR}/${library}.cpp" "${version}#include <hetplan/core/version.ipp>\n")
   execute_process(
     COMMAND "${COMPILER}" -std=c++20 -O0 -DHETPLAN_COMPILED ${includes} -c "${WORK_DIR}/${library}.cpp" -o "${WORK_DIR}/${library}.o"
     RESULT_VARIABLE status)

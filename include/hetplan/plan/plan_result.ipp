@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/plan/objective.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/core/linkage.hpp>
+#include <hetplan/core/version.hpp>
 
 #ifdef HETPLAN_COMPILED
 namespace hetplan::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/recipes/plan_placement.hpp>
+#include <hetplan/recipes/placers.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,6 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/status.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/plan/bounds.hpp>
