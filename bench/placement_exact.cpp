@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <hetplan/exchange/moirai_json.hpp>
-#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>
 #include <hetplan/solve/glpk.hpp>
 #ifdef HETPLAN_HAS_CBC

@@ -26,8 +26,8 @@
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/solve/glpk.hpp>
-#include <hetplan/tasks/task_graph.hpp>
 #include <hetplan/tasks/expand.hpp>
+#include <hetplan/tasks/task_graph.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

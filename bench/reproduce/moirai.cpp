@@ -18,10 +18,10 @@
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
-#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/zoo/settings.hpp>
 

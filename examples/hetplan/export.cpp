@@ -10,9 +10,9 @@
 #include <hetplan/exchange/onnx_graph.hpp>
 #endif
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 
 #include "commands.hpp"

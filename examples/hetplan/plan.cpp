@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cstdio>
 
-#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/draw/report.hpp>
+#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/io/plan_json.hpp>
 
 #include "commands.hpp"

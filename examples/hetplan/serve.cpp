@@ -17,11 +17,11 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/draw/serving_report.hpp>
 #include <hetplan/exchange/requests_file.hpp>
-#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/serve/greedy_placement.hpp>

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
@@ -22,6 +21,7 @@
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

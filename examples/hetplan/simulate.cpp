@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <iostream>
 
-#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/draw/gantt.hpp>
+#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 

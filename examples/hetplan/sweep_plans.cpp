@@ -10,10 +10,10 @@
 #include <utility>
 
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

@@ -8,10 +8,10 @@
 
 #include <hetplan/core/version.hpp>
 #include <hetplan/exchange/requests_file.hpp>
-#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/serve/greedy_placement.hpp>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/serving_json.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serving_faults.hpp>

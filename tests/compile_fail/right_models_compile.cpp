@@ -25,8 +25,8 @@
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/simulate/dispatch.hpp>
-#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>
 

@@ -8,10 +8,10 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 

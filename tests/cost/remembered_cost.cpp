@@ -11,9 +11,9 @@
 #include <catch2/catch.hpp>
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/problem/planning_problem.hpp>

@@ -12,11 +12,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/draw/dot.hpp>
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/draw/svg.hpp>
+#include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/placers.hpp>
 #include <hetplan/simulate/evaluate.hpp>

@@ -3,8 +3,8 @@
 
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report.hpp>
-#include <hetplan/simulate/waits.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/waits.hpp>
 
 #include <algorithm>
 #include <cstdlib>

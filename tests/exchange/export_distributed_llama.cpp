@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "exchange/runtime_split.hpp"

@@ -9,15 +9,15 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/model_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 
 #include "io/reading.hpp"
 

@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/requests_csv.hpp>
+#include <hetplan/io/serving_json.hpp>
 #include <hetplan/serve/service_time.hpp>
 
 namespace test_serving_files {

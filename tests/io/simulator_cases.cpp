@@ -6,11 +6,11 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "io/reading.hpp"

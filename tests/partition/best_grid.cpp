@@ -10,8 +10,8 @@
 
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

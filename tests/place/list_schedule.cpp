@@ -10,10 +10,10 @@
 
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/device_domains.hpp>
-#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <support/random_tables.hpp>
 #include <support/shared_data.hpp>

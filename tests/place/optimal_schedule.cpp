@@ -16,10 +16,10 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/device_domains.hpp>
-#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/relaxed_placement.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/glpk.hpp>

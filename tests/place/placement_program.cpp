@@ -12,9 +12,9 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
-#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
+#include <hetplan/place/series_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <support/placement_cases.hpp>

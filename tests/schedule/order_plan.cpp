@@ -10,9 +10,9 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/step_law.hpp>
+#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/baselines.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/by_hand.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The linear program of an order of events: against the runs that keep to it, by hand, and with solvers that fail or lie.
 
-#include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
+#include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/simulator.hpp>
 

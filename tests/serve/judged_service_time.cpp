@@ -12,9 +12,9 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
+#include <hetplan/serve/service_time.hpp>
 
 #include "support/random_source.hpp"
 

@@ -18,13 +18,13 @@
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/exchange/piper_json.hpp>
 #include <hetplan/exchange/sailor_profile.hpp>
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/place/place_operators.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

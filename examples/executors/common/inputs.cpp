@@ -11,10 +11,10 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
+#include <hetplan/io/unused_fields.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
 namespace executors {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/ladder.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/cost/cost_model.hpp>
 

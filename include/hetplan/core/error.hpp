@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <vector>
 
-#include <hetplan/core/version.hpp>
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan {
 

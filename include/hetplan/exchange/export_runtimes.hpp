@@ -9,8 +9,8 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/device.hpp>
-#include <hetplan/core/version.hpp>
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 

@@ -45,7 +45,7 @@ class foreign_object {
 /// Times of one device kind, by batch size, as they were measured. One measured size alone would mean the same time for every batch:
 /// a second point at twice the size and twice the time says that larger batches run one after another.
 ///
-/// Source  own, on what profiled (cost/profiled.hpp) makes of a profile's ends.
+/// Source  own, on what profiled (cost/cost_model.hpp) makes of a profile's ends.
 [[nodiscard]] layer_profile proportional_beyond(layer_profile p);
 
 /// "shared/vgg16.txt" holds the model "vgg16".

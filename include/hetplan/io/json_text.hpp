@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <hetplan/core/quantity.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
 
 namespace hetplan::io {
 

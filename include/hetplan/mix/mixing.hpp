@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/core/version.hpp>
-#include <hetplan/core/quantity.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan::mix {

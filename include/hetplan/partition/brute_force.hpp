@@ -24,8 +24,8 @@
 #include <hetplan/partition/search_context.hpp>
 #include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/step_law.hpp>
 
 namespace hetplan::partition {

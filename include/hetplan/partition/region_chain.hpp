@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/core/version.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan::partition {
 

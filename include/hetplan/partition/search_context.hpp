@@ -23,10 +23,10 @@
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_tables.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/pipeline_steps.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/step_law.hpp>
 
 namespace hetplan::partition {

@@ -22,8 +22,8 @@
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_context.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/step_law.hpp>
 
 namespace hetplan::partition::detail {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <hetplan/core/observer.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/observer.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 
 namespace hetplan::place {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/version.hpp>
-#include <hetplan/core/observer.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/observer.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/solve/preemptive_machine.hpp>

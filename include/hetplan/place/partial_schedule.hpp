@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <hetplan/core/version.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/placement_table.hpp>
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/version.hpp>
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/core/version.hpp>
 
 namespace hetplan::place {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include <hetplan/core/observer.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/observer.hpp>
 #include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/optimal_schedule.hpp>

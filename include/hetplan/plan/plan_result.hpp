@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>

@@ -8,8 +8,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>

@@ -22,8 +22,8 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>

@@ -14,8 +14,8 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/step_law.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/simulate/mend_limits.hpp>

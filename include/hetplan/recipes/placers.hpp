@@ -6,8 +6,8 @@
 #include <optional>
 
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/core/observer.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/observer.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/plan/plan_result.hpp>

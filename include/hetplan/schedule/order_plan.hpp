@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/staged.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/pipeline_times.hpp>
@@ -119,7 +119,7 @@ enum class stage_shape { as_they_are, v, turns };
 struct named_schedule {
   std::string name;                                          ///< stands behind the planner's: "dora, compact"
   std::function<plan(plan, const planning_problem&)> order;  ///< the plan with explicit orders; invalid_input: it cannot order this one
-  stage_shape shape = stage_shape::as_they_are;  ///< v, turns: pipelines of single devices are cut anew (partition/several_stages.hpp)
+  stage_shape shape = stage_shape::as_they_are;  ///< v, turns: pipelines of single devices are cut anew (schedule/order_plan.hpp)
   std::size_t chunks = 2;                        ///< turns: stages of a device
 
   template <class S>

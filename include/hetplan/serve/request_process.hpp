@@ -10,8 +10,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/large_pages.hpp>
-#include <hetplan/core/version.hpp>
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/core/version.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service_history.hpp>
 

@@ -6,8 +6,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {

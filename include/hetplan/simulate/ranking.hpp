@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/observer.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/observer.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <hetplan/core/quantity.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 
 namespace hetplan {

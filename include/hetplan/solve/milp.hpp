@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/quantity.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/lp.hpp>
 
 namespace hetplan {
