@@ -16,9 +16,9 @@
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/decompose/decomposition.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/zoo/models.hpp>

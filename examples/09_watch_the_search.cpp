@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <vector>
 
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/draw/search_table_svg.hpp>
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/estimate.hpp>
 
 using namespace hetplan;
 using namespace hetplan::partition;

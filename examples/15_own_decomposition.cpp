@@ -8,7 +8,7 @@
 #include <range/v3/view/chunk_by.hpp>
 #include <range/v3/view/transform.hpp>
 
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/zoo/models.hpp>

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

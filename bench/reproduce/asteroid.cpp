@@ -11,9 +11,9 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>

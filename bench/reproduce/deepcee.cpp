@@ -12,8 +12,8 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/cost_model.hpp>
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/plan/estimate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
@@ -138,7 +138,7 @@ std::optional<double> eq_1(const planning_problem& p, const plan& x) {
     if (!s.is_plain()) return {};
   }
   try {
-    const staged whole(straight, p.model, p.cluster, p.cost);
+    const stage_costs whole(straight, p.model, p.cluster, p.cost);
     const pipeline_steps steps = make_steps(whole);
     double fill = 0, longest = 0;
     for (std::size_t s = 0; s < steps.stages.size(); ++s) {

@@ -85,7 +85,7 @@ inline std::optional<hetplan::plan> dispatched_pipeline(const hetplan::planning_
   if (found.plans.empty()) return std::nullopt;
   std::optional<plan> best;
   for (plan p : {dispatch(found.plans.front(), sized, compact{}), dispatch(found.plans.front(), sized, eager{})}) {
-    const staged s(problem, p);
+    const stage_costs s(problem, p);
     const evaluation e = judge(s, problem.models).evaluation;
     if (best && best->predicted->latency <= e.latency) continue;
     p.predicted = e;

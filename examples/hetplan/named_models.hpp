@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 
 namespace cli {

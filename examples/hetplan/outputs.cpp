@@ -123,7 +123,7 @@ outputs::outputs(const std::vector<file>& written, const std::vector<std::string
 
 outputs::~outputs() {
   const no_signals wait;
-  staged_.clear();
+  costs_.clear();
   unfinished.clear();
 }
 
@@ -131,21 +131,21 @@ void outputs::put(const std::string& path, std::string_view text) {
   static const bool watched = (watch_signals(), true);
   static_cast<void>(watched);
   const no_signals wait;
-  staged_.emplace_back(path, text);
-  if (!staged_.back().temporary().empty()) unfinished.push_back(staged_.back().temporary());
+  costs_.emplace_back(path, text);
+  if (!costs_.back().temporary().empty()) unfinished.push_back(costs_.back().temporary());
 }
 
 void outputs::commit() {
   flush_standard_output();
   // What is written directly may fail or wait for a reader; a name is given in an instant.
-  for (io::staged_file& f : staged_) {
+  for (io::staged_file& f : costs_) {
     if (f.temporary().empty()) f.commit();
   }
   const no_signals wait;
-  for (io::staged_file& f : staged_) {
+  for (io::staged_file& f : costs_) {
     if (!f.temporary().empty()) f.commit();
   }
-  staged_.clear();
+  costs_.clear();
   unfinished.clear();
 }
 

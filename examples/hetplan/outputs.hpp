@@ -40,7 +40,7 @@ class outputs {
   void commit();
 
  private:
-  std::vector<hetplan::io::staged_file> staged_;
+  std::vector<hetplan::io::staged_file> costs_;
 };
 
 }  // namespace cli

@@ -169,7 +169,7 @@ TEST_CASE("what messages take of a link, beside what their receiver computes") {
   const pipeline x{.how = mode::training};
   const planning_problem problem = x.problem();
   const plan p = x.given();
-  const adapt::iteration_load load = adapt::load_of(staged(problem, p));
+  const adapt::iteration_load load = adapt::load_of(stage_costs(problem, p));
   REQUIRE(load.links.size() == 2);
   CHECK(load.links[0].kind == transfer_kind::forward);
   CHECK((load.links[0].from == stage_id(0) && load.links[0].to == stage_id(1)));
@@ -184,7 +184,7 @@ TEST_CASE("what messages take of a link, beside what their receiver computes") {
   const plan shared = plan_of(mode::inference, 32, 4, {stage_of({0}, {{0, 32}}), stage_of({1}, {{1, 24}, {2, 8}})});
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 1}});
   const planning_problem on_air(m, air, roofline{});
-  const adapt::link_load both = adapt::load_of(staged(on_air, shared)).links.at(0);
+  const adapt::link_load both = adapt::load_of(stage_costs(on_air, shared)).links.at(0);
   CHECK(both.messages == 4);
   CHECK(both.comm_s == near(4 * (2 + 8)));
   CHECK(both.comp_s == near(4 * 24));  // the slower of the two

@@ -14,7 +14,7 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 #include "adapt/support.hpp"
 #include "support/random_source.hpp"

@@ -3,7 +3,7 @@
 // no memory of iterations that were alike, no repetition. Times are compared as semantics promises: to one part in 10^9.
 
 #include <hetplan/adapt/run.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 #include <algorithm>
 #include <cmath>

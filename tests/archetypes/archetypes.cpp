@@ -13,6 +13,8 @@
 
 #include <hetplan/adapt/ladder.hpp>
 #include <hetplan/adapt/run.hpp>
+#include <hetplan/estimate/bounds.hpp>
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_dag.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
@@ -24,8 +26,6 @@
 #include <hetplan/place/contiguous_partition.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/solve_placement.hpp>
-#include <hetplan/plan/bounds.hpp>
-#include <hetplan/plan/estimate.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/order_plan.hpp>

@@ -27,6 +27,7 @@
 #include <hetplan/recipes/epara.hpp>
 #include <hetplan/recipes/placers.hpp>
 #include <hetplan/schedule/local_search.hpp>
+#include <hetplan/search/ranking.hpp>
 #include <hetplan/serve/fluid_goodput.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/placement_policy.hpp>
@@ -35,8 +36,7 @@
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/serving_run.hpp>
 #include <hetplan/serve/size_for.hpp>
-#include <hetplan/simulate/ranking.hpp>
-#include <hetplan/simulate/waits.hpp>
+#include <hetplan/simulate/wait_states.hpp>
 
 #include "support/small_edge_cloud.hpp"
 #include "support/three_devices.hpp"
@@ -195,13 +195,13 @@ TEST_CASE("what keeps references to nouns is not made of temporaries") {
   CHECK_DIES(planning_problem, const planning_graph&, cluster, roofline);
   CHECK_DIES(planning_problem, planning_graph, cluster, roofline);
   CHECK_DIES(planning_problem, const planning_graph, const cluster&, roofline, job);
-  CHECK_LIVES(staged, const planning_problem&, plan&);
-  CHECK_DIES(staged, const planning_problem&, plan);
-  CHECK_DIES(staged, planning_problem, const plan&);
-  CHECK_LIVES(staged, const plan&, const planning_graph&, const cluster&, roofline);
-  CHECK_DIES(staged, plan, const planning_graph&, const cluster&, roofline);
-  CHECK_DIES(staged, const plan&, planning_graph, const cluster&, roofline);
-  CHECK_DIES(staged, const plan&, const planning_graph&, cluster, roofline);
+  CHECK_LIVES(stage_costs, const planning_problem&, plan&);
+  CHECK_DIES(stage_costs, const planning_problem&, plan);
+  CHECK_DIES(stage_costs, planning_problem, const plan&);
+  CHECK_LIVES(stage_costs, const plan&, const planning_graph&, const cluster&, roofline);
+  CHECK_DIES(stage_costs, plan, const planning_graph&, const cluster&, roofline);
+  CHECK_DIES(stage_costs, const plan&, planning_graph, const cluster&, roofline);
+  CHECK_DIES(stage_costs, const plan&, const planning_graph&, cluster, roofline);
   CHECK_LIVES(remembered_cost, roofline, const planning_graph&, const cluster&);
   CHECK_DIES(remembered_cost, roofline, planning_graph, const cluster&);
   CHECK_DIES(remembered_cost, roofline, const planning_graph&, cluster);
@@ -232,9 +232,9 @@ TEST_CASE("what keeps references to nouns is not made of temporaries") {
              serve::serving_options);
   CHECK_LIVES(place::partial_schedule, place::placement_table&, place::placement_rules);
   CHECK_DIES(place::partial_schedule, place::placement_table, place::placement_rules);
-  CHECK_LIVES(waits, tasks::task_graph&, trace&);
-  CHECK_DIES(waits, tasks::task_graph, const trace&);
-  CHECK_DIES(waits, const tasks::task_graph&, trace);
+  CHECK_LIVES(wait_states, tasks::task_graph&, trace&);
+  CHECK_DIES(wait_states, tasks::task_graph, const trace&);
+  CHECK_DIES(wait_states, const tasks::task_graph&, trace);
   CHECK_LIVES(draw::trace_view, plan&, cluster&, judgement&);
   CHECK_DIES(draw::trace_view, plan, cluster&, judgement&);
   CHECK_DIES(draw::trace_view, plan&, cluster, judgement&);

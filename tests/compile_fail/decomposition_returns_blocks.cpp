@@ -2,7 +2,7 @@
 // expect: decomposition needs: hetplan::layer_sequence operator()(const hetplan::planning_graph&) const
 #include <vector>
 
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/coarsen/decomposition.hpp>
 
 using namespace hetplan;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: network_sharing needs: double next_end()
-#include <hetplan/problem/network_sharing.hpp>
+#include <hetplan/cluster/network_sharing.hpp>
 
 struct my_sharing {
   void start(double, std::uint32_t, const hetplan::tasks::transfer&, std::span<const hetplan::resource_use>) {}

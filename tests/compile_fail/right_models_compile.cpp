@@ -6,17 +6,17 @@
 #include <boost/graph/adjacency_list.hpp>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/layer_dag.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>

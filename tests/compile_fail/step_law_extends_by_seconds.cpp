@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: step_law needs: hetplan::pipeline_tail extend(const hetplan::pipelining&, const hetplan::stage_times&, const
 // hetplan::pipeline_tail& behind) const
-#include <hetplan/plan/step_law.hpp>
+#include <hetplan/estimate/step_law.hpp>
 
 using namespace hetplan;
 

@@ -3,10 +3,10 @@
 
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
+#include <hetplan/estimate/estimate.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/pareto_set.hpp>
-#include <hetplan/plan/estimate.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
@@ -352,7 +352,7 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
   CHECK(g.edges[0].backward_cut == 300_kB);
   CHECK(g[stage_id(0)].depth == 2);
 
-  const staged s(p, model, home, roofline{});  // the models are asked here
+  const stage_costs s(p, model, home, roofline{});  // the models are asked here
   CHECK(estimate(s).latency > 0_s);
   CHECK(estimate(s, {}, one_by_one{}).latency >= estimate(s).latency);
   CHECK(judge(s).evaluation.latency == e.latency);

@@ -4,7 +4,7 @@
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/waits.hpp>
+#include <hetplan/simulate/wait_states.hpp>
 
 #include <algorithm>
 #include <cstdlib>

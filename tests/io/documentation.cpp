@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/estimate/bounds.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
@@ -18,7 +19,6 @@
 #include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
-#include <hetplan/plan/bounds.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

@@ -10,13 +10,14 @@ set(layers
     cluster
     cost
     coarsen
-    decompose
     problem
     plan
+    estimate
     partition
     place
     tasks
     simulate
+    search
     schedule
     mix
     adapt
@@ -27,7 +28,7 @@ set(leaves zoo io exchange draw)
 # What one plan does not need: no header that hetplan.hpp reaches, directly or not, lies there.
 set(not_in_the_umbrella mix adapt serve)
 # Where a header says what it is built after: a paper, or ours.
-set(algorithms coarsen decompose partition place schedule mix adapt serve recipes)
+set(algorithms coarsen partition place schedule mix adapt serve recipes)
 set(columns_allowed 140)
 
 set(order ${layers} hetplan.hpp ${leaves})

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 
 #include "support/random_source.hpp"
 
@@ -109,7 +109,7 @@ TEST_CASE("classes of equal devices get what their devices get one by one") {
     const auto time_s = [](const equal_devices& c, int share) { return c.time_s[static_cast<std::size_t>(share)]; };
     const auto one_by_one = allocate(samples, caps, [&](std::size_t d, int share) { return time_s(classes[class_of[d]], share); });
     INFO("round " << round);
-    REQUIRE(hetplan::partition::hand_out(samples, classes, time_s) == one_by_one.has_value());
+    REQUIRE(hetplan::partition::apportion(samples, classes, time_s) == one_by_one.has_value());
     if (!one_by_one) continue;
     std::vector<int> shares;
     for (const equal_devices& c : classes) {

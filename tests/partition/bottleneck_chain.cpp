@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 
 namespace test_bottleneck_chain {
 

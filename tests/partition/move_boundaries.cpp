@@ -4,14 +4,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
-#include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
+#include <hetplan/search/mend_limits.hpp>
+#include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/mend_limits.hpp>
-#include <hetplan/simulate/ranking.hpp>
 
 #include "support/search_instance.hpp"
 

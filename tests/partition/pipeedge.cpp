@@ -11,10 +11,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/coarsen/decomposition.hpp>
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/estimate.hpp>
 
 #include "support/shared_data.hpp"
 

@@ -11,9 +11,9 @@
 #include <hetplan/adapt/fixed_policies.hpp>
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/cost/prefix_table.hpp>
+#include <hetplan/estimate/bounds.hpp>
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/plan/bounds.hpp>
-#include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
@@ -106,7 +106,7 @@ std::vector<std::pair<std::string, std::function<void(const planning_graph&, mod
       {"adapt::run, a fixed plan", changed_later(lived)},
       {"adapt::run, dora", changed_later(adapted)},
       {"require_valid", with_plan([](const plan& p, const planning_graph& g) { return require_valid(p, g, c); })},
-      {"expand", with_plan([](const plan& p, const planning_graph& g) { return tasks::expand(staged(p, g, c, cost)); })},
+      {"expand", with_plan([](const plan& p, const planning_graph& g) { return tasks::expand(stage_costs(p, g, c, cost)); })},
       {"judge", with_plan([](const plan& p, const planning_graph& g) { return judge(p, g, c, cost); })},
       {"evaluate", with_plan([](const plan& p, const planning_graph& g) { return evaluate(p, g, c, cost); })},
       {"estimate", with_plan([](const plan& p, const planning_graph& g) { return estimate(p, g, c, cost); })},

@@ -7,7 +7,7 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/dora.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace test_step_budget {
 

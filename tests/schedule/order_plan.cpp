@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/cluster/network.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
@@ -229,10 +229,10 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
     };
     const auto rate = [&](const plan& unordered) {
       const plan p = with_any_orders(unordered, problem);
-      const staged s(problem, p);
+      const stage_costs s(problem, p);
       quality q{0, 0};
       for (std::size_t i = 0; i < p.stages.size(); ++i) {
-        const staged::part& part = s.stages[i].devices[0];
+        const stage_costs::part& part = s.stages[i].devices[0];
         const double mine = part.forward_s + part.backward_s();
         q.longest = std::max(q.longest, mine), q.sum += mine;
       }

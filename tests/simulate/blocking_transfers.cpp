@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // transfers: block, by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
-#include <hetplan/plan/estimate.hpp>
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/waits.hpp>
+#include <hetplan/simulate/wait_states.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 #include <catch2/catch.hpp>

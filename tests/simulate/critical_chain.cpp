@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The realised critical chain: worked by hand, and what holds for every run.
 
-#include <hetplan/simulate/waits.hpp>
+#include <hetplan/simulate/wait_states.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a device holds, worked by hand: tensors that its stages share, and activations from phase to phase.
 
+#include <hetplan/estimate/estimate.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/simulate/evaluate.hpp>

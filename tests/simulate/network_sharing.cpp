@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Network sharings of a user's: a medium worked by hand, the shipped rule written by a user, and sharings that say what cannot be.
 
-#include <hetplan/problem/network_sharing.hpp>
+#include <hetplan/cluster/network_sharing.hpp>
 
 #include <cmath>
 #include <limits>

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include <hetplan/plan/latency_estimator.hpp>
+#include <hetplan/estimate/latency_estimator.hpp>
 
 namespace hetplan::test {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include <hetplan/plan/step_law.hpp>
+#include <hetplan/estimate/step_law.hpp>
 
 namespace hetplan::test {
 

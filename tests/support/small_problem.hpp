@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 #include "support/search_instance.hpp"
 

@@ -90,7 +90,7 @@ class worker {
     for (const task& t : program_.tasks[me_.index()]) run(t);
     totals_.assign(net_.layers.size(), {});
     for (std::size_t k = 0; k < program_.rings.size(); ++k) reduce(k);
-    hand_out();
+    apportion();
   }
   /// The next parameters; those before it stay in force until commit. Slopes are 0 again.
   void step() {
@@ -340,7 +340,7 @@ class worker {
       else theirs = given;
     }
   }
-  void hand_out() {
+  void apportion() {
     for (const handout& h : program_.handouts) {
       const std::vector<std::size_t>& which = program_.rings[h.ring].tensors;
       if (program_.flows[h.flow].from == me_) link_.send({{h.flow, 0, pack(totals_, which), may_leave_s(h.flow)}});

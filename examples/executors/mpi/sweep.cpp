@@ -69,8 +69,8 @@ void work(const cli::common_options& options, const std::string& file) {
 }
 
 /// Rank 0's part: every rank that is free gets the next case.
-void hand_out(int ranks, const cli::sweep_cases& cases, std::span<const std::size_t> missing,
-              const std::function<void(std::size_t, const cli::case_outcome&)>& done) {
+void apportion(int ranks, const cli::sweep_cases& cases, std::span<const std::size_t> missing,
+               const std::function<void(std::size_t, const cli::case_outcome&)>& done) {
   std::vector<std::size_t> running(static_cast<std::size_t>(ranks));
   std::size_t next = 0, finished = 0;
   const auto give = [&](int rank) {
@@ -97,7 +97,7 @@ int lead(int ranks, const cli::common_options& options, const cli::sweep_options
         for (const std::size_t i : missing) done(i, cases.run(i));
       } else {
         handing_out = true;
-        hand_out(ranks, cases, missing, done);
+        apportion(ranks, cases, missing, done);
         handing_out = false;
       }
     });

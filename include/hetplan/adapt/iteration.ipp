@@ -51,7 +51,7 @@ HETPLAN_INLINE void add_idle_energy(std::vector<double>& spent, const any_energy
 }
 
 HETPLAN_INLINE plan_runner::plan_runner(const planning_problem& problem, plan p) : problem_(&problem), plan_(std::move(p)) {
-  staged whole(problem, plan_);
+  stage_costs whole(problem, plan_);
   judged_.graph = tasks::expand(whole);
   stages_ = std::move(whole.graph);
   for (std::size_t d = 0; d < judged_.graph.used.size(); ++d) {

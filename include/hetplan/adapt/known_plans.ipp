@@ -20,7 +20,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/pareto_set.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::adapt {
 
@@ -88,7 +88,7 @@ HETPLAN_INLINE std::optional<plan> reschedule(const planning_problem& problem, c
       if (!noticed.works(a.device)) return std::nullopt;
     }
   }
-  const tasks::task_graph work = tasks::expand(staged(problem, p));
+  const tasks::task_graph work = tasks::expand(stage_costs(problem, p));
   for (const tasks::transfer& t : work.transfers) {
     if (!is_open(problem.cluster.network().find(t.from, t.to), noticed)) return std::nullopt;
   }

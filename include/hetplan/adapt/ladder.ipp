@@ -22,16 +22,16 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
+#include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/network_policy.hpp>
-#include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::adapt {
 

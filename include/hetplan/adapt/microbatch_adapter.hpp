@@ -18,7 +18,7 @@
 #include <hetplan/core/version.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/staged.hpp>
+#include <hetplan/plan/stage_costs.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
@@ -96,7 +96,7 @@ struct iteration_load {
 /// @param s    under the conditions that count: of a present_problem, say.
 /// Complexity  that of tasks::expand.   Throws  as it.
 /// Source      DeepCEE, section 3.4, whose monitors measure the latency of each message; here it follows from capacities and cost model.
-[[nodiscard]] iteration_load load_of(const staged& s);
+[[nodiscard]] iteration_load load_of(const stage_costs& s);
 
 /// The last messages of a link, over as many iterations as it takes to send so many.
 class message_window {
@@ -152,7 +152,7 @@ struct microbatch_options {
 /// forward pass whole cannot run that (`drain` off, and no slow link backwards, is theirs).
 ///
 /// Throws      invalid_input: an option out of range; a plan for generation; one with gradients or weights shared out whose orders would
-///             have to be made anew; what `staged` throws of the plan.
+///             have to be made anew; what `stage_costs` throws of the plan.
 /// Complexity  a question: an expansion of the plan; a decision: at most eight dispatches and simulations, those that are remembered less.
 /// Determinism yes.
 /// Source      DeepCEE, section 3.4 and Fig 8. Ours: the judge, the closed form, and what the paper leaves open: thresholds,

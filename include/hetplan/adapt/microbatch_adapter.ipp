@@ -88,7 +88,7 @@ HETPLAN_INLINE plan split_passes(plan p, const planning_graph& model, std::span<
   return p;
 }
 
-HETPLAN_INLINE iteration_load load_of(const staged& s) {
+HETPLAN_INLINE iteration_load load_of(const stage_costs& s) {
   const tasks::task_graph g = tasks::expand(s);
   const std::size_t stages = s.plan.stages.size();
   iteration_load all;
@@ -198,7 +198,7 @@ HETPLAN_INLINE microbatch_adapter::microbatch_adapter(const planning_problem& pr
   for (const auto& order : first_.schedule.orders) {
     splits_backward_ |= std::any_of(order.begin(), order.end(), [](const order_entry& e) { return e.what == phase::backward_weight; });
   }
-  const staged s(problem, first_);
+  const stage_costs s(problem, first_);
   for (const link_load& l : load_of(s).links) {
     watched_link w{.name = l, .window = message_window(options_.window)};
     for (const stage_id end : {l.from, l.to}) {
@@ -260,7 +260,7 @@ HETPLAN_INLINE reaction microbatch_adapter::react(const situation& s) {
 HETPLAN_INLINE iteration_load microbatch_adapter::load_under(const conditions& now, const situation& s, const plan& p) const {
   const present_problem there(*problem_, now, s.wanted);
   const plan inside = there.inside(p);
-  return load_of(staged(*there, inside));
+  return load_of(stage_costs(*there, inside));
 }
 
 /// Counts the messages since the last question.

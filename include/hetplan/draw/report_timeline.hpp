@@ -12,7 +12,7 @@
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/trace_view.hpp>
-#include <hetplan/simulate/waits.hpp>
+#include <hetplan/simulate/wait_states.hpp>
 
 namespace hetplan::draw::detail {
 
@@ -51,7 +51,7 @@ class report_run {
  private:
   static constexpr std::size_t none = ~std::size_t{0};
 
-  waits waits_;
+  wait_states wait_states_;
   std::vector<char> critical_;            ///< by node
   std::vector<std::size_t> of_resource_;  ///< index into `resources`
   bool prioritised_ = false;

@@ -14,7 +14,7 @@ namespace hetplan::draw::detail {
 
 HETPLAN_INLINE report_run::report_run(const hetplan::plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars)
     : plan(p), cluster(c), judgement(j), view(p, c, j), resources(view.resources()), chain(critical_chain(j.graph, j.trace, c.network())),
-      waits_(j.graph, j.trace), critical_(j.graph.size(), 0), of_resource_(c.network().resources().size(), none) {
+      wait_states_(j.graph, j.trace), critical_(j.graph.size(), 0), of_resource_(c.network().resources().size(), none) {
   std::size_t bars = j.graph.computes.size() + j.graph.transfers.size();
   for (const resource_view& r : resources) bars += r.pieces / 4;  // several pieces are one outline
   merged = bars > max_bars;
@@ -44,7 +44,7 @@ HETPLAN_INLINE std::pair<std::uint32_t, std::string> report_run::most_others(std
 }
 
 HETPLAN_INLINE std::string report_run::why(tasks::node_id n) const {
-  const wait w = waits_.of(n);
+  const wait w = wait_states_.of(n);
   switch (w.why) {
     case wait_reason::start_of_run: return {};
     case wait_reason::input: return "after " + view.node_name(w.because);
@@ -70,7 +70,7 @@ HETPLAN_INLINE std::string report_run::hover_lines(tasks::node_id n) const {
     }
     text += "\n" + (route.empty() ? "route: without limit" : route);
     if (prioritised_) text += "\npriority " + std::to_string(x.priority);
-    if (const wait w = waits_.of(n); w.why == wait_reason::ports || w.why == wait_reason::links || w.why == wait_reason::release)
+    if (const wait w = wait_states_.of(n); w.why == wait_reason::ports || w.why == wait_reason::links || w.why == wait_reason::release)
       text += "\n" + why(n);
     const double lost = lost_s(t);
     if (const auto [others, where] = most_others(t); others > 0 && lost > 1e-6 * latency_s()) {

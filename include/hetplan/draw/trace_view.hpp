@@ -13,7 +13,7 @@
 #include <hetplan/draw/svg.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/waits.hpp>
+#include <hetplan/simulate/wait_states.hpp>
 
 namespace hetplan::draw {
 
@@ -113,7 +113,7 @@ class trace_view {
   const cluster& cluster_;
   const tasks::task_graph& graph_;
   const trace& trace_;
-  waits waits_;
+  wait_states wait_states_;
 };
 
 }  // namespace hetplan::draw

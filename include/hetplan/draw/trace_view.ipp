@@ -202,7 +202,7 @@ HETPLAN_INLINE double resource_view::contended_s() const {
 }
 
 HETPLAN_INLINE trace_view::trace_view(const plan& p, const cluster& c, const judgement& j)
-    : plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace), waits_(j.graph, j.trace) {}
+    : plan_(p), cluster_(c), graph_(j.graph), trace_(j.trace), wait_states_(j.graph, j.trace) {}
 
 HETPLAN_INLINE bool trace_view::ended(std::size_t compute) const {
   return has_ended(trace_.computes[compute], graph_.computes[compute].duration_s > 0);
@@ -214,17 +214,17 @@ HETPLAN_INLINE bool trace_view::transfer_ended(std::size_t t) const {
 }
 
 HETPLAN_INLINE double trace_view::idle_before_s(std::size_t compute) const {
-  return trace_.computes[compute].start_s - waits_.device_free_s(node(compute));
+  return trace_.computes[compute].start_s - wait_states_.device_free_s(node(compute));
 }
 
 HETPLAN_INLINE std::string trace_view::waited_for(std::size_t compute) const {
-  const tasks::node_id last = waits_.last_input(node(compute));
+  const tasks::node_id last = wait_states_.last_input(node(compute));
   return idle_before_s(compute) <= 1e-9 * latency_s() || last == no_node ? std::string() : node_name(last);
 }
 
 HETPLAN_INLINE double trace_view::held_back_s(std::size_t t) const {
   if (graph_.transfers[t].blocks()) return 0;
-  return trace_.transfers[t].start_s - waits_.inputs_s(graph_.node_of_transfer(t));
+  return trace_.transfers[t].start_s - wait_states_.inputs_s(graph_.node_of_transfer(t));
 }
 
 HETPLAN_INLINE double trace_view::route_share(std::size_t t) const {

@@ -16,7 +16,7 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
@@ -203,7 +203,7 @@ class grid_search {
     std::vector<column_taker> columns(shape.columns, column_taker{{.cap = parts(), .taken = 1}});
     for (std::size_t i = 0; i < g.places.size(); ++i) columns[i % shape.columns].speed += speed_[g.places[i]];
     static_cast<void>(
-        hand_out(parts() - static_cast<int>(shape.columns), columns, [](const column_taker& t, int n) { return n / t.speed; }));
+        apportion(parts() - static_cast<int>(shape.columns), columns, [](const column_taker& t, int n) { return n / t.speed; }));
     g.columns.clear();
     for (const column_taker& t : columns) g.columns.push_back(t.taken);
     g.columns = reduced(std::move(g.columns));
@@ -212,7 +212,7 @@ class grid_search {
     };
     std::vector<row_taker> rows(shape.rows, row_taker{{.cap = size_, .taken = 1}});
     for (std::size_t r = 0; r < shape.rows; ++r) rows[r].row = r;
-    static_cast<void>(hand_out(size_ - static_cast<int>(shape.rows), rows, [&](const row_taker& t, int n) {
+    static_cast<void>(apportion(size_ - static_cast<int>(shape.rows), rows, [&](const row_taker& t, int n) {
       return std::min(row_s(g, t.row, n), std::numeric_limits<double>::max());
     }));
     g.rows.clear();

@@ -18,15 +18,15 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
+#include <hetplan/estimate/estimate.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
-#include <hetplan/partition/hand_out.hpp>
 #include <hetplan/partition/search_context.hpp>
-#include <hetplan/plan/estimate.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/step_law.hpp>
 
 namespace hetplan::partition {
 

@@ -10,7 +10,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -60,7 +60,7 @@ struct stage_budget {
 /// Asks a table about stages on groups of a device space, for one microbatch size; no share is larger than the table's.
 ///
 /// Shares: each sample to the device that finishes it first within memory, which minimises the slowest device (see
-/// hand_out); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
+/// apportion); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
 /// the same group without it is.
 ///
 /// Source  Dora, section 4.1, the stage terms of eqs. 3 and 4; shares: Asteroid, Algorithm 1; reductions: semantics, section 6.

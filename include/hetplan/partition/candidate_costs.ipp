@@ -141,7 +141,7 @@ HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t la
     only.taken = size_;
     return only.largest_share() <= only.cap;
   }
-  return hand_out(size_, filled_, [&](const filling& f, int share) { return table_.time(first, last, f.example, share).total_s; });
+  return apportion(size_, filled_, [&](const filling& f, int share) { return table_.time(first, last, f.example, share).total_s; });
 }
 
 }  // namespace hetplan::partition

@@ -19,15 +19,15 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
+#include <hetplan/estimate/pipeline_steps.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/pipeline_steps.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/step_law.hpp>
 
 namespace hetplan::partition {
 

@@ -160,7 +160,7 @@ struct search_tables {
 /// The plan whose fullest device is least full, in units of its memory, over a device space; times do not matter.
 /// Warm-up is 1 under 1F1B, which needs least. Of fullnesses that no number holds all are alike.
 ///
-/// Shares: one sample to each device; then hand_out with fullness for time.
+/// Shares: one sample to each device; then apportion with fullness for time.
 ///
 /// Complexity  O(boundaries^2 x moves x microbatch size).
 /// Throws      invalid_input: a device space that is none.

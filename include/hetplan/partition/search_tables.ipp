@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace hetplan::partition {
@@ -325,7 +325,7 @@ HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const 
       classes.push_back({{.devices = p.devices, .cap = blank.microbatch_size, .taken = p.devices}, p.of_class});
       left -= p.devices;
     }
-    if (left < 0 || !hand_out(left, classes, fullness)) return inf;
+    if (left < 0 || !apportion(left, classes, fullness)) return inf;
     double fullest = 0;
     for (const filling& f : classes) fullest = std::max(fullest, fullness(f, f.largest_share()));
     return fullest;

@@ -18,13 +18,13 @@
 
 #include <hetplan/core/crew.hpp>
 #include <hetplan/core/observer.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_context.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/step_law.hpp>
 
 namespace hetplan::partition::detail {
 
@@ -149,10 +149,10 @@ namespace hetplan::partition::detail {
 /// Determinism  a cell is offered the same partial plans in the same order, however many extenders there are.
 /// Source       Dora, section 4.1, the minimum of eqs. 3-5 over cuts and groups. Own: pruning, and sharing out the boundaries.
 template <cell_policy Policy>
-class extender {
+class label_extender {
  public:
-  extender(search_context<Policy>& c, std::size_t number, std::size_t extenders)
-      : c_(c), number_(number), extenders_(extenders), costs_(c.costs), memo_(costs_, c.boundaries, c.stages),
+  label_extender(search_context<Policy>& c, std::size_t number, std::size_t label_extenders)
+      : c_(c), number_(number), extenders_(label_extenders), costs_(c.costs), memo_(costs_, c.boundaries, c.stages),
         tails_(c.tables.crossings, c.links) {}
 
   /// A stage before each partial plan that is ready at boundary p in states [first, last).
@@ -398,11 +398,11 @@ class substate_search {
       r.status = {outcome::none_found, "no plan of the searched space fits into memory"};
       return r;
     }
-    std::deque<extender<Policy>> extenders;
+    std::deque<label_extender<Policy>> label_extenders;
     const auto several = static_cast<std::size_t>(std::max(1, c_.options.threads));
-    for (std::size_t i = 0; i < several; ++i) extenders.emplace_back(c_, i, several);
+    for (std::size_t i = 0; i < several; ++i) label_extenders.emplace_back(c_, i, several);
     std::size_t p = 0, first = 0, last = 0;
-    crew all(several, [&](std::size_t i) { extenders[i].extend(p, first, last); });
+    crew all(several, [&](std::size_t i) { label_extenders[i].extend(p, first, last); });
     bool stopped = false;
     for (p = c_.boundaries.size() - 1; p > 0 && !stopped; --p) {
       c_.lower_starts();
@@ -412,7 +412,7 @@ class substate_search {
         c_.worth = c_.best.worth_keeping();
         all.call();
         r.counts.extended = 0;
-        for (const auto& e : extenders) r.counts.extended += e.extended();
+        for (const auto& e : label_extenders) r.counts.extended += e.extended();
       }
     }
     for (const partial_node& whole : c_.best.all()) r.plans.push_back(rebuild(whole));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
@@ -17,7 +18,6 @@
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/solve/lp.hpp>
 
 namespace hetplan {

@@ -12,14 +12,14 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/estimate/bounds.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

@@ -16,13 +16,13 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/region_dp.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/order_plan.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

@@ -14,7 +14,7 @@
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

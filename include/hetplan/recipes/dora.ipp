@@ -17,15 +17,15 @@
 #include <vector>
 
 #include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/estimate/bounds.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
@@ -37,7 +37,7 @@
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

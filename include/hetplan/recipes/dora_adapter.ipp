@@ -12,7 +12,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::adapt {
 

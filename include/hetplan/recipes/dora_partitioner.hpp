@@ -8,17 +8,17 @@
 #include <optional>
 #include <vector>
 
+#include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/decompose/decomposition.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/problem/planning_problem.hpp>
-#include <hetplan/simulate/mend_limits.hpp>
+#include <hetplan/search/mend_limits.hpp>
 
 namespace hetplan::recipes {
 

@@ -17,16 +17,16 @@
 
 #include <hetplan/core/crew.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/estimate/bounds.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/search_tables.hpp>
-#include <hetplan/plan/bounds.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/simulate/mend_limits.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/mend_limits.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

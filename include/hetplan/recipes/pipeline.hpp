@@ -12,12 +12,12 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

@@ -11,10 +11,10 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/estimate/bounds.hpp>
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
-#include <hetplan/plan/bounds.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

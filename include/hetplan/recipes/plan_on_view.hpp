@@ -7,11 +7,11 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/step_law.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::recipes {

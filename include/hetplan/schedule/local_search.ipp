@@ -12,7 +12,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/simulate/waits.hpp>
+#include <hetplan/simulate/wait_states.hpp>
 
 namespace hetplan::schedule {
 

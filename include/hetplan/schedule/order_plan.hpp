@@ -11,7 +11,7 @@
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/staged.hpp>
+#include <hetplan/plan/stage_costs.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/pipeline_times.hpp>
 #include <hetplan/simulate/dispatch.hpp>
@@ -90,7 +90,7 @@ struct plan_table {
 ///                stages exchange data, but their devices have no route both ways.
 /// Complexity     O(stages * devices of a stage), and for each edge the devices of the one stage times those of the other.
 /// Determinism    yes.   Source  semantics, section 7.
-[[nodiscard]] plan_table table_of(const staged& s, const std::vector<bytes>& memory = {});
+[[nodiscard]] plan_table table_of(const stage_costs& s, const std::vector<bytes>& memory = {});
 
 /// A plan for training with the orders of a schedule as its explicit orders. Its own orders do not count; transfer rules stay.
 ///
@@ -98,7 +98,7 @@ struct plan_table {
 /// @return        the plan without a prediction.
 /// Throws         invalid_input as table_of; what the schedule throws, which says by invalid_input that it has no orders for such a table.
 ///                invalid_model: no run can follow the orders, with the device and entry at fault.
-/// Complexity     that of `staged`, table_of and the schedule.   Determinism  as the schedule.
+/// Complexity     that of `stage_costs`, table_of and the schedule.   Determinism  as the schedule.
 template <class S>
 [[nodiscard]] plan order_plan(plan p, const planning_problem& problem, const S& schedule, const std::vector<bytes>& memory = {});
 

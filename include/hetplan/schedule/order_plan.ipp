@@ -16,13 +16,13 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/hand_out.hpp>
+#include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
+#include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/ranking.hpp>
 
 namespace hetplan::partition {
 
@@ -142,7 +142,7 @@ namespace hetplan::schedule {
 namespace detail {
 
 /// Throws where a device cannot hold one microbatch of each of its stages.
-HETPLAN_INLINE void require_room(const staged& s, const std::vector<device_id>& devices, const std::vector<bytes>& memory) {
+HETPLAN_INLINE void require_room(const stage_costs& s, const std::vector<device_id>& devices, const std::vector<bytes>& memory) {
   for (const device_id d : devices) {
     double passes = 0, recomputed = 0;
     for (std::size_t i = 0; i < s.plan.stages.size(); ++i) {
@@ -162,7 +162,7 @@ HETPLAN_INLINE void require_room(const staged& s, const std::vector<device_id>& 
 
 }  // namespace detail
 
-HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& memory) {
+HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes>& memory) {
   const plan& p = s.plan;
   const auto refuse = [](const std::string& expected) { throw invalid_input("schedule: expected " + expected); };
   if (!s.training()) refuse("a plan for training, got mode \"" + std::string(to_string(p.workload.mode)) + "\"");
@@ -204,7 +204,7 @@ HETPLAN_INLINE plan_table table_of(const staged& s, const std::vector<bytes>& me
     const std::size_t d = of_table[id.index()];
     phase_times x{.device = d, .forward = 0, .activation = 0, .kept_for_weights = 0};
     for (std::size_t k = 0; k < st.devices.size(); ++k) {
-      const staged::part& part = s[id].devices[k];
+      const stage_costs::part& part = s[id].devices[k];
       const auto member = static_cast<std::size_t>(std::ranges::find(t.devices[d], st.devices[k].device) - t.devices[d].begin());
       const double unit = room[d].size() == 1 ? 1 : std::max(room[d][member], 1e-300);
       x.forward = std::max(x.forward, part.forward_s);
@@ -241,7 +241,7 @@ namespace detail {
 
 HETPLAN_INLINE plan order_plan_by(plan p, const planning_problem& problem, const orders_of_table& make, const std::vector<bytes>& memory) {
   p = with_any_orders(std::move(p), problem);
-  const staged s(problem, p);
+  const stage_costs s(problem, p);
   const plan_table t = table_of(s, memory);
   const orders_by_device orders = make(t.times);
   if (orders.size() != t.devices.size())

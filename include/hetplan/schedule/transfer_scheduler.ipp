@@ -19,7 +19,7 @@
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
-#include <hetplan/simulate/ranking.hpp>
+#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::schedule {
 
@@ -278,7 +278,7 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
   plan alone = given;  // without rules of its own
   alone.sharing_policy = sharing::fair_share;
   alone.schedule.transfers.clear();
-  const cep_graph cep(tasks::expand(staged(problem, alone)), problem.cluster.network());
+  const cep_graph cep(tasks::expand(stage_costs(problem, alone)), problem.cluster.network());
   const network_schedule s = options.scheduler(cep, {.steps = options.steps, .time_limit = options.time_limit, .lp = problem.lp});
   best.cut = s.out_of_steps;
   best.late = !s.status.ok() && !best.cut;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/plan/staged.hpp>
+#include <hetplan/plan/stage_costs.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
@@ -88,7 +88,7 @@ struct dispatch_options {
 /// @param p   any plan but for generation; its own schedule does not count, explicit orders included. Transfer rules stay.
 /// @return    the plan with the orders that came out, as explicit orders; judging it gives this run again.
 /// Throws     invalid_input: a device has no room for one microbatch of each of its stages; the policy leaves a device waiting for ever; a
-///            stage shares out gradients or weights; what `staged` throws. invalid_model: the policy answers an index that is none.
+///            stage shares out gradients or weights; what `stage_costs` throws. invalid_model: the policy answers an index that is none.
 /// Complexity that of a simulation, and O(ready tasks) for each choice.   Determinism  as the simulator.
 /// Source     semantics, section 7.
 template <class P>

@@ -28,8 +28,8 @@ HETPLAN_INLINE std::optional<std::size_t> first_of_class(const dispatch_view& v,
 /// Asks a policy what devices do next, knows what fits, and writes down what they did.
 class dispatcher final : public work_source {
  public:
-  dispatcher(const staged& s, const tasks::task_graph& g, const dispatch_rule& rule, std::vector<double> limits)
-      : staged_(s), g_(g), rule_(rule), limits_(std::move(limits)), ready_(s.cluster.size()), done_(s.cluster.size()),
+  dispatcher(const stage_costs& s, const tasks::task_graph& g, const dispatch_rule& rule, std::vector<double> limits)
+      : costs_(s), g_(g), rule_(rule), limits_(std::move(limits)), ready_(s.cluster.size()), done_(s.cluster.size()),
         has_begun_(s.plan.stages.size()), recomputes_(s.cluster.size(), 0), left_(s.cluster.size(), 0), stages_on_(s.cluster.size()) {
     for (const tasks::compute_task& t : g.computes) left_[t.device.index()] += t.what == phase::optimizer_step ? 0 : 1;
     for (std::size_t i = 0; i < s.plan.stages.size(); ++i) {
@@ -74,9 +74,9 @@ class dispatcher final : public work_source {
     for (std::size_t d = 0; d < ready_.size(); ++d) {
       if (ready_[d].empty()) continue;
       const tasks::compute_task& t = g_.computes[ready_[d].front()];
-      throw invalid_input("dispatch: device \"" + staged_.cluster[device_id(d)].name + "\" waits for ever with " +
+      throw invalid_input("dispatch: device \"" + costs_.cluster[device_id(d)].name + "\" waits for ever with " +
                           std::to_string(ready_[d].size()) + " tasks that could run, the first " + std::string(to_string(t.what)) +
-                          " of stage \"" + staged_.plan[t.stage].name + "\", microbatch " + std::to_string(t.microbatch) +
+                          " of stage \"" + costs_.plan[t.stage].name + "\", microbatch " + std::to_string(t.microbatch) +
                           "; expected a policy that takes one, and memory for it");
     }
     throw invalid_input("dispatch: a transfer waits for ever; a capacity stays 0");
@@ -96,13 +96,13 @@ class dispatcher final : public work_source {
     return {t.microbatch, t.stage, t.what, n};
   }
   [[nodiscard]] std::size_t position(const tasks::compute_task& t) const {
-    const auto& devices = staged_.plan[t.stage].devices;
+    const auto& devices = costs_.plan[t.stage].devices;
     return static_cast<std::size_t>(std::ranges::find(devices, t.device, &assignment::device) - devices.begin());
   }
   /// What a pass of the stage holds at most on its device, whatever its size.
   [[nodiscard]] share_memory most(std::size_t stage, std::size_t position) const {
-    share_memory m = staged_.stages[stage].devices[position].kept;
-    for (const auto& [size, parts] : staged_.stages[stage].passes) {
+    share_memory m = costs_.stages[stage].devices[position].kept;
+    for (const auto& [size, parts] : costs_.stages[stage].passes) {
       m.forward = std::max(m.forward, parts[position].kept.forward);
       m.backward = std::max(m.backward, parts[position].kept.backward);
     }
@@ -115,7 +115,7 @@ class dispatcher final : public work_source {
       double each = recomputes_[d];
       for (const auto& [s, k] : stages_on_[d]) each += most(s.index(), k).forward;
       if (at_most(g_.static_bytes[d] + each, limits_[d])) continue;
-      throw invalid_input("dispatch: device \"" + staged_.cluster[device_id(d)].name + "\" may hold " + to_text(limits_[d]) +
+      throw invalid_input("dispatch: device \"" + costs_.cluster[device_id(d)].name + "\" may hold " + to_text(limits_[d]) +
                           " B; expected at least " + to_text(g_.static_bytes[d] + each) + " B, " + to_text(g_.static_bytes[d]) +
                           " B of weights and what belongs to them and " + to_text(each) + " B for one microbatch of each of its stages");
     }
@@ -126,7 +126,7 @@ class dispatcher final : public work_source {
     if (t.what == phase::forward) {
       needed += recomputes_[d];
       for (const auto& [s, k] : stages_on_[d]) {
-        if (s == t.stage || staged_.plan[s].pipeline != staged_.plan[t.stage].pipeline) continue;
+        if (s == t.stage || costs_.plan[s].pipeline != costs_.plan[t.stage].pipeline) continue;
         if (!has_seen(s, k, t)) needed += most(s.index(), k).forward;
       }
     }
@@ -134,7 +134,7 @@ class dispatcher final : public work_source {
   }
   /// Has a device run a forward of this stage with samples of the task?
   [[nodiscard]] bool has_seen(stage_id s, std::size_t k, const tasks::compute_task& t) const {
-    const stage_graph::node& node = staged_.graph[s];
+    const stage_graph::node& node = costs_.graph[s];
     const long long first = t.first_sample - node.first_sample;
     return has_begun_[s.index()][k][static_cast<std::size_t>(node.pass_of(phase::forward, first))] != 0;
   }
@@ -142,13 +142,13 @@ class dispatcher final : public work_source {
   [[nodiscard]] std::optional<std::size_t> ask(const dispatch_view& v) const {
     const auto answer = rule_(v);
     if (answer && *answer >= v.ready.size()) {
-      throw invalid_model("dispatch policy: next(device \"" + staged_.cluster[v.device].name + "\", " + std::to_string(v.ready.size()) +
+      throw invalid_model("dispatch policy: next(device \"" + costs_.cluster[v.device].name + "\", " + std::to_string(v.ready.size()) +
                           " ready tasks) = " + std::to_string(*answer) + "; expected the index of one of them, or nothing");
     }
     return answer;
   }
 
-  const staged& staged_;
+  const stage_costs& costs_;
   const tasks::task_graph& g_;
   const dispatch_rule& rule_;
   std::vector<double> limits_;
@@ -201,7 +201,7 @@ HETPLAN_INLINE plan dispatch_by(plan p, const planning_problem& problem, const d
       throw invalid_input("dispatch: device \"" + d.name + "\" may hold " + to_text(limits.back()) + " B; expected a number >= 0");
   }
   p = with_any_orders(std::move(p), problem);
-  const staged s(problem, p);
+  const stage_costs s(problem, p);
   const bool split = options.split_backward && s.training();
   const tasks::task_graph g = tasks::expand_unordered(s, split);
   dispatcher by(s, g, rule, std::move(limits));

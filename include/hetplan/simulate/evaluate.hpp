@@ -3,7 +3,7 @@
 /// What a plan costs: expand, simulate, charge energy, certify.
 
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/staged.hpp>
+#include <hetplan/plan/stage_costs.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/simulator_options.hpp>
 #include <hetplan/simulate/trace.hpp>
@@ -40,7 +40,7 @@ namespace detail {
 void check_one_network(const judge_models& models);
 
 /// All of a judgement that follows from its graph and trace.
-void complete(judgement& j, const staged& s, const any_energy_model& energy, const simulator_options& options);
+void complete(judgement& j, const stage_costs& s, const any_energy_model& energy, const simulator_options& options);
 
 }  // namespace detail
 
@@ -49,7 +49,7 @@ void complete(judgement& j, const staged& s, const any_energy_model& energy, con
 /// @param models  of a staged plan, those of energy and network: its memory model has been asked.
 /// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
 /// Source        semantics, sections 6, 8, 9 (c).
-[[nodiscard]] judgement judge(const staged& s, const judge_models& models = {}, const simulator_options& options = {});
+[[nodiscard]] judgement judge(const stage_costs& s, const judge_models& models = {}, const simulator_options& options = {});
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                               const judge_models& models = {}, const simulator_options& options = {});
 
@@ -85,7 +85,7 @@ template <class... Observers>
   requires(sizeof...(Observers) > 0)
 [[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                               const judge_models& models, const simulator_options& options, Observers&&... observers) {
-  const staged s(p, model, c, cost, models.memory);
+  const stage_costs s(p, model, c, cost, models.memory);
   judgement j;
   j.graph = tasks::expand(s);
   j.trace = simulate_plan(p, j.graph, c.network(), models, options, observers...);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include <hetplan/plan/bounds.hpp>
+#include <hetplan/estimate/bounds.hpp>
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -44,7 +44,7 @@ HETPLAN_INLINE void check_one_network(const judge_models& models) {
   throw invalid_input("judge_models: a network policy and a network sharing; expected one of them at most");
 }
 
-HETPLAN_INLINE void complete(judgement& j, const staged& s, const any_energy_model& energy, const simulator_options& options) {
+HETPLAN_INLINE void complete(judgement& j, const stage_costs& s, const any_energy_model& energy, const simulator_options& options) {
   const cluster& c = s.cluster;
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, energy);
@@ -61,10 +61,10 @@ HETPLAN_INLINE void complete(judgement& j, const staged& s, const any_energy_mod
 
 HETPLAN_INLINE judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                const judge_models& models, const simulator_options& options) {
-  return judge(staged(p, model, c, cost, models.memory), models, options);
+  return judge(stage_costs(p, model, c, cost, models.memory), models, options);
 }
 
-HETPLAN_INLINE judgement judge(const staged& s, const judge_models& models, const simulator_options& options) {
+HETPLAN_INLINE judgement judge(const stage_costs& s, const judge_models& models, const simulator_options& options) {
   judgement j;
   j.graph = tasks::expand(s);
   j.trace = simulate_plan(s.plan, j.graph, s.cluster.network(), models, options);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
+#include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -265,7 +265,7 @@ class end_times {
 /// flow ends when that reaches a mark of its own, and a change of the rate touches none of them.
 ///
 /// Complexity  O(log) per flow, O(1) per change of rate.
-class crowd {
+class flow_class {
  public:
   using flow_id = std::uint32_t;
 
@@ -307,7 +307,7 @@ namespace hetplan {
 /// Complexity   of a change: where 32 resources and more are in use, all of one tier, and few of them change, what its rates reach
 ///              (detail::max_min_levels). Else, and where that is most of the network, the size of the connected component times its
 ///              distinct rates (detail::max_min). Where a thousand flows and more all cross the resource that limits them, they have
-///              one rate, and a change costs a logarithm (detail::crowd). Ends: O(log flows) for each rate that changes
+///              one rate, and a change costs a logarithm (detail::flow_class). Ends: O(log flows) for each rate that changes
 ///              (detail::end_times).
 /// Determinism  independent of anything but the order of calls. Which of these ways a rate was found tells in its last bits alone.
 /// Source       max-min fairness by progressive filling (textbook); settled locally: see detail::max_min_levels.
@@ -352,13 +352,13 @@ class fluid_network {
   }
 
   /// The time of the next end at the present rates; infinite if none.
-  [[nodiscard]] double next_end() { return crowded_ ? crowd_.next_end() : ends_.earliest(); }
+  [[nodiscard]] double next_end() { return crowded_ ? classes_.next_end() : ends_.earliest(); }
 
   /// Takes the flows that end by then and calls done(tag), in order of tags.
   template <class Done>
   void finish_until(double time, Done&& done) {
     finished_.clear();
-    if (crowded_) crowd_.take_until(time, finished_);
+    if (crowded_) classes_.take_until(time, finished_);
     else find_due(time);
     if (finished_.size() > 1) {
       std::sort(finished_.begin(), finished_.end(), [&](flow_id a, flow_id b) { return flows_[a].tag < flows_[b].tag; });
@@ -371,7 +371,7 @@ class fluid_network {
   }
 
   [[nodiscard]] std::size_t active() const { return active_.size(); }
-  [[nodiscard]] double rate(flow_id f) const { return crowded_ ? crowd_.rate() : flows_[f].rate; }
+  [[nodiscard]] double rate(flow_id f) const { return crowded_ ? classes_.rate() : flows_[f].rate; }
   /// Bytes that an active flow has not moved by now, which is no later than its end.
   [[nodiscard]] double left(flow_id f, double now) const;
 
@@ -385,7 +385,7 @@ class fluid_network {
   void find_due(double time);
   void forget(flow_id f);
 
-  // --- groups of equal flows (detail::crowd) ---
+  // --- groups of equal flows (detail::flow_class) ---
 
   /// The rate of all flows where they cross one resource and none limits them more; else unset.
   [[nodiscard]] double common_rate() const;
@@ -396,11 +396,11 @@ class fluid_network {
     const double rate = common_rate();
     if (rate == unset || (!crowded_ && active_.size() < 2 * least_crowd)) return false;
     if (!crowded_) {
-      crowd_.begin(now);
-      for (const flow_id f : active_) crowd_.add(now, f, left(f, now));
+      classes_.begin(now);
+      for (const flow_id f : active_) classes_.add(now, f, left(f, now));
       crowded_ = true;
     }
-    crowd_.set_rate(now, rate);
+    classes_.set_rate(now, rate);
     for (std::size_t i = 0; i < active_.size() && reports_ && !dirty_.empty(); ++i) {
       flow& x = flows_[active_[i]];
       if (x.rate == rate) continue;
@@ -480,7 +480,7 @@ class fluid_network {
   std::vector<state> resources_;
   std::vector<flow> flows_;
   bool shares_ = true, reports_ = false, crowded_ = false, one_tier_ = true, whole_weights_ = true;
-  detail::crowd crowd_;
+  detail::flow_class classes_;
   detail::max_min_levels levels_;  ///< settled where all flows are of one tier, but in a crowd
   std::uint32_t pause_ = 0, next_pause_ = 1;
   std::vector<std::uint32_t> used_;  ///< resources with flows

@@ -244,31 +244,31 @@ HETPLAN_INLINE void end_times::grow() {
   known_ = played_ = false;
 }
 
-HETPLAN_INLINE void crowd::begin(double now) {
+HETPLAN_INLINE void flow_class::begin(double now) {
   marks_.clear();
   moved_ = rate_ = 0;
   since_ = now;
 }
 
-HETPLAN_INLINE void crowd::add(double now, flow_id f, double volume) {
+HETPLAN_INLINE void flow_class::add(double now, flow_id f, double volume) {
   if (mark_of_.size() <= f) mark_of_.resize(f + 1);
   mark_of_[f] = moved_by(now) + volume;
   marks_.emplace_back(mark_of_[f], f);
   std::push_heap(marks_.begin(), marks_.end(), later);
 }
 
-HETPLAN_INLINE void crowd::remove(flow_id f) {
+HETPLAN_INLINE void flow_class::remove(flow_id f) {
   std::erase_if(marks_, [&](const mark& m) { return m.second == f; });
   std::make_heap(marks_.begin(), marks_.end(), later);
 }
 
-HETPLAN_INLINE void crowd::set_rate(double now, double rate) {
+HETPLAN_INLINE void flow_class::set_rate(double now, double rate) {
   moved_ = moved_by(now);
   since_ = now;
   rate_ = rate;
 }
 
-HETPLAN_INLINE void crowd::take_until(double time, std::vector<flow_id>& ended) {
+HETPLAN_INLINE void flow_class::take_until(double time, std::vector<flow_id>& ended) {
   while (!marks_.empty() && end_of(marks_.front().first) <= time) {
     ended.push_back(marks_.front().second);
     std::pop_heap(marks_.begin(), marks_.end(), later);
@@ -321,13 +321,13 @@ HETPLAN_INLINE fluid_network::flow_id fluid_network::start(double now, double vo
     whole_weights_ = whole_weights_ && std::floor(u.weight) == u.weight;
     touch(u.resource.index());
   }
-  if (crowded_) crowd_.add(now, f, volume_bytes);
+  if (crowded_) classes_.add(now, f, volume_bytes);
   one_tier_ = one_tier_ && tier == flows_[active_.front()].tier;
   return f;
 }
 
 HETPLAN_INLINE void fluid_network::stop(flow_id f) {
-  if (crowded_) crowd_.remove(f);
+  if (crowded_) classes_.remove(f);
   forget(f);
 }
 
@@ -337,7 +337,7 @@ HETPLAN_INLINE void fluid_network::set_capacity(std::size_t r, double capacity) 
 }
 
 HETPLAN_INLINE double fluid_network::left(flow_id f, double now) const {
-  if (crowded_) return crowd_.left(f, now);
+  if (crowded_) return classes_.left(f, now);
   return std::max(0.0, flows_[f].remaining - flows_[f].rate * (now - flows_[f].since));
 }
 
@@ -396,9 +396,9 @@ HETPLAN_INLINE void fluid_network::scatter(double now) {
   crowded_ = false;
   for (const flow_id f : active_) {
     flow& x = flows_[f];
-    x.remaining = crowd_.left(f, now);
+    x.remaining = classes_.left(f, now);
     x.since = now;
-    x.rate = crowd_.rate();
+    x.rate = classes_.rate();
     ends_.set(x.slot, x.rate > 0 ? now + x.remaining / x.rate : never);
   }
   for (const std::uint32_t r : used_) touch(r);

@@ -2,7 +2,7 @@
 #pragma once
 /// Who gets bandwidth: the door for network policies, and the ones that ship.
 
-#include <hetplan/problem/network_sharing.hpp>
+#include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <hetplan/problem/network_sharing.hpp>
+#include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/simulate/simulator_options.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/tasks/task_graph.hpp>

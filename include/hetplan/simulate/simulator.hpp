@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/problem/network_sharing.hpp>
 #include <hetplan/simulate/fluid_sharing.hpp>
 #include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <hetplan/plan/stage_costs.hpp>
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/plan/staged.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 #include <hetplan/tasks/transfer_sender.hpp>
 
@@ -39,7 +39,7 @@ class sharded_stage {
  public:
   using handle = task_graph_builder::handle;
 
-  sharded_stage(const staged& s, stage_id stage, transfer_sender& sender);
+  sharded_stage(const stage_costs& s, stage_id stage, transfer_sender& sender);
 
   /// fsdp: a piece of a pass, what one unit does on one device.
   struct piece {
@@ -63,7 +63,7 @@ class sharded_stage {
   /// @return  a barrier at the end of all of its transfers.
   handle ring(transfer_kind kind, int unit, int microbatch, double unit_bytes, const handle* start);
 
-  const staged& staged_;
+  const stage_costs& costs_;
   stage_id stage_;
   transfer_sender& sender_;
   task_graph_builder& out_;
@@ -75,17 +75,17 @@ class sharded_stage {
 ///
 /// @return         computes by (stage, device in the stage, token, microbatch, phase); durations in seconds. A pass of a stage that shares
 ///                 out gradients or weights is a task for each of its units, behind a barrier that ends when the task starts.
-/// Complexity      O(tasks + transfers), and what `staged` takes.
-/// Throws          invalid_input (a transfer rule speaks of no transfer); missing_route; what `staged` throws.
+/// Complexity      O(tasks + transfers), and what `stage_costs` takes.
+/// Throws          invalid_input (a transfer rule speaks of no transfer); missing_route; what `stage_costs` throws.
 /// Source          semantics, sections 4-7.
-[[nodiscard]] task_graph expand(const staged& s);
+[[nodiscard]] task_graph expand(const stage_costs& s);
 [[nodiscard]] task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                 const any_memory_model& memory = {});
 
 /// The same without the order of work on any device, for whoever makes one: every backward in its two parts, or none.
 ///
 /// Throws  invalid_input (a stage shares out gradients or weights: their traffic follows its order), and as `expand` does.
-[[nodiscard]] task_graph expand_unordered(const staged& s, bool split_backwards);
+[[nodiscard]] task_graph expand_unordered(const stage_costs& s, bool split_backwards);
 
 }  // namespace hetplan::tasks
 

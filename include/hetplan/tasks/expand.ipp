@@ -109,14 +109,14 @@ HETPLAN_INLINE std::vector<task_graph_builder::handle> reduce_gradients(const pl
   return all;
 }
 
-HETPLAN_INLINE sharded_stage::sharded_stage(const staged& s, stage_id stage, transfer_sender& sender)
-    : staged_(s), stage_(stage), sender_(sender), out_(sender.builder()), all_scattered_(out_.add_barrier()) {
+HETPLAN_INLINE sharded_stage::sharded_stage(const stage_costs& s, stage_id stage, transfer_sender& sender)
+    : costs_(s), stage_(stage), sender_(sender), out_(sender.builder()), all_scattered_(out_.add_barrier()) {
   for (const auto& unit : units_of(s.plan[stage])) units_.push_back(bytes_of_unit(s.model, unit));
 }
 
 HETPLAN_INLINE sharded_stage::handle sharded_stage::ring(transfer_kind kind, int unit, int microbatch, double unit_bytes,
                                                          const handle* start) {
-  const auto& devices = staged_.plan[stage_].devices;
+  const auto& devices = costs_.plan[stage_].devices;
   const auto n = static_cast<double>(devices.size());
   const handle end = out_.add_barrier();
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -165,10 +165,10 @@ HETPLAN_INLINE void sharded_stage::scatter(int unit, int microbatch, std::span<c
 }
 
 HETPLAN_INLINE sharded_stage::handle sharded_stage::finish() {
-  const stage& s = staged_.plan[stage_];
-  const double weights = trainable_bytes(staged_.model, s);
+  const stage& s = costs_.plan[stage_];
+  const double weights = trainable_bytes(costs_.model, s);
   if (s.shard != sharding::zero2 || weights <= 0) return all_scattered_;
-  return ring(transfer_kind::sync, 0, staged_.graph[stage_].passes(phase::backward_input) - 1, weights, &all_scattered_);
+  return ring(transfer_kind::sync, 0, costs_.graph[stage_].passes(phase::backward_input) - 1, weights, &all_scattered_);
 }
 
 namespace detail {
@@ -176,15 +176,15 @@ namespace detail {
 class expander {
  public:
   /// @param split  no orders: whoever runs the graph makes them, with every backward split or none. Nothing: those of the plan.
-  expander(const staged& s, std::optional<bool> split)
-      : staged_(s), p_(s.plan), stages_(s.graph), all_split_(split),
+  expander(const stage_costs& s, std::optional<bool> split)
+      : costs_(s), p_(s.plan), stages_(s.graph), all_split_(split),
         orders_(split ? std::vector<std::vector<order_entry>>(s.cluster.size()) : device_orders(p_, stages_, s.cluster.size())),
         out_(s.cluster.size()), sender_(p_, s.cluster, out_), tokens_(p_.workload.steps()) {}
 
   [[nodiscard]] task_graph run() {
     reserve();
     if (p_.parameter_server && p_.workload.mode == mode::training) out_.use(*p_.parameter_server);
-    for (std::size_t d = 0; d < staged_.static_bytes.size(); ++d) out_.hold(device_id(d), staged_.static_bytes[d]);
+    for (std::size_t d = 0; d < costs_.static_bytes.size(); ++d) out_.hold(device_id(d), costs_.static_bytes[d]);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) add_stage(stage_id(s));
     for (const stage_edge& e : stages_.edges) {
       connect(phase::forward, transfer_kind::forward, e.from, e.to, e.forward_cut.value(), 0);
@@ -292,7 +292,7 @@ class expander {
     const stage& s = p_[id];
     part& mine = parts_.back()[position];
     const auto [begin, end] = stages_[id].samples(what, number);
-    const staged::part& cost = staged_.of_pass(id, position, end - begin);
+    const stage_costs::part& cost = costs_.of_pass(id, position, end - begin);
     const auto [first, last] = share_of(id, position, what, number);
     const bool training = p_.workload.mode == mode::training;
     const share_memory& kept = cost.kept;
@@ -336,13 +336,13 @@ class expander {
   }
 
   /// A stage that shares out gradients or weights: a task for each unit, from the last in the backward.
-  [[nodiscard]] pass add_pieces(part& mine, const staged::part& cost, const compute_task& whole) {
+  [[nodiscard]] pass add_pieces(part& mine, const stage_costs::part& cost, const compute_task& whole) {
     auto& pieces = mine.pieces[static_cast<std::size_t>(whole.what)].emplace_back();
     const std::size_t units = cost.units.size();
     for (std::size_t k = 0; k < units; ++k) {
       const bool forward = whole.what == phase::forward;
       const std::size_t unit = forward ? k : units - 1 - k;
-      const staged::unit_times& u = cost.units[unit];
+      const stage_costs::unit_times& u = cost.units[unit];
       compute_task t = whole;
       t.unit = static_cast<int>(unit);
       t.duration_s = forward                                ? u.forward_s
@@ -533,7 +533,7 @@ class expander {
   }
 
   void share_state(stage_id s) {
-    sharded_stage& shared = sharded_.emplace(s, sharded_stage(staged_, s, sender_)).first->second;
+    sharded_stage& shared = sharded_.emplace(s, sharded_stage(costs_, s, sender_)).first->second;
     const auto& parts = parts_[s.index()];
     if (p_[s].shard == sharding::fsdp) {
       std::vector<order_entry> passes;  // the same on all of its devices
@@ -584,14 +584,14 @@ class expander {
       for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) wait_for_last_backward(stage_id(s), i, finished.back());
       if (const auto it = sharded_.find(stage_id(s)); it != sharded_.end()) out_.depend(it->second.finish(), finished.back());
     }
-    const std::vector<handle> reduced = reduce_gradients(p_, staged_.model, stages_, finished, sender_);
+    const std::vector<handle> reduced = reduce_gradients(p_, costs_.model, stages_, finished, sender_);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) add_optimizer_step(stage_id(s), i, reduced[s]);
     }
   }
 
   void add_optimizer_step(stage_id s, std::size_t position, handle reduced) {
-    const double duration = staged_[s].devices[position].optimizer_s;
+    const double duration = costs_[s].devices[position].optimizer_s;
     if (duration <= 0) return;
     const long long first = stages_[s].first_sample, last = first + p_.pipeline_samples(p_[s].pipeline);
     const handle update = out_.add(compute_task{.what = phase::optimizer_step,
@@ -605,7 +605,7 @@ class expander {
     if (!all_split_) out_.append_to_order(update);
   }
 
-  const staged& staged_;
+  const stage_costs& costs_;
   const plan& p_;
   const stage_graph& stages_;
   std::optional<bool> all_split_;
@@ -623,12 +623,12 @@ class expander {
 
 HETPLAN_INLINE task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                  const any_memory_model& memory) {
-  return expand(staged(p, model, c, cost, memory));
+  return expand(stage_costs(p, model, c, cost, memory));
 }
 
-HETPLAN_INLINE task_graph expand(const staged& s) { return detail::expander(s, std::nullopt).run(); }
+HETPLAN_INLINE task_graph expand(const stage_costs& s) { return detail::expander(s, std::nullopt).run(); }
 
-HETPLAN_INLINE task_graph expand_unordered(const staged& s, bool split_backwards) {
+HETPLAN_INLINE task_graph expand_unordered(const stage_costs& s, bool split_backwards) {
   for (const stage& each : s.plan.stages) {
     if (!moves_state(each)) continue;
     throw invalid_input(

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/estimate/bounds.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hetplan/core/utf8.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/plan/limits.hpp>
+
+namespace hetplan {
+
+namespace detail {
+
+/// Sums differ by their order: what a row says has to be clear of that, and of what limits tolerate.
+[[nodiscard]] inline bool excludes(const infeasibility_proof::row& r) { return r.needed > r.available * (1 + 10 * limit_tolerance); }
+
+/// What the memory of the devices has to hold of each layer at least.
+struct least_holding {
+  layer_id layer;
+  double state = 0;  ///< of all who run it together, however they share out the optimizer's part
+  double alone = 0;  ///< on one of them, with the activations and the cache of a sample
+  double activations = 0, cache = 0;
+};
+
+[[nodiscard]] HETPLAN_INLINE std::vector<least_holding> least_holdings(const planning_problem& problem) {
+  const workload& w = problem.job.workload;
+  const any_memory_model& memory = problem.models.memory;
+  std::vector<least_holding> all;
+  const int shards = w.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(problem.cluster.size()) : 1;
+  for (const layer& l : problem.model.layers()) {
+    least_holding x{.layer = l.id, .state = checked_state(memory, l, w, 1)};
+    x.activations = checked_bytes(memory.activations(l, w), "activations", l);
+    if (w.mode == mode::generation) x.cache = checked_bytes(memory.cache(l, w), "cache", l);
+    x.alone = (shards > 1 ? checked_state(memory, l, w, shards) : x.state) + x.activations + x.cache;
+    all.push_back(x);
+  }
+  return all;
+}
+
+[[nodiscard]] HETPLAN_INLINE std::string count_of(std::size_t n, const char* one) {
+  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
+}
+
+/// Tensors that k devices alone have room for lie on those: a layer that none has room for, else all layers on all devices, else the k
+/// of which most is asked.
+[[nodiscard]] HETPLAN_INLINE infeasibility_proof::row memory_row(const planning_problem& problem, std::vector<least_holding> layers) {
+  constexpr double most = std::numeric_limits<double>::max();
+  std::vector<device_id> devices;
+  for (const device& d : problem.cluster.devices()) devices.push_back(d.id);
+  const auto usable = [&](device_id d) { return problem.cluster[d].usable_memory().value(); };
+  std::ranges::stable_sort(devices, std::greater<>(), usable);
+  std::ranges::stable_sort(layers, std::greater<>(), &least_holding::alone);
+  const least_holding& largest = layers.front();
+  infeasibility_proof::row worst{"bytes of layer \"" + problem.model[largest.layer].name + "\" with one sample, on " +
+                                     problem.cluster[devices.front()].name + ", which has most memory",
+                                 std::min(most, largest.alone), usable(devices.front())};
+  if (excludes(worst)) return worst;
+  const auto pressure = [](double needed, double available) { return available > 0 ? needed / available : needed > 0 ? most : 0; };
+  double needed = 0, activations = 0, available = 0;
+  std::set<std::int32_t> groups;
+  std::size_t next = 0;
+  for (std::size_t k = 1; k <= devices.size(); ++k) {
+    available += usable(devices[k - 1]);
+    const bool all = k == devices.size();
+    const double elsewhere = all ? 0 : usable(devices[k]) * (1 + 10 * limit_tolerance);
+    for (; next < layers.size() && (all || layers[next].alone > elsewhere); ++next) {
+      const least_holding& l = layers[next];
+      const std::int32_t group = problem.model[l.layer].weight_group;
+      if (group < 0 || groups.insert(group).second) needed += l.state;
+      needed += l.cache * problem.job.batch;
+      activations = std::max(activations, l.activations);
+    }
+    const bool told = all && excludes({"", needed + activations, available});
+    if (!told && (next == 0 || !(pressure(needed + activations, available) > pressure(worst.needed, worst.available)))) continue;
+    const std::string which = all ? "all layers" : count_of(next, "layer") + " that only " + (k == 1 ? "it" : "they") + " might hold";
+    const std::string where = all ? "all devices together" : "the " + count_of(k, "device") + " with most memory";
+    worst = {"bytes of " + which + ", each tensor once" +
+                 (problem.job.workload.mode == mode::generation ? ", with the caches of the batch" : "") + ", on " + where,
+             std::min(most, needed + activations), std::min(most, available)};
+  }
+  return worst;
+}
+
+/// The most seconds that a device may work within its energy budget, where a run takes `least_s` at least. Infinite without a budget.
+[[nodiscard]] HETPLAN_INLINE double most_work_s(const planning_problem& problem, const device& d, double least_s) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  if (!d.energy_budget) return inf;
+  const auto allowed = [&](double busy_s) {
+    const device_usage least{.total = seconds(std::max(least_s, busy_s / d.max_busy)), .busy = seconds(busy_s)};
+    return problem.models.energy.energy(least, d).value() <= d.energy_budget->value() * (1 + limit_tolerance);
+  };
+  if (!(least_s > 0) || !allowed(0)) return least_s > 0 ? 0 : inf;
+  double low = 0, high = least_s;  // allowed, not allowed
+  for (; allowed(high); high *= 2) {
+    if (high > 1e15) return inf;
+    low = high;
+  }
+  for (int i = 0; i < 60; ++i) {
+    const double middle = low + (high - low) / 2;
+    (allowed(middle) ? low : high) = middle;
+  }
+  return high;
+}
+
+/// Layers alike in times and room count as one.
+struct work_class {
+  layer_id example;
+  double count = 0;
+  std::vector<double> time_s;  ///< by device, all samples; infinite where there is no room for one
+};
+
+/// Weights on the devices that make most of how the work exceeds what they may do, as a solver finds them; all alike without one.
+[[nodiscard]] HETPLAN_INLINE std::vector<double> work_weights(const std::vector<work_class>& classes, const std::vector<double>& most_s,
+                                                              const any_lp_solver& solver) {
+  constexpr double most_terms = 20'000;
+  std::vector<double> equal;
+  for (const double s : most_s) equal.push_back(s > 0 ? 1 / s : 0);
+  if (static_cast<double>(classes.size() * most_s.size()) > most_terms) return equal;
+  lp_problem p;
+  const int fullest = p.add_column(1);
+  std::vector<lp_problem::row> load(most_s.size());
+  for (lp_problem::row& row : load) {
+    row.upper = 0;
+    row.terms.emplace_back(fullest, -1);
+  }
+  for (const work_class& k : classes) {
+    lp_problem::row whole{.terms = {}, .lower = 1, .upper = 1};
+    for (std::size_t d = 0; d < most_s.size(); ++d) {
+      if (!std::isfinite(k.time_s[d])) continue;
+      const int x = p.add_column(0);
+      whole.terms.emplace_back(x, 1);
+      load[d].terms.emplace_back(x, k.count * k.time_s[d] / most_s[d]);
+    }
+    p.rows.push_back(std::move(whole));
+  }
+  for (lp_problem::row& row : load) p.rows.push_back(std::move(row));
+  const lp_solution s = solver.solve(p);
+  if (s.row_duals.size() != p.rows.size()) return equal;
+  std::vector<double> weights;
+  for (std::size_t d = 0; d < most_s.size(); ++d) {
+    const double share = -s.row_duals[classes.size() + d];
+    weights.push_back(most_s[d] > 0 && share > 0 && std::isfinite(share) ? share / most_s[d] : 0);
+  }
+  return weights;
+}
+
+/// What the weights say: every layer where it weighs least, against what the devices may do.
+[[nodiscard]] HETPLAN_INLINE infeasibility_proof::row work_row(const planning_problem& problem, const std::vector<work_class>& classes,
+                                                               const std::vector<double>& most_s, std::vector<double> weights) {
+  const double largest = *std::max_element(weights.begin(), weights.end());
+  if (!(largest > 0)) return {};
+  for (double& x : weights) x /= largest;
+  infeasibility_proof::row r{"seconds of all work within the energy budgets, each layer where it counts least:"};
+  for (std::size_t d = 0; d < most_s.size(); ++d) {
+    if (!(weights[d] > 0)) continue;
+    r.available += weights[d] * most_s[d];
+    if (most_s.size() <= 8) {
+      r.what += (r.available > weights[d] * most_s[d] ? ", " : " ") + format_line("%.6g x those of ", weights[d]) +
+                problem.cluster[device_id(d)].name + format_line(", at most %.6g", most_s[d]);
+    }
+  }
+  for (const work_class& k : classes) {
+    double least = std::numeric_limits<double>::max();
+    for (std::size_t d = 0; d < most_s.size(); ++d) {
+      if (std::isfinite(k.time_s[d])) least = std::min(least, weights[d] * k.time_s[d]);
+    }
+    r.needed = std::min(std::numeric_limits<double>::max(), r.needed + k.count * least);
+  }
+  return r;
+}
+
+[[nodiscard]] HETPLAN_INLINE std::optional<infeasibility_proof::row> energy_row(const planning_problem& problem,
+                                                                                const std::vector<least_holding>& layers) {
+  const auto devices = problem.cluster.devices();
+  if (std::none_of(devices.begin(), devices.end(), [](const device& d) { return d.energy_budget.has_value(); })) return {};
+  const auto has_room = [&](const least_holding& l, const device& d) {
+    return l.alone <= d.usable_memory().value() * (1 + 10 * limit_tolerance);
+  };
+  for (const device& d : devices) {
+    if (!d.energy_budget && std::all_of(layers.begin(), layers.end(), [&](const least_holding& l) { return has_room(l, d); })) return {};
+  }
+  const workload& w = problem.job.workload;
+  const layer_minima least = minimal_times(problem.model, problem.cluster, problem.cost, w, problem.job.batch);
+  const double steps = w.steps(), run_s = steps * path_bound(problem.model, least, w.mode).value();
+  std::vector<double> most_s;
+  for (const device& d : devices) most_s.push_back(most_work_s(problem, d, run_s));
+  std::map<std::vector<double>, work_class> merged;
+  for (const least_holding& l : layers) {
+    std::vector<double> time_s;
+    bool anywhere = false;
+    infeasibility_proof::row one;
+    for (const device& d : devices) {
+      const double sample_s = steps * least.per_sample_s[l.layer.index() * devices.size() + d.id.index()];
+      const double allowed = most_s[d.id.index()];
+      const bool may = has_room(l, d) && sample_s <= allowed * (1 + 10 * limit_tolerance);
+      if (may && std::isinf(allowed)) anywhere = true, time_s.push_back(0);  // costs nothing here, whatever the weights
+      else if (may && allowed > 0) anywhere = true, time_s.push_back(sample_s * problem.job.batch);
+      else if (may) return {};  // takes no time: no weight is of use
+      else time_s.push_back(std::numeric_limits<double>::infinity());
+      if (!may && has_room(l, d) && (one.what.empty() || sample_s * one.available < one.needed * allowed)) {
+        one = {"seconds of one sample of layer \"" + problem.model[l.layer].name + "\" on " + d.name + " within its energy budget",
+               sample_s, allowed};
+      }
+    }
+    if (!anywhere) return one.what.empty() ? std::optional<infeasibility_proof::row>() : one;
+    work_class& k = merged.try_emplace(time_s, work_class{.example = l.layer, .time_s = time_s}).first->second;
+    k.count += 1;
+  }
+  std::vector<work_class> classes;
+  for (auto& [times, k] : merged) {
+    const bool free = std::any_of(k.time_s.begin(), k.time_s.end(), [](double t) { return t == 0; });
+    if (!free) classes.push_back(std::move(k));
+  }
+  for (double& s : most_s) s = std::isinf(s) ? 0 : s;  // nothing that is left may go there
+  if (classes.empty()) return {};
+  return work_row(problem, classes, most_s, work_weights(classes, most_s, problem.lp));
+}
+
+}  // namespace detail
+
+namespace detail {
+
+/// A device without another to wait for works all the time.
+[[nodiscard]] HETPLAN_INLINE std::optional<infeasibility_proof::row> busy_row(const planning_problem& problem) {
+  const device& only = problem.cluster.devices().front();
+  if (problem.cluster.size() > 1 || only.max_busy >= 1) return {};
+  const workload& w = problem.job.workload;
+  const layer_minima least = minimal_times(problem.model, problem.cluster, problem.cost, w, problem.job.batch);
+  if (!(path_bound(problem.model, least, w.mode).value() > 0)) return {};
+  return infeasibility_proof::row{"busy share of " + only.name + ", which has nobody to wait for", 1, only.max_busy};
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::optional<infeasibility_proof> prove_infeasible(const planning_problem& problem) {
+  const std::vector<detail::least_holding> layers = detail::least_holdings(problem);
+  infeasibility_proof proof{
+      .of =
+          "plans of any cut, orders, shares and degrees, with or without recomputation and shared-out optimizer state, in "
+          "which each device holds the whole weights of its layers"};
+  if (const auto row = detail::memory_row(problem, layers); detail::excludes(row)) {
+    proof.rows.push_back(row);
+  } else if (const auto busy = detail::busy_row(problem); busy && detail::excludes(*busy)) {
+    proof.rows.push_back(*busy);
+  } else if (const auto work = detail::energy_row(problem, layers); work && detail::excludes(*work)) {
+    proof.rows.push_back(*work);
+  }
+  return proof.rows.empty() ? std::nullopt : std::optional(std::move(proof));
+}
+
+namespace detail {
+
+/// Layers with the same times and memory count as one with multiplicity: the LP's value stays the same.
+struct layer_class {
+  double count = 0;
+  std::vector<double> time_s;  ///< by device, whole batch
+  double bytes = 0;            ///< held by whoever runs it all
+};
+
+[[nodiscard]] HETPLAN_INLINE std::vector<layer_class> layer_classes(const planning_graph& model, const layer_minima& m,
+                                                                    const any_memory_model& memory, const workload& w, double batch,
+                                                                    int shards) {
+  std::vector<double> group_size(model.weight_groups().size(), 0);
+  for (const layer& l : model.layers()) {
+    if (l.weight_group >= 0) group_size[static_cast<std::size_t>(l.weight_group)] += 1;
+  }
+  std::map<std::pair<double, std::vector<double>>, double> counts;
+  for (const layer& l : model.layers()) {
+    const auto row = std::span(m.per_sample_s).subspan(l.id.index() * m.devices, m.devices);
+    // A tensor that layers share is held at least for the average of their fractions; a share of the optimizer's state is held
+    // whole, however small the fraction, so it counts at the least that any number of devices leaves to one.
+    double held = checked_state(memory, l, w, shards) / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
+    if (w.mode == mode::generation) held += memory.cache(l, w).value() * batch;
+    counts[{held, std::vector<double>(row.begin(), row.end())}] += 1;
+  }
+  std::vector<layer_class> classes;
+  for (const auto& [key, count] : counts) {
+    layer_class k{count, key.second, key.first};
+    for (double& t : k.time_s) t *= batch;
+    classes.push_back(std::move(k));
+  }
+  return classes;
+}
+
+/// Weak duality: for any shares u >= 0 with sum 1 and prices v >= 0,
+/// T >= sum over layers of min over devices (u_d time + v_d bytes) - sum over devices of v_d capacity.
+[[nodiscard]] double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u, const std::vector<double>& v,
+                                      const std::vector<double>& capacity);
+
+}  // namespace detail
+
+HETPLAN_INLINE seconds path_bound(const planning_graph& model, const layer_minima& m, mode how) {
+  const bool training = how == mode::training;
+  std::vector<double> forward_s(model.size(), 0), round_trip_s(model.size(), 0);
+  double longest = 0;
+  for (const layer& l : model.layers()) {
+    double before = 0, turning = 0;
+    for (const std::uint32_t e : model.in_edges(l.id)) {
+      const layer_edge& edge = model.edges()[e];
+      before = std::max(before, forward_s[edge.from.index()]);
+      if (edge.gradient.value() > 0) turning = std::max(turning, round_trip_s[edge.from.index()]);
+    }
+    const std::size_t i = l.id.index();
+    forward_s[i] = before + m.forward_s[i];
+    round_trip_s[i] = std::max(before, turning) + m.forward_backward_s[i];
+    longest = std::max(longest, training ? std::max(forward_s[i], round_trip_s[i]) : forward_s[i]);
+  }
+  return seconds(longest);
+}
+
+namespace detail {
+
+HETPLAN_INLINE double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u, const std::vector<double>& v,
+                                       const std::vector<double>& capacity) {
+  double bound = 0;
+  for (const layer_class& k : classes) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t d = 0; d < u.size(); ++d) least = std::min(least, u[d] * k.time_s[d] + v[d] * k.bytes);
+    bound += k.count * least;
+  }
+  for (std::size_t d = 0; d < v.size(); ++d) bound -= v[d] * capacity[d];
+  return bound;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const cluster& c, const any_cost_model& cost, const workload& w,
+                                          long long max_batch) {
+  check_mode(model, w.mode);
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const bool training = w.mode == mode::training;
+  layer_minima m{c.size(), std::vector<double>(model.size() * c.size(), inf), std::vector<double>(model.size(), inf),
+                 std::vector<double>(model.size(), inf)};
+  const auto degrees = [](const layer& l, const device& d) {
+    return d.interconnect && l.profile_for(d.kind) == nullptr ? d.accelerators : 1;
+  };
+  double questions = 0;
+  for (const layer& l : model.layers()) {
+    for (const device& d : c.devices()) questions += 3.0 * static_cast<double>(max_batch) * degrees(l, d);
+  }
+  if (questions > max_bound_questions) {
+    m.per_sample_s.assign(m.per_sample_s.size(), 0);
+    m.forward_s.assign(model.size(), 0);
+    m.forward_backward_s.assign(model.size(), 0);
+    return m;
+  }
+  const auto ask = [&](const layer& l, const device& d, int g, long long b) {
+    work q{.layer = l, .phase = phase::forward, .batch = static_cast<double>(b), .tensor_parallel = g, .context = w.context};
+    const double f = checked_time_s(cost, q, d);
+    double input = 0, weight = 0;
+    if (training) {
+      q.phase = phase::backward_input;
+      input = checked_time_s(cost, q, d);
+      q.phase = phase::backward_weight;
+      weight = checked_time_s(cost, q, d);
+    }
+    double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
+    per_sample = std::min(per_sample, (f + input + weight) / static_cast<double>(b));
+    m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
+    m.forward_backward_s[l.id.index()] = std::min(m.forward_backward_s[l.id.index()], f + input);
+  };
+  const auto known_batches = [&](const layer& l, const device& d, int g) {
+    double least = static_cast<double>(max_batch);
+    for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
+      if (what != phase::forward && !training) continue;
+      least = std::min(least, checked_largest_batch(cost, {.layer = l, .phase = what, .tensor_parallel = g, .context = w.context}, d));
+    }
+    return std::max(1LL, static_cast<long long>(least));  // where none is known, the model says why
+  };
+  for (const layer& l : model.layers()) {
+    for (const device& d : c.devices()) {
+      for (int g = 1; g <= degrees(l, d); ++g) {
+        bool known = false;
+        const long long last = known_batches(l, d, g);
+        for (long long b = 1; b <= last; ++b) {
+          try {
+            ask(l, d, g, b);
+            known = true;
+          } catch (const unknown_time&) {
+            if (b == last && !known) throw;  // a model that sets no limit
+          }
+        }
+      }
+    }
+  }
+  return m;
+}
+
+HETPLAN_INLINE seconds compute_bound(const planning_graph& model, const layer_minima& m, const any_memory_model& memory, const workload& w,
+                                     double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards) {
+  const auto classes = detail::layer_classes(model, m, memory, w, batch, shards);
+  std::vector<double> u(m.devices, 0), v(m.devices, 0);
+  double sum = 0;
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    double alone = 0;
+    for (const auto& k : classes) alone += k.count * k.time_s[d];
+    if (alone <= 0) return {};
+    sum += u[d] = 1 / alone;
+  }
+  for (double& share : u) share /= sum;
+  std::vector<double> finite = capacity;
+  for (double& limit : finite) limit = std::isfinite(limit) ? limit : 0;
+  const double closed = detail::lagrangian_bound(classes, u, v, finite);
+  if (m.devices == 1 || closed <= 0) return seconds(std::max(0.0, closed));
+
+  lp_problem p;
+  const int makespan = p.add_column(1);
+  std::vector<lp_problem::row> load(m.devices), memory_rows(m.devices);
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    load[d].terms.emplace_back(makespan, -1);
+    load[d].upper = 0;
+    memory_rows[d].upper = 1;
+  }
+  for (const auto& k : classes) {
+    lp_problem::row whole{.terms = {}, .lower = 1, .upper = 1};
+    for (std::size_t d = 0; d < m.devices; ++d) {
+      const int x = p.add_column(0);
+      whole.terms.emplace_back(x, 1);
+      load[d].terms.emplace_back(x, k.count * k.time_s[d] / closed);
+      if (std::isfinite(capacity[d]) && k.bytes > 0) memory_rows[d].terms.emplace_back(x, k.count * k.bytes / capacity[d]);
+    }
+    p.rows.push_back(std::move(whole));
+  }
+  const std::size_t first_load = p.rows.size();
+  for (auto& row : load) p.rows.push_back(std::move(row));
+  for (auto& row : memory_rows) p.rows.push_back(std::move(row));
+  const lp_solution s = lp.solve(p);
+  if (s.row_duals.size() != p.rows.size()) return seconds(closed);
+  sum = 0;
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    u[d] = std::max(0.0, -s.row_duals[first_load + d]);
+    v[d] = std::isfinite(capacity[d]) ? std::max(0.0, -s.row_duals[first_load + m.devices + d]) * closed / capacity[d] : 0;
+    sum += u[d];
+  }
+  if (!(sum > 0) || !std::isfinite(sum)) return seconds(closed);
+  for (std::size_t d = 0; d < m.devices; ++d) {
+    u[d] /= sum;
+    v[d] /= sum;
+  }
+  return seconds(std::max(closed, detail::lagrangian_bound(classes, u, v, finite)));
+}
+
+HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                                  const any_memory_model& memory, const any_lp_solver& lp, bool within_memory) {
+  const layer_minima m = minimal_times(model, c, cost, p.workload, p.batch());
+  // Who shares a layer's tensors is through it sooner than any device alone, and who shares weights holds less of them than any.
+  const bool grids = std::ranges::any_of(p.stages, [](const stage& s) { return s.column_count() > 1; });
+  const auto moves = [](const stage& s) { return s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp); };
+  if (std::ranges::any_of(p.stages, moves)) within_memory = false;
+  std::vector<double> capacity;
+  for (const device& d : c.devices()) {
+    capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());
+  }
+  const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp,
+                                        p.workload.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(c.size()) : 1);
+  return p.workload.steps() * std::max(compute, grids ? seconds{} : path_bound(model, m, p.workload.mode));
+}
+
+}  // namespace hetplan

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a plan should cost, without simulating it: the evaluation that a search can afford.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <hetplan/cluster/network.hpp>
+#include <hetplan/cost/energy_model.hpp>
+#include <hetplan/estimate/latency_estimator.hpp>
+#include <hetplan/estimate/pipeline_steps.hpp>
+#include <hetplan/plan/stage_costs.hpp>
+
+namespace hetplan {
+
+// The latency estimators that ship: dominant step and critical path.
+
+/// The step whose work over all microbatches, begun when the first microbatch reaches it, ends last.
+///
+/// Stage h with total e_h and collective A_h, links (h,t) with total e_ht, backward b_ht and own traffic own_ht, M
+/// microbatches; from the sinks to the sources, the best over all links that leave h:
+///
+///     training    D(h) = max(M e_h, max_t [e_h + max(own_ht, e_ht + D(t))]),  R(h) = max(A_h, max_t [R(t) - b_ht - b_h]);
+///                 T = max D + max R, each over the sources; where every stage holds one microbatch at a time, they take
+///                 turns: M e_h and M e_ht in place of the second e_h and of e_ht in D
+///     inference   S(h) = e_h + max_t (e_ht + S(t)),
+///                 Z(h) = max(M e_h + max_t (e_ht + S(t)), e_h + max_t max(own_ht + S(t), e_ht + Z(t)));  T = max Z
+///     generation  D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens = max(D, S): a full pipeline's period
+///                 or a token's way, whichever is longer
+///
+/// The law of the plan's mode (step_law.hpp), from the sinks. D' and R' grow with D, R, e and own: a part of a pipeline that is no worse
+/// in both is no worse in any whole.
+///
+/// Complexity   O(stages + links).
+/// Source       Asteroid, section 3.2, eqs. 4-6: on a chain of single devices with own = M e this is its
+///              max_s (T_w + T_e + T_a). Deviations: any DAG of stages; latency and full-duplex wires in own; inference
+///              and generation, where the token's way back is left out.
+struct dominant_step {
+  [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
+};
+
+/// Warm-up, steady state and drain of a 1F1B pipeline around its dominant step d.
+///
+/// Steps 1..S of a chain are its stages and links in turn, K_i microbatches in flight at step i: the plan's at a stage
+/// (2 depth - 1 by default), one more than at its consumer at a link, at most the producer's. With f and b the times of a
+/// step and f^, b^ what keeps its next microbatch waiting (a link's latency left out),
+///
+///     start  = max_{p >= d} [ sum_{i <= p} f_i + (K_p - 1) max_{i <= p} f^_i + sum_{d < i <= p} b_i ]
+///     end(s) = max_{p >= max(s,d)} [ sum_{s <= i <= p} b_i + (K_p - 1) max_{i <= p} b^_i + sum_{d < i <= p} f_i ]
+///     T      = max( start + (M - K_d) period_d + max_s [ end(s) + collective_s ],
+///                   max over stages i of [ sum_{j < i} total_j + ceil(M / K_i) sum_{j >= i} total_j ] )
+///
+/// where the second line says that K_i microbatches at a time go from i to the end and back (with K = 1 everything waits).
+/// The period of a stage is its total, that of a link its wire time (own - total) / (M - 1); d is the step whose own
+/// work, begun when the first microbatch reaches it, ends last. On a DAG T is the largest over the stages v of the value
+/// along the longest way from a source to a sink through v. Inference and generation: as dominant_step.
+/// Not monotone (a pipeline better in every step can score worse): re-score with it, prune nothing.
+///
+/// Complexity   O(stages^2 * (stages + links)) at most.
+/// Determinism  ties between ways: the smaller stage.
+/// Source       Dora, appendix A, Algorithm 2. Deviations: as printed it counts warm-up and drain twice; latency and
+///              full-duplex wires; other warm-ups than 2 depth - 1 and, for them, the round trips; DAGs.
+struct critical_path {
+  [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
+
+ private:
+  struct step {
+    double forward_s, backward_s;            ///< of a microbatch
+    double next_forward_s, next_backward_s;  ///< what the next microbatch waits
+    double total_s, period_s, own_s;
+    double collective_s;
+    int in_flight;
+  };
+  /// By stage: the link by which the longest way enters and leaves it (number of links: none).
+  struct extent {
+    std::vector<std::size_t> before, after;
+  };
+
+  [[nodiscard]] static extent longest_ways(const pipeline_steps& steps);
+
+  [[nodiscard]] static std::vector<step> way_through(const pipeline_steps& steps, const extent& ways, std::size_t v);
+
+  [[nodiscard]] static double chain_s(const std::vector<step>& way, int microbatches);
+
+  [[nodiscard]] static double round_trips_s(const std::vector<step>& way, int microbatches);
+
+  [[nodiscard]] static double start_s(const std::vector<step>& way, std::size_t d);
+
+  [[nodiscard]] static double end_s(const std::vector<step>& way, std::size_t d, std::size_t s);
+};
+
+static_assert(check_latency_estimator<dominant_step>() && check_latency_estimator<critical_path>());
+
+namespace detail {
+
+[[nodiscard]] stage_traffic traffic_per_sample(const pipeline_steps& steps, std::size_t s);
+
+}  // namespace detail
+
+/// Estimates a plan: latency by the estimator, and with it energy, peak memory and busy time of every device.
+///
+/// With R repeats (the tokens of a sequence in generation, else 1), M microbatches, and for device i the share x_i, the
+/// times f_i and b_i of a microbatch and its cap on the busy share:
+///
+///     busy_i   = R M (f_i + b_i) + the optimizer's step
+///     sent_i   = R M x_i (cuts forward out + cuts backward in) + 2(n-1)/n W if n > 1 devices train W > 0 bytes; received alike
+///     T        = max(the estimator's, max_i busy_i / (R cap_i)): a capped device stretches the iteration
+///     energy_i = idle power * R T + (active - idle power) * busy_i + per byte sent and received
+///     memory_i = static bytes + K * activations of a share; K of 1F1B, M of GPipe, 1 outside training
+///                (a stage that recomputes: + K * inputs of a share + activations of one)
+///
+/// @param estimator  of the latency; contention is relaxed in both that ship.
+/// @return           latency R T, with time_between_tokens = T in generation; no bounds, no bytes by resource. Infinite
+///                   latency and energy where a route is missing.
+/// Units             SI.  Complexity  that of make_steps and of the estimator.
+/// Throws            invalid_input, invalid_model as make_steps; invalid_model (a memory or energy model misbehaves).
+/// Source            Dora, eq. 1 for energy; Asteroid, eq. 3 for memory. Deviations: tied tensors' bytes are not charged;
+///                   an energy model is read as a line (exact for linear_power).
+template <latency_estimator Estimator = dominant_step>
+[[nodiscard]] evaluation estimate(const stage_costs& whole, const any_energy_model& energy = {}, const Estimator& estimator = {}) {
+  const plan& p = whole.plan;
+  const cluster& c = whole.cluster;
+  const pipeline_steps steps = make_steps(whole);
+  const bool training = steps.mode == mode::training, generation = steps.mode == mode::generation;
+  const double repeats = p.workload.steps();
+  const double M = steps.microbatches;
+
+  evaluation e;
+  e.devices.resize(c.size());
+  double period_s = estimator.latency(steps).value();
+  for (const auto& stage : steps.stages) {
+    for (const auto& d : stage.devices) {
+      const double busy_s = repeats * M * (d.forward_s + d.backward_s) + d.optimizer_s;
+      e.devices[d.device.index()].busy = seconds(busy_s);
+      period_s = std::max(period_s, busy_s / (repeats * c[d.device].max_busy));
+    }
+  }
+  e.latency = seconds(repeats * period_s);
+  if (generation) e.time_between_tokens = seconds(period_s);
+
+  for (std::size_t s = 0; s < steps.stages.size(); ++s) {
+    const auto& stage = steps.stages[s];
+    const double ring = training ? ring_share(stage.devices.size()) * whole.stages[s].trainable_bytes : 0;
+    const stage_traffic traffic = detail::traffic_per_sample(steps, s);
+    for (std::size_t i = 0; i < stage.devices.size(); ++i) {
+      const auto& d = stage.devices[i];
+      device_evaluation& out = e.devices[d.device.index()];
+      const energy_slopes rates = slopes_of(energy, c[d.device]);
+      const double samples = repeats * M * d.samples;
+      const double dynamic = rates.busy_W * out.busy.value() + rates.send_J_per_byte * (samples * traffic.sent + ring) +
+                             rates.receive_J_per_byte * (samples * traffic.received + ring);
+      out.used = true;
+      out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 W for ever: no NaN
+      out.peak_memory = bytes(whole.static_bytes[d.device.index()] + whole.stages[s].devices[i].kept.at_most(stage.in_flight));
+    }
+  }
+  return e;
+}
+template <latency_estimator Estimator = dominant_step>
+[[nodiscard]] evaluation estimate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
+                                  const any_memory_model& memory = {}, const any_energy_model& energy = {},
+                                  const Estimator& estimator = {}) {
+  return estimate(stage_costs(p, model, c, cost, memory), energy, estimator);
+}
+
+}  // namespace hetplan
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/estimate/estimate.ipp>
+#endif

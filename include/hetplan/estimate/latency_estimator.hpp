@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// What a plan's steps amount to: the door for latency estimators.
+
+#include <concepts>
+
+#include <hetplan/estimate/pipeline_steps.hpp>
+
+namespace hetplan {
+
+template <class E>
+concept estimates_latency = requires(const E& e, const pipeline_steps& s) {
+  { e.latency(s) } -> std::same_as<seconds>;  // >= 0; infinite where a route is missing; pure
+};
+/// What a whole plan is believed to take, from the steps of its stages and links: seconds of an iteration (training, inference) or
+/// between two tokens of a sequence (generation).
+///
+/// * `make_steps` works the steps out of any plan with one pipeline and one stage per device: the slowest share of each stage, both
+///   transfers of each link at peak bandwidth, the reductions.
+/// * An estimate relaxes contention, so it bounds nothing. `estimate` makes a whole evaluation of it: energy, busy time and memory as the
+///   simulator would have them if the latency were true.
+///
+/// Ships: `dominant_step`; `critical_path` (Dora's Algorithm 2 without its double counting, to re-score whole plans); every `step_law` as
+/// an `any_step_law`. The search can minimise all but `critical_path`.
+template <class E>
+concept latency_estimator = estimates_latency<E>;
+
+template <class E>
+consteval bool check_latency_estimator() {
+  static_assert(estimates_latency<E>, "latency_estimator needs: hetplan::seconds latency(const hetplan::pipeline_steps&) const");
+  return latency_estimator<E>;
+}
+
+}  // namespace hetplan

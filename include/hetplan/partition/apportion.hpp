@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// Samples of a microbatch, handed out among classes of equal devices.
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/version.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
+
+namespace hetplan::partition {
+
+// Cuts a sequence into consecutive stages on devices in a given order so that the largest step is smallest.
+
+/// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
+/// boundary carries fewer bytes, which is where one would cut anyway.
+///
+/// @param cut_bytes  by layer: what crosses the boundary before it.
+[[nodiscard]] inline std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
+  std::vector<std::size_t> positions(cut_bytes.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  if (positions.size() <= 512) return positions;
+  positions = light_boundaries(cut_bytes);
+  positions.insert(positions.begin(), 0);
+  return positions;
+}
+
+/// Stage i is [first[i], first[i+1]) of the sequence (the last ends with it) on device[i].
+struct chain_cut {
+  double bottleneck = std::numeric_limits<double>::infinity();
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> device;
+
+  [[nodiscard]] bool exists() const { return !first.empty(); }
+};
+
+namespace detail {
+/// The head stage of a suffix: what it leads to and where it ends.
+struct chain_choice {
+  double bottleneck = std::numeric_limits<double>::infinity();
+  std::uint32_t next_position = 0, next_device = 0;
+};
+}  // namespace detail
+
+/// The best cut for each number of stages: the exact minimum of the largest stage or cut cost.
+///
+/// @param positions  where a stage may begin, ascending, the first 0; the sequence ends at `end`.
+/// @param devices    stages take devices in this order; devices may be left out.
+/// @param stage_cost (first, last, device, following stages) -> cost, infinite if it does not fit; must not
+///                   fall as `last` grows.
+/// @param cut_cost   (position, device before, device behind) -> cost of the boundary.
+/// @return           index q - 1: the best cut into q stages, q = 1 ... max_stages.
+/// Complexity        O(Q N^2 P^2) for Q stages, N devices, P positions; stages longer than the best known
+///                   bottleneck are not tried.
+/// Determinism       ties: earlier cut, then earlier device.
+/// Others            adapt::cut_in_proportion: every stage has its devices, so a state less and thousands of items; least_overflow:
+///                   over the states of a device_space. One engine for the three would be longer than all of them.
+/// Source            PipeDream's partitioning recurrence over unequal devices. Deviation: from the sinks,
+///                   because the memory of a stage depends on how many stages follow.
+template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
+          std::invocable<std::size_t, std::size_t, std::size_t> CutCost>
+[[nodiscard]] std::vector<chain_cut> bottleneck_chain(const std::vector<std::size_t>& positions, std::size_t end, std::size_t devices,
+                                                      int max_stages, StageCost&& stage_cost, CutCost&& cut_cost) {
+  using detail::chain_choice;
+  const std::size_t count = positions.size();
+  const auto stages = static_cast<std::size_t>(std::max(1, std::min<int>(max_stages, static_cast<int>(std::min(devices, count)))));
+  // cell(q, d, p): the sequence from positions[p] on, in q stages, the first of them on device d.
+  std::vector<chain_choice> cells(stages * devices * count);
+  const auto cell = [&](std::size_t q, std::size_t d, std::size_t p) -> chain_choice& {
+    return cells[((q - 1) * devices + d) * count + p];
+  };
+  for (std::size_t q = 1; q <= stages; ++q) {
+    for (std::size_t d = 0; d + q <= devices; ++d) {
+      for (std::size_t p = 0; p < count; ++p) {
+        chain_choice& best = cell(q, d, p);
+        if (q == 1) {
+          best.bottleneck = stage_cost(positions[p], end, d, 0);
+          continue;
+        }
+        for (std::size_t n = p + 1; n + q - 1 <= count; ++n) {
+          const double mine = stage_cost(positions[p], positions[n], d, static_cast<int>(q) - 1);
+          if (mine >= best.bottleneck) break;
+          for (std::size_t e = d + 1; e + q - 1 <= devices; ++e) {
+            const double rest = cell(q - 1, e, n).bottleneck;
+            if (rest >= best.bottleneck) continue;
+            const double all = std::max({mine, rest, cut_cost(positions[n], d, e)});
+            if (all < best.bottleneck) best = {all, static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(e)};
+          }
+        }
+      }
+    }
+  }
+  std::vector<chain_cut> cuts(stages);
+  for (std::size_t q = 1; q <= stages; ++q) {
+    std::size_t d = 0;
+    for (std::size_t e = 1; e + q <= devices; ++e) {
+      if (cell(q, e, 0).bottleneck < cell(q, d, 0).bottleneck) d = e;
+    }
+    chain_cut& cut = cuts[q - 1];
+    cut.bottleneck = cell(q, d, 0).bottleneck;
+    if (cut.bottleneck == std::numeric_limits<double>::infinity()) continue;
+    for (std::size_t left = q, p = 0; left > 0; --left) {
+      cut.first.push_back(positions[p]);
+      cut.device.push_back(d);
+      const chain_choice& c = cell(left, d, p);
+      p = c.next_position;
+      d = c.next_device;
+    }
+  }
+  return cuts;
+}
+
+/// Equal devices while samples are handed out: they fill evenly.
+struct sample_taker {
+  int devices = 1;
+  int cap = 0;        ///< the most samples that each has memory for
+  int taken = 0;      ///< by all of them
+  double next_s = 0;  ///< time of the device whose turn it is, with one portion more
+
+  [[nodiscard]] int largest_share() const { return (taken + devices - 1) / devices; }
+  /// Of the i-th of the devices: the first have one more where they do not come out even.
+  [[nodiscard]] int share(int i) const { return taken / devices + (i < taken % devices ? 1 : 0); }
+};
+
+/// Portions in which samples are handed out at most, about.
+inline constexpr int most_portions = 256;
+
+/// Hands out samples one by one, each to the device that finishes it first among those with room.
+///
+/// With times that do not fall as the share grows this minimises the largest time over all integer shares
+/// within the caps (an exchange argument: each step takes the smallest possible next maximum). More than most_portions samples go in
+/// equal portions, the last ones of a taker as large as its room: then it is within a portion of that minimum.
+///
+/// @param samples   to hand out, on top of what the takers have.
+/// @param takers    not empty; gives them their samples. A derived type adds what identifies it.
+/// @param time_s    (taker, share >= 1) -> seconds; finite, non-decreasing in the share. Asked once for each share that the devices of a
+///                  taker reach, and for one more.
+/// @return          false if the caps hold fewer samples; the takers then have what did fit.
+/// Complexity       O(min(samples, most_portions) x takers).
+/// Determinism      ties: the smaller share, so that equal devices share evenly, then the smaller index.
+/// Source           Asteroid, Algorithm 1, eq. 7: same optimum, found greedily.
+template <std::derived_from<sample_taker> Taker, std::invocable<const Taker&, int> Time>
+[[nodiscard]] bool apportion(int samples, std::vector<Taker>& takers, const Time& time_s) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  int portion = samples > most_portions ? (samples - 1) / most_portions + 1 : 1;
+  const auto taken_next = [&](const Taker& t) {
+    return static_cast<int>(std::min<long long>(portion, static_cast<long long>(t.cap) * t.devices - t.taken));
+  };
+  const auto next_share = [&](const Taker& t) { return (t.taken + taken_next(t) - 1) / t.devices + 1; };
+  const auto ask = [&](Taker& t) { t.next_s = taken_next(t) > 0 ? time_s(t, next_share(t)) : inf; };
+  for (Taker& t : takers) ask(t);
+  for (int left = samples; left > 0;) {
+    if (portion > left) {
+      portion = left;
+      for (Taker& t : takers) ask(t);
+    }
+    Taker* best = &takers.front();
+    for (Taker& t : takers) {
+      if (t.next_s < best->next_s || (t.next_s == best->next_s && next_share(t) < next_share(*best))) best = &t;
+    }
+    if (best->next_s == inf) return false;
+    const int share = next_share(*best), taken = taken_next(*best);
+    best->taken += taken;
+    left -= taken;
+    if (taken_next(*best) <= 0 || next_share(*best) != share) ask(*best);
+  }
+  return true;
+}
+
+// Shares of a microbatch for the devices of a replica group.
+
+/// Shares of the samples for devices that all differ: apportion with one device each.
+///
+/// @param caps      by device: the most samples it has memory for.
+/// @param time_s    (device index, share >= 1) -> seconds; finite, non-decreasing in the share.
+/// @return          shares by device (0 = not used), or nothing if the caps hold fewer samples.
+/// Complexity       O(samples x devices).
+/// Throws           invalid_input (no device).
+/// Determinism      ties: the smaller share, then the smaller index.
+/// Source           Asteroid, Algorithm 1, eq. 7: same optimum, found greedily (apportion).
+template <std::invocable<std::size_t, int> Time>
+[[nodiscard]] std::optional<std::vector<int>> allocate(int samples, const std::vector<int>& caps, Time&& time_s) {
+  if (caps.empty()) throw invalid_input("allocate: no devices for " + std::to_string(samples) + " samples; expected at least one");
+  struct one_device : sample_taker {
+    std::size_t index;
+  };
+  std::vector<one_device> devices;
+  // No share above `samples` is asked about.
+  for (std::size_t d = 0; d < caps.size(); ++d) devices.push_back({{.cap = std::min(caps[d], samples)}, d});
+  if (!apportion(samples, devices, [&](const one_device& d, int share) { return time_s(d.index, share); })) return std::nullopt;
+  std::vector<int> shares;
+  for (const one_device& d : devices) shares.push_back(d.taken);
+  return shares;
+}
+
+}  // namespace hetplan::partition

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A plan and all that its models say of it: the one place where a whole plan's layers add up.
+
+#include <map>
+#include <vector>
+
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/cost/memory_model.hpp>
+#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace hetplan {
+
+/// A valid plan, cut into stages, with the answers of cost and memory model for each stage on each of its devices. Estimates
+/// (make_steps, estimate) and the judge (tasks::expand, judge) read these numbers and ask no model again.
+///
+///     const staged s(problem, plan);
+///     estimate(s).latency;  judge(s).evaluation.latency;
+///
+/// The plan, model and cluster must outlive it.
+/// Complexity  O(layers x devices of their stage); the cost model is asked once per layer, device of its stage and phase.
+/// Throws      invalid_input (the plan breaks a rule of `validate`), invalid_model (a model answers what its concept forbids).
+struct stage_costs {
+  /// A stage on one of its devices: seconds of one microbatch share, and what the share keeps. Outside training only the forward
+  /// takes time.
+  struct unit_times {
+    double forward_s = 0;
+    double backward_input_s = 0;
+    double backward_weight_s = 0;
+  };
+  struct part {
+    double forward_s = 0;
+    double backward_input_s = 0;  ///< a stage that recomputes: its forward again, too
+    double backward_weight_s = 0;
+    double optimizer_s = 0;  ///< once an iteration
+    share_memory kept = {};
+    double forward_sent = 0;  ///< in a grid: bytes of all-reduces to the next device of the row; their time is in that of the phase
+    double backward_sent = 0;
+    std::vector<unit_times> units = {};  ///< zero2, fsdp: what each unit takes of the phases
+
+    [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
+  };
+  struct stage_parts {
+    std::vector<part> devices;                           ///< in the order of stage::devices
+    std::map<long long, std::vector<part>> passes = {};  ///< of a stage with cuts: the same for passes of other sizes
+    double trainable_bytes = 0;                          ///< what its devices reduce among themselves; one alone reduces nothing
+  };
+
+  stage_costs(const planning_problem& problem, const hetplan::plan& p);
+  stage_costs(const hetplan::plan& p, const planning_graph& model, const hetplan::cluster& c, const any_cost_model& cost,
+              const any_memory_model& memory = {});
+  // A temporary is gone at the end of the line.
+  stage_costs(const planning_problem&& the_problem_must_outlive_it, const hetplan::plan&) = delete;
+  stage_costs(const planning_problem&, const hetplan::plan&& the_plan_must_outlive_it) = delete;
+  stage_costs(const hetplan::plan&& the_plan_must_outlive_it, const planning_graph&, const hetplan::cluster&, const any_cost_model&,
+              const any_memory_model& = {}) = delete;
+  stage_costs(const hetplan::plan&, const planning_graph&& the_model_must_outlive_it, const hetplan::cluster&, const any_cost_model&,
+              const any_memory_model& = {}) = delete;
+  stage_costs(const hetplan::plan&, const planning_graph&, const hetplan::cluster&& the_cluster_must_outlive_it, const any_cost_model&,
+              const any_memory_model& = {}) = delete;
+
+  const hetplan::plan& plan;
+  const planning_graph& model;
+  const hetplan::cluster& cluster;
+  stage_graph graph;
+  std::vector<stage_parts> stages;   ///< by stage id
+  std::vector<double> static_bytes;  ///< by device id: held all the time
+
+  [[nodiscard]] const stage_parts& operator[](stage_id s) const { return stages[s.index()]; }
+  /// A device's part of a pass of so many samples.
+  [[nodiscard]] const part& of_pass(stage_id s, std::size_t position, long long samples) const {
+    const stage_parts& all = stages[s.index()];
+    return (all.passes.empty() ? all.devices : all.passes.at(samples))[position];
+  }
+  [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
+
+ private:
+  [[nodiscard]] std::vector<part> parts_of(const stage& s, long long samples, double inputs, const any_cost_model& cost,
+                                           const any_memory_model& memory) const;
+  void add_all_reduces(const stage& s, std::size_t position, int samples, part& mine) const;
+  void add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const;
+};
+
+}  // namespace hetplan
+
+#ifndef HETPLAN_COMPILED
+#include <hetplan/plan/stage_costs.ipp>
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/plan/stage_costs.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <hetplan/cluster/network.hpp>
+#include <hetplan/plan/validate.hpp>
+
+namespace hetplan {
+
+HETPLAN_INLINE stage_costs::stage_costs(const planning_problem& problem, const hetplan::plan& p)
+    : stage_costs(p, problem.model, problem.cluster, problem.cost, problem.models.memory) {}
+
+HETPLAN_INLINE stage_costs::stage_costs(const hetplan::plan& p, const planning_graph& m, const hetplan::cluster& c,
+                                        const any_cost_model& cost, const any_memory_model& memory)
+    : plan(p), model(m), cluster(c), graph(require_valid(p, m, c)), static_bytes(hetplan::static_bytes(p, m, memory, c.size())) {
+  stages.resize(p.stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const stage& s = p.stages[i];
+    const double inputs = input_bytes(graph, stage_id(i));
+    if (training() && s.devices.size() > 1) stages[i].trainable_bytes = trainable_bytes(m, s);
+    stages[i].devices = parts_of(s, graph.nodes[i].microbatch_size, inputs, cost, memory);
+    for (const phase what : {phase::forward, phase::backward_input}) {
+      const auto& cuts = s.cuts.of(what);
+      for (std::size_t k = 1; k < cuts.size(); ++k) {
+        const long long size = cuts[k] - cuts[k - 1];
+        if (!stages[i].passes.contains(size)) stages[i].passes.emplace(size, parts_of(s, size, inputs, cost, memory));
+      }
+    }
+  }
+}
+
+HETPLAN_INLINE std::vector<stage_costs::part> stage_costs::parts_of(const stage& s, long long samples, double inputs,
+                                                                    const any_cost_model& cost, const any_memory_model& memory) const {
+  const long long size = plan.size_of(s);
+  std::vector<part> parts;
+  for (std::size_t i = 0; i < s.devices.size(); ++i) {
+    assignment a = s.devices[i];
+    if (samples != size) a.samples = static_cast<int>(a.samples * samples / size);
+    const device& d = cluster[a.device];
+    const std::size_t column = s.column_of(i);
+    const auto time_s = [&](phase what) { return stage_time_s(cost, model, s, a, d, what, plan.workload.context, column); };
+    part mine{.forward_s = time_s(phase::forward), .kept = stage_share_memory(memory, model, s, a, plan.workload, inputs, column)};
+    if (training()) {
+      mine.backward_input_s = time_s(phase::backward_input);
+      mine.backward_weight_s = time_s(phase::backward_weight);
+      mine.optimizer_s = stage_optimizer_s(cost, model, s, d, column);
+    }
+    if (s.column_count() > 1) add_all_reduces(s, i, a.samples, mine);
+    if (s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp)) add_units(s, a, cost, mine);
+    parts.push_back(std::move(mine));
+  }
+  return parts;
+}
+
+HETPLAN_INLINE void stage_costs::add_all_reduces(const stage& s, std::size_t position, int samples, part& mine) const {
+  const std::size_t columns = s.column_count(), first = s.row_of(position) * columns;
+  const auto device_at = [&](std::size_t column) { return s.devices[first + column % columns].device; };
+  const auto steps = static_cast<double>(2 * (columns - 1));
+  const auto reduce = [&](phase what, double& time_s, double& sent) {
+    for (const double per_sample : all_reduces_of(model, s, what)) {
+      const double volume = ring_share(columns) * per_sample * samples;
+      double slowest_s = 0;
+      for (std::size_t c = 0; c < columns; ++c) {
+        const transfer_cost link = peak_transfer(cluster.network(), device_at(c), device_at(c + 1));
+        slowest_s = std::max(slowest_s, steps * link.latency_s + (volume > 0 ? volume * link.s_per_byte : 0));
+      }
+      time_s += slowest_s;
+      sent += volume;
+    }
+  };
+  reduce(phase::forward, mine.forward_s, mine.forward_sent);
+  if (training()) reduce(phase::backward_input, mine.backward_input_s, mine.backward_sent);
+}
+
+HETPLAN_INLINE void stage_costs::add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const {
+  // A unit is a stage of its own to the cost model; the boundary before it is its own, too.
+  const device& d = cluster[a.device];
+  const layer_id* before = nullptr;
+  for (const auto& layers : units_of(s)) {
+    stage unit{.layers = layers, .recompute = s.recompute};
+    const auto time_s = [&](phase what) {
+      double time = stage_time_s(cost, model, unit, a, d, what, plan.workload.context);
+      if (before == nullptr || !cost.times_boundaries()) return time;
+      const auto boundary_s = [&](phase each) {
+        return checked_boundary_s(cost, model[*before], model[layers.front()],
+                                  {.phase = each, .batch = static_cast<double>(a.samples), .context = plan.workload.context}, d);
+      };
+      return time + boundary_s(what) + (what == phase::backward_input && s.recompute ? boundary_s(phase::forward) : 0);
+    };
+    mine.units.push_back({time_s(phase::forward), time_s(phase::backward_input), time_s(phase::backward_weight)});
+    before = &layers.back();
+  }
+}
+
+}  // namespace hetplan
