@@ -373,8 +373,8 @@ TEST_CASE("an iteration that stands still is given up when the policy learns of 
   check_stretches(brief, {{activity::running, 0, 8, 1}, {activity::running, 8, 16.5, 1}, {activity::running, 16.5, 24.5, 1}});
   // Without anything better it waits, and nothing of it is done twice.
   adapt::static_plan patient(x.apart(0, 1));
-  const adapt::history wait_states = x.run({26_s, {at(12, air(0)), at(14, air(1))}}, patient);
-  check_stretches(wait_states, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 26, 1}});
+  const adapt::history waits = x.run({26_s, {at(12, air(0)), at(14, air(1))}}, patient);
+  check_stretches(waits, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 26, 1}});
 }
 
 TEST_CASE("who loses the coordinator learns of it when the others have agreed on the next one") {

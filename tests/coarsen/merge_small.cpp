@@ -93,9 +93,9 @@ bool has_cycle(const planning_graph& model, const labels& of) {
     gone = false;
     for (auto b = left.begin(); b != left.end();) {
       const auto enters = [&](const auto& e) { return e.second == *b && left.contains(e.first); };
-      const bool wait_states = std::any_of(edges.begin(), edges.end(), enters);
-      gone = gone || !wait_states;
-      b = wait_states ? std::next(b) : left.erase(b);
+      const bool waits = std::any_of(edges.begin(), edges.end(), enters);
+      gone = gone || !waits;
+      b = waits ? std::next(b) : left.erase(b);
     }
   }
   return !left.empty();

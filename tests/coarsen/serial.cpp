@@ -253,10 +253,10 @@ TEST_CASE("chains of random blocks are serial and maximal, and no edge points ba
     for (std::size_t k = 0; k < b.size(); ++k) smallest[s.chain_of(at[k])] = std::min(smallest[s.chain_of(at[k])], k);
     for (std::size_t next = 0; next < s.chains(); ++next) {
       for (std::size_t later = next + 1; later < s.chains(); ++later) {
-        const bool wait_states = std::any_of(edges.begin(), edges.end(), [&](const auto& e) {
+        const bool waits = std::any_of(edges.begin(), edges.end(), [&](const auto& e) {
           return s.chain_of(e.second) == later && s.chain_of(e.first) >= next && s.chain_of(e.first) != later;
         });
-        REQUIRE((wait_states || smallest[next] < smallest[later]));
+        REQUIRE((waits || smallest[next] < smallest[later]));
       }
     }
   }

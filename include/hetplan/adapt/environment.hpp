@@ -251,7 +251,7 @@ class environment {
   void drop(purpose what);
   [[nodiscard]] bool under_way(purpose what) const;
   /// Does one of them wait for a device to come back?
-  [[nodiscard]] bool wait_states(purpose what) const;
+  [[nodiscard]] bool waits(purpose what) const;
   [[nodiscard]] std::span<const side_transfer> transfers() const { return transfers_; }
   [[nodiscard]] std::vector<foreign_traffic> foreign() const;
 

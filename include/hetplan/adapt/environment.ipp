@@ -201,7 +201,7 @@ HETPLAN_INLINE bool environment::under_way(purpose what) const {
   return std::any_of(transfers_.begin(), transfers_.end(), [&](const side_transfer& f) { return f.what == what; });
 }
 
-HETPLAN_INLINE bool environment::wait_states(purpose what) const {
+HETPLAN_INLINE bool environment::waits(purpose what) const {
   return std::any_of(transfers_.begin(), transfers_.end(), [&](const side_transfer& f) { return f.what == what && !moves(f); });
 }
 

@@ -175,19 +175,19 @@ HETPLAN_INLINE std::vector<double> heads_s(const placement_table& t) {
 }
 
 HETPLAN_INLINE std::vector<std::size_t> order_by(const placement_table& t, const std::vector<double>& priority) {
-  std::vector<std::size_t> wait_states(t.size(), 0), order;
+  std::vector<std::size_t> waits(t.size(), 0), order;
   const auto later = [&](std::size_t a, std::size_t b) { return std::pair(priority[a], b) < std::pair(priority[b], a); };
   std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> ready(later);
   for (std::size_t v = 0; v < t.size(); ++v) {
-    wait_states[v] = t.in_edges(v).size();
-    if (wait_states[v] == 0) ready.push(v);
+    waits[v] = t.in_edges(v).size();
+    if (waits[v] == 0) ready.push(v);
   }
   while (!ready.empty()) {
     const std::size_t v = ready.top();
     ready.pop();
     order.push_back(v);
     for (const std::uint32_t e : t.out_edges(v)) {
-      if (--wait_states[t.edges()[e].to] == 0) ready.push(t.edges()[e].to);
+      if (--waits[t.edges()[e].to] == 0) ready.push(t.edges()[e].to);
     }
   }
   return order;
@@ -233,14 +233,14 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
   // A trial costs in-edges: where operators have many, or are many, fewer are compared.
   const std::size_t n = t.size(),
                     most_compared = std::clamp<std::size_t>(std::min(512 * n / (n + t.edges().size()), 1'280'000 / n), 8, 128);
-  std::vector<std::size_t> wait_states(t.size()), order;
+  std::vector<std::size_t> waits(t.size()), order;
   const auto enter = [&](std::size_t v, double start_s) {
     if (ready.size() < most_compared) ready.emplace(start_s, -rank[v], v);
     else reserve.emplace(-rank[v], v);
   };
   for (std::size_t v = 0; v < t.size(); ++v) {
-    wait_states[v] = t.in_edges(v).size();
-    if (wait_states[v] == 0) enter(v, 0);
+    waits[v] = t.in_edges(v).size();
+    if (waits[v] == 0) enter(v, 0);
   }
   bool over = false;
   while (!ready.empty()) {
@@ -262,7 +262,7 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
     s.place(v, now.device);
     order.push_back(v);
     for (const std::uint32_t e : t.out_edges(v)) {
-      if (--wait_states[t.edges()[e].to] == 0) enter(t.edges()[e].to, s.end_s(v));
+      if (--waits[t.edges()[e].to] == 0) enter(t.edges()[e].to, s.end_s(v));
     }
   }
   if (!over) return std::move(s).result();

@@ -317,9 +317,9 @@ class order_reader {
   }
 
  private:
-  void precede(std::size_t a, std::size_t b, std::vector<int>& wait_states) {
+  void precede(std::size_t a, std::size_t b, std::vector<int>& waits) {
     after_[a].push_back(b);
-    ++wait_states[b];
+    ++waits[b];
   }
   [[nodiscard]] double value(int column) const { return x_[static_cast<std::size_t>(column)]; }
   /// Smaller goes first: what waits for nothing; then what waits for orders alone.

@@ -19,7 +19,7 @@ namespace hetplan::schedule::detail {
 class optimum_search {
  public:
   optimum_search(const tick_table& t, order_goal goal, const found_orders& given, long long most)
-      : t_(t), outlook_(t, goal), state_(t), wait_states_(t.devices.size(), 0), short_of_memory_(t.devices.size(), false), most_(most) {
+      : t_(t), outlook_(t, goal), state_(t), waits_(t.devices.size(), 0), short_of_memory_(t.devices.size(), false), most_(most) {
     best_.orders = given;
     for (std::size_t d = 0; d < t.devices.size(); ++d) {
       double all = 0;
@@ -52,19 +52,19 @@ class optimum_search {
       if (b.bound >= best_.orders.value) continue;
       bool ended = true;
       const std::size_t d = t_.stages[b.task.stage].device;
-      const std::uint64_t wait_states = wait_states_[d];
+      const std::uint64_t waits = waits_[d];
       if (b.start == never) {
-        wait_states_[d] |= std::uint64_t{1} << b.task.stage;
+        waits_[d] |= std::uint64_t{1} << b.task.stage;
         ended = extend();
       } else {
-        wait_states_[d] = 0;
+        waits_[d] = 0;
         const auto undo = state_.give(b.task, b.start);
         sequence_.push_back(b.task);
         if (!seen_better()) ended = extend();
         sequence_.pop_back();
         state_.take_back(b.task, undo);
       }
-      wait_states_[d] = wait_states;
+      waits_[d] = waits;
       if (!ended) return false;
     }
     return true;
@@ -74,7 +74,7 @@ class optimum_search {
     ticks first_end = never;
     partial_orders::task first;
     const auto open = [&](partial_orders::task a) {
-      if (a.what == 0 && (wait_states_[t_.stages[a.stage].device] >> a.stage & 1U) != 0) return never;
+      if (a.what == 0 && (waits_[t_.stages[a.stage].device] >> a.stage & 1U) != 0) return never;
       return state_.earliest(a, room::for_itself);
     };
     for (std::uint32_t s = 0; s < t_.stages.size(); ++s) {
@@ -111,19 +111,19 @@ class optimum_search {
   [[nodiscard]] bool seen_better() {
     state_.reached(times_);
     std::uint64_t key = state_.counts_hash();
-    for (const std::uint64_t w : wait_states_) key = (key ^ w) * 0x9e3779b97f4a7c15U;
+    for (const std::uint64_t w : waits_) key = (key ^ w) * 0x9e3779b97f4a7c15U;
     std::vector<entry>& same = seen_[key];
     for (const entry& e : same) {
-      if (e.counts == state_.counts() && e.waits == wait_states_ &&
+      if (e.counts == state_.counts() && e.waits == waits_ &&
           std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return theirs <= mine; }))
         return true;
     }
     if (stored_ < most_stored) {
       std::erase_if(same, [&](const entry& e) {
-        return e.counts == state_.counts() && e.waits == wait_states_ &&
+        return e.counts == state_.counts() && e.waits == waits_ &&
                std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return mine <= theirs; });
       });
-      same.push_back({state_.counts(), wait_states_, times_});
+      same.push_back({state_.counts(), waits_, times_});
       ++stored_;
     }
     return false;
@@ -131,7 +131,7 @@ class optimum_search {
 
   struct entry {
     std::vector<std::uint32_t> counts;
-    std::vector<std::uint64_t> wait_states;
+    std::vector<std::uint64_t> waits;
     std::vector<ticks> times;
   };
   static constexpr std::size_t most_stored = 4'000'000;
@@ -139,7 +139,7 @@ class optimum_search {
   const tick_table& t_;
   order_outlook outlook_;
   partial_orders state_;
-  std::vector<std::uint64_t> wait_states_;  ///< by device: stages whose forward is not next there
+  std::vector<std::uint64_t> waits_;  ///< by device: stages whose forward is not next there
   std::vector<bool> short_of_memory_;
   long long most_;
   std::vector<partial_orders::task> sequence_;
@@ -227,7 +227,7 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
 class moving_orders {
  public:
   moving_orders(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence, ticks target)
-      : goal_(goal), target_(target), state_(t), orders_(t.devices.size()), next_(t.devices.size()), wait_states_(t.devices.size()) {
+      : goal_(goal), target_(target), state_(t), orders_(t.devices.size()), next_(t.devices.size()), waits_(t.devices.size()) {
     for (const auto& a : sequence) orders_[t.stages[a.stage].device].push_back(a);
   }
 
@@ -240,7 +240,7 @@ class moving_orders {
   [[nodiscard]] value run() {
     state_ = empty_;
     std::fill(next_.begin(), next_.end(), 0);
-    for (auto& w : wait_states_) w.clear();
+    for (auto& w : waits_) w.clear();
     sequence_.clear();
     for (bool moved = true; moved;) {
       moved = false;
@@ -250,7 +250,7 @@ class moving_orders {
           const ticks arrival = state_.arrival(a.stage, a.what);
           if (arrival == never) break;
           if (a.what == 0 && !state_.has_room(a.stage, room::for_itself)) return {};
-          if (arrival > state_.free_at(d) && state_.began(d) != never) wait_states_[d].push_back(next_[d]);
+          if (arrival > state_.free_at(d) && state_.began(d) != never) waits_[d].push_back(next_[d]);
           state_.give(a, std::max(arrival, state_.free_at(d)));
           sequence_.push_back(a);
           moved = true;
@@ -272,7 +272,7 @@ class moving_orders {
   std::vector<std::vector<partial_orders::task>>& orders() { return orders_; }
   [[nodiscard]] const std::vector<partial_orders::task>& sequence() const { return sequence_; }
   /// Positions of a device's tasks before which it waited.
-  [[nodiscard]] const std::vector<std::size_t>& wait_states(std::size_t device) const { return wait_states_[device]; }
+  [[nodiscard]] const std::vector<std::size_t>& waits(std::size_t device) const { return waits_[device]; }
 
  private:
   order_goal goal_;
@@ -280,7 +280,7 @@ class moving_orders {
   partial_orders state_, empty_{state_};
   std::vector<std::vector<partial_orders::task>> orders_;
   std::vector<std::size_t> next_;
-  std::vector<std::vector<std::size_t>> wait_states_;
+  std::vector<std::vector<std::size_t>> waits_;
   std::vector<partial_orders::task> sequence_;
 };
 
@@ -290,9 +290,9 @@ HETPLAN_INLINE found_orders improved_orders(const tick_table& t, order_goal goal
   found_orders best = given;
   auto now = moving.run();
   if (now.goal == never) return best;
-  std::vector<std::vector<std::size_t>> wait_states(t.devices.size());
+  std::vector<std::vector<std::size_t>> waits(t.devices.size());
   const auto note_waits = [&] {
-    for (std::size_t d = 0; d < wait_states.size(); ++d) wait_states[d] = moving.waits(d);
+    for (std::size_t d = 0; d < waits.size(); ++d) waits[d] = moving.waits(d);
   };
   note_waits();
   const auto random = [&](std::size_t n) {
@@ -306,7 +306,7 @@ HETPLAN_INLINE found_orders improved_orders(const tick_table& t, order_goal goal
     auto& order = moving.orders()[d];
     if (order.size() < 2) continue;
     std::size_t from = random(order.size());
-    if (!wait_states[d].empty() && random(4) != 0) from = wait_states[d][random(wait_states[d].size())] + random(farthest);
+    if (!waits[d].empty() && random(4) != 0) from = waits[d][random(waits[d].size())] + random(farthest);
     const std::size_t far = 1 + random(farthest);
     std::size_t to = random(2) == 0 ? from - std::min(from, far) : from + far;
     from = std::min(from, order.size() - 1);

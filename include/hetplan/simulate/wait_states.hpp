@@ -121,7 +121,7 @@ struct critical_link {
 ///
 /// @param t    a trace of `g` on `net`; if it was stopped, the chain of what ended last.
 /// @return     in time order; links touch, the first starts at 0, the last ends at the latency. Empty for an empty graph.
-/// Units       seconds.  Complexity  that of waits.
+/// Units       seconds.  Complexity  that of wait_states.
 /// Determinism ties: the smaller node.
 /// Source      semantics, section 6: the rules by which tasks and transfers start, read backwards.
 [[nodiscard]] std::vector<critical_link> critical_chain(const tasks::task_graph& g, const trace& t, const network& net);
