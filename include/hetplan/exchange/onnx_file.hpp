@@ -14,23 +14,8 @@
 
 #include <hetplan/core/version.hpp>
 #include <hetplan/exchange/onnx_inference.hpp>
+#include <hetplan/exchange/onnx_options.hpp>
 #include <hetplan/exchange/onnx_values.hpp>
-
-namespace hetplan::exchange {
-
-// What a reader of ONNX files has to be told.
-
-struct onnx_options {
-  std::map<std::string, long long> dimensions = {};  ///< sizes of dynamic axes, by the names that the file gives them; or "INPUT[AXIS]"
-  std::string name = "";                             ///< of the model; "": that of the file
-  /// Do operators If whose condition only a run can know take their first branch? By their names, or those of their first outputs; "" is
-  /// all others. One that is not named takes the branch that computes more.
-  std::map<std::string, bool> conditions = {};
-  /// Tokens of a sample, in a language model; 1 where it is not given, which is said where an axis is called like a sequence.
-  std::optional<int> tokens_per_sample = {};
-};
-
-}  // namespace hetplan::exchange
 
 namespace hetplan::exchange::detail {
 

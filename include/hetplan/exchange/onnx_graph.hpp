@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/exchange/onnx_file.hpp>
+#include <hetplan/exchange/onnx_options.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
