@@ -12,7 +12,7 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/solve/glpk.hpp>
-#include "support.hpp"
+#include "plan/support.hpp"
 
 namespace test_bounds {
 
