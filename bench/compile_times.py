@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 EIGEN = pathlib.Path("/usr/include/eigen3")
-COMPILED = "-DHETPLAN_COMPILED"
+COMPILED = "-DHETPLAN_SEPARATE"
 # What a user's own type costs to instantiate: a program with nothing but the type and one call that takes it.
 OWN = {
     "cost model": """

@@ -21,7 +21,7 @@ int main() {
   const hetplan::layer_id first = b.add_layer({.name = "first", .forward_flops = hetplan::flops{1}});
   b.add_edge(first, b.add_layer({.name = "second", .forward_flops = hetplan::flops{1}}), hetplan::bytes{1});
   const hetplan::planning_graph two = std::move(b).build();
-#ifdef HETPLAN_COMPILED
+#ifdef HETPLAN_SEPARATE
   std::cout << hetplan::version << " compiled " << two.size() << '\n';
 #else
   std::cout << hetplan::version << " header-only " << two.size() << '\n';

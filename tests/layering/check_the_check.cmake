@@ -9,7 +9,7 @@ string(REPEAT "ä" 137 wide)
 
 # What ends a header that has an .ipp.
 function(end path result)
-  set(${result} "\n#ifndef HETPLAN_COMPILED\n#include <hetplan/${path}.ipp>\n#endif\n" PARENT_SCOPE)
+  set(${result} "\n#ifndef HETPLAN_SEPARATE\n#include <hetplan/${path}.ipp>\n#endif\n" PARENT_SCOPE)
 endfunction()
 
 function(write path text)
@@ -101,7 +101,18 @@ write(core/chicken.ipp "${start}#include <hetplan/core/chicken.hpp>\n#include <h
 write(core/egg.hpp "${start}#include <hetplan/core/chicken.hpp>\n")
 write(plan/b.hpp "${start}")
 
+# All definitions but one, which is in no file, and one that is in two.
+file(GLOB_RECURSE definitions RELATIVE "${WORK_DIR}" "${WORK_DIR}/*.ipp")
+list(REMOVE_ITEM definitions hetplan/cost/a.ipp)
+list(TRANSFORM definitions REPLACE "(.+)" "#include <\\1>\n")
+list(JOIN definitions "" all)
+write(define/a.hpp "${start}${all}")
+write(define/b.hpp "${start}#include <hetplan/io/a.ipp>\n#include <hetplan/cost/b.hpp>\n")
+
 set(expected
+    "define/b.hpp: <hetplan/io/a.ipp> is in another file of define/, too"
+    "define/b.hpp: <hetplan/cost/b.hpp> is no .ipp"
+    "cost/a.ipp: is in no file of hetplan/define/"
     "core/upward.hpp: <hetplan/graph/a.hpp> comes after core"
     "core/spaced.hpp: <hetplan/graph/a.hpp> comes after core"
     "recipes/leaf.hpp: <hetplan/zoo/a.hpp> comes after recipes"
@@ -125,8 +136,8 @@ set(expected
     "io/yaml.hpp: <yaml-cpp/yaml.h> belongs into an .ipp"
     "place/unsourced.hpp: no docstring names its Source"
     "core/alone.ipp: no header of that name beside it"
-    "core/endless.hpp: does not end with '#ifndef HETPLAN_COMPILED', '#include <hetplan/core/endless.ipp>', '#endif'"
-    "core/early.hpp: does not end with '#ifndef HETPLAN_COMPILED', '#include <hetplan/core/early.ipp>', '#endif'"
+    "core/endless.hpp: does not end with '#ifndef HETPLAN_SEPARATE', '#include <hetplan/core/endless.ipp>', '#endif'"
+    "core/early.hpp: does not end with '#ifndef HETPLAN_SEPARATE', '#include <hetplan/core/early.ipp>', '#endif'"
     "core/foreign.hpp: <hetplan/core/early.ipp> is included by its own header alone"
     "core/second.ipp: the first include is not <hetplan/core/second.hpp>"
     "core/bare.ipp: the first line is not"

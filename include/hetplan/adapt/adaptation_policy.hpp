@@ -210,6 +210,6 @@ void check_reaction(const reaction& r, const planning_problem& problem, seconds 
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/adaptation_policy.ipp>
 #endif

@@ -297,6 +297,6 @@ class environment {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/environment.ipp>
 #endif

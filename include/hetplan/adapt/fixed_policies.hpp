@@ -205,6 +205,6 @@ class oracle {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/fixed_policies.ipp>
 #endif

@@ -97,6 +97,6 @@ void give_caches(holdings& held, const plan& p);
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/holdings.ipp>
 #endif

@@ -114,6 +114,6 @@ class goal {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/iteration.ipp>
 #endif

@@ -153,6 +153,6 @@ class known_plans {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/known_plans.ipp>
 #endif

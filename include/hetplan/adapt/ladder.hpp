@@ -209,6 +209,6 @@ class ladder {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/ladder.ipp>
 #endif

@@ -211,6 +211,6 @@ class microbatch_adapter {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/microbatch_adapter.ipp>
 #endif

@@ -151,6 +151,6 @@ struct migration_run {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/migration.ipp>
 #endif

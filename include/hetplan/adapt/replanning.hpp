@@ -126,6 +126,6 @@ class replanning {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/replanning.ipp>
 #endif

@@ -162,6 +162,6 @@ struct replication {
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/replication.ipp>
 #endif

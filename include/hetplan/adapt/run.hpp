@@ -523,6 +523,6 @@ template <adaptation_policy Policy, failure_detector Detector = heartbeat, obser
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/run.ipp>
 #endif

@@ -183,6 +183,6 @@ void check_trace(const bandwidth_trace& t);
 
 }  // namespace hetplan::adapt
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/adapt/timeline.ipp>
 #endif

@@ -105,6 +105,6 @@ struct cluster_part {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cluster/cluster.ipp>
 #endif

@@ -51,6 +51,6 @@ void check_device(const device& d);
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cluster/device.ipp>
 #endif

@@ -206,6 +206,6 @@ struct exchange_cost {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cluster/network.ipp>
 #endif

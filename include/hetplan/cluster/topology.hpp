@@ -178,6 +178,6 @@ static_assert(check_network_model<shared_medium>() && check_network_model<mesh>(
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cluster/topology.ipp>
 #endif

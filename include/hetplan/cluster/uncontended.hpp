@@ -19,6 +19,6 @@ namespace hetplan {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cluster/uncontended.ipp>
 #endif

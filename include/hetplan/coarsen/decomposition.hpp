@@ -106,6 +106,6 @@ static_assert(check_decomposition<serial_chains>() && check_decomposition<joined
 
 }  // namespace hetplan::decompose
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/coarsen/decomposition.ipp>
 #endif

@@ -208,6 +208,6 @@ struct group_options {
 
 }  // namespace hetplan::coarsen
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/coarsen/device_groups.ipp>
 #endif

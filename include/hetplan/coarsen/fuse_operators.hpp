@@ -213,6 +213,6 @@ class operator_fusion {
 
 }  // namespace hetplan::coarsen
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/coarsen/fuse_operators.ipp>
 #endif

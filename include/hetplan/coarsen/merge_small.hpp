@@ -146,6 +146,6 @@ class contraction {
 
 }  // namespace hetplan::coarsen
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/coarsen/merge_small.ipp>
 #endif

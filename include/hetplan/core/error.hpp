@@ -242,6 +242,6 @@ void require_function(const std::function<Signature>& f, const std::string& who,
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/core/error.ipp>
 #endif

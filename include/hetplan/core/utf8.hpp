@@ -26,6 +26,6 @@ template <class... Args>
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/core/utf8.ipp>
 #endif

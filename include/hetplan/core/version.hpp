@@ -23,12 +23,12 @@ inline constexpr std::string_view version = HETPLAN_DETAIL_TEXT(HETPLAN_VERSION_
 #undef HETPLAN_DETAIL_TEXT_OF
 
 // Header-only, or compiled. `x.hpp` declares; what is no template is defined in `x.ipp`, which `x.hpp` includes at its end
-// unless HETPLAN_COMPILED is defined: then the library hetplan::compiled holds those definitions (it also sets the macro).
+// unless HETPLAN_SEPARATE is defined: then the library hetplan::compiled holds those definitions (it also sets the macro).
 //
 // All parts of a program are built the same way, with the same flags. Compiled, each refers to one symbol of the library that is
 // named after its version: headers of one version and a library of another do not link.
 
-#ifdef HETPLAN_COMPILED
+#ifdef HETPLAN_SEPARATE
 /// In front of every definition in an .ipp file.
 #define HETPLAN_INLINE
 
@@ -44,6 +44,6 @@ extern const char HETPLAN_DETAIL_THIS_LIBRARY;
 #define HETPLAN_INLINE inline
 #endif
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/core/version.ipp>
 #endif

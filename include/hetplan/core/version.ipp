@@ -3,7 +3,7 @@
 
 #include <hetplan/core/version.hpp>
 
-#ifdef HETPLAN_COMPILED
+#ifdef HETPLAN_SEPARATE
 namespace hetplan::detail {
 const char HETPLAN_DETAIL_THIS_LIBRARY = 0;
 }  // namespace hetplan::detail

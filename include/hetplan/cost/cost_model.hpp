@@ -465,6 +465,6 @@ template <cost_model Cost>
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cost/cost_model.ipp>
 #endif

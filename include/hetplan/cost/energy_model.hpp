@@ -155,6 +155,6 @@ static_assert(check_energy_model<any_energy_model>());
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cost/energy_model.ipp>
 #endif

@@ -279,6 +279,6 @@ static_assert(check_memory_model<any_memory_model>());
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cost/memory_model.ipp>
 #endif

@@ -155,6 +155,6 @@ class prefix_table {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/cost/prefix_table.ipp>
 #endif

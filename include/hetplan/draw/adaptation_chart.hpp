@@ -132,6 +132,6 @@ double paint_rows(adaptation_canvas& k);
 
 }  // namespace hetplan::draw::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/adaptation_chart.ipp>
 #endif

@@ -43,6 +43,6 @@ namespace detail {
 
 }  // namespace hetplan::draw
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/adaptation_report.ipp>
 #endif

@@ -58,6 +58,6 @@ struct dot_options {
 
 }  // namespace hetplan::draw
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/dot.ipp>
 #endif

@@ -125,6 +125,6 @@ class row_painter {
 
 }  // namespace hetplan::draw::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/gantt.ipp>
 #endif

@@ -47,6 +47,6 @@ inline constexpr std::size_t most_grouped_rows = 64;
 
 }  // namespace hetplan::draw::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/groups_chart.ipp>
 #endif

@@ -354,6 +354,6 @@ void paint(svg_writer& out, const heat_grid& g);
 
 }  // namespace hetplan::draw::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/page.ipp>
 #endif

@@ -50,6 +50,6 @@ struct report_options {
 
 }  // namespace hetplan::draw
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/report.ipp>
 #endif

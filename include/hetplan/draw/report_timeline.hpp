@@ -73,6 +73,6 @@ struct critical_part_style {
 
 }  // namespace hetplan::draw::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/report_timeline.ipp>
 #endif

@@ -33,6 +33,6 @@ struct table_cell {
 
 }  // namespace hetplan::draw
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/search_table_svg.ipp>
 #endif

@@ -104,6 +104,6 @@ inline constexpr std::size_t most_rings = 12;
 
 }  // namespace hetplan::draw::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/serving_charts.ipp>
 #endif

@@ -26,6 +26,6 @@ namespace hetplan::draw {
 
 }  // namespace hetplan::draw
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/serving_report.ipp>
 #endif

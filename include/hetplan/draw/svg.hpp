@@ -156,6 +156,6 @@ class svg_writer {
 
 }  // namespace hetplan::draw
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/svg.ipp>
 #endif

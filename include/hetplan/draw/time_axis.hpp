@@ -196,6 +196,6 @@ class value_band {
 
 }  // namespace hetplan::draw::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/time_axis.ipp>
 #endif

@@ -118,6 +118,6 @@ class trace_view {
 
 }  // namespace hetplan::draw
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/draw/trace_view.ipp>
 #endif

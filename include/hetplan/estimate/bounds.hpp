@@ -89,6 +89,6 @@ inline constexpr double max_bound_questions = 3e7;
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/estimate/bounds.ipp>
 #endif

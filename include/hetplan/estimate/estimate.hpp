@@ -167,6 +167,6 @@ template <latency_estimator Estimator = dominant_step>
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/estimate/estimate.ipp>
 #endif

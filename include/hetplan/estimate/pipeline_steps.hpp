@@ -94,6 +94,6 @@ namespace detail {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/estimate/pipeline_steps.ipp>
 #endif

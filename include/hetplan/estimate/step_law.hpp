@@ -385,6 +385,6 @@ void check_law(const any_step_law& law, const pipelining& p);
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/estimate/step_law.ipp>
 #endif

@@ -50,6 +50,6 @@ struct dnn_partitioning_workload {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/dnn_partitioning_json.ipp>
 #endif

@@ -248,6 +248,6 @@ struct vllm_split {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/export_runtimes.ipp>
 #endif

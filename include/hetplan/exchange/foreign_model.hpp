@@ -66,6 +66,6 @@ namespace detail {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/foreign_model.ipp>
 #endif

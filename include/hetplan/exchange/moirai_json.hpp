@@ -48,6 +48,6 @@ struct table_model {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/moirai_json.ipp>
 #endif

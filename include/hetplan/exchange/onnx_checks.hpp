@@ -64,6 +64,6 @@ void check_readable(const onnx::GraphProto& g, const onnx_failure& fail);
 
 }  // namespace hetplan::exchange::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/onnx_checks.ipp>
 #endif

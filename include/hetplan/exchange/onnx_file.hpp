@@ -88,6 +88,6 @@ class onnx_file {
 
 }  // namespace hetplan::exchange::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/onnx_file.ipp>
 #endif

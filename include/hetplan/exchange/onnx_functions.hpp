@@ -44,6 +44,6 @@ std::map<std::string, std::string> expand_functions(onnx::ModelProto& model, con
 
 }  // namespace hetplan::exchange::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/onnx_functions.ipp>
 #endif

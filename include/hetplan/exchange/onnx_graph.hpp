@@ -77,6 +77,6 @@ struct onnx_part {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/onnx_graph.ipp>
 #endif

@@ -57,6 +57,6 @@ class onnx_inference {
 
 }  // namespace hetplan::exchange::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/onnx_inference.ipp>
 #endif

@@ -103,6 +103,6 @@ struct attention_sizes {
 
 }  // namespace hetplan::exchange::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/onnx_operators.ipp>
 #endif

@@ -70,6 +70,6 @@ void read_numbers(const onnx::TensorProto& from, onnx_tensor& t);
 
 }  // namespace hetplan::exchange::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/onnx_values.ipp>
 #endif

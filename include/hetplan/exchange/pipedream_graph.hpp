@@ -39,6 +39,6 @@ struct pipedream_options {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/pipedream_graph.ipp>
 #endif

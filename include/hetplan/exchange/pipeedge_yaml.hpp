@@ -108,6 +108,6 @@ static_assert(check_network_model<own_links>());
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/pipeedge_yaml.ipp>
 #endif

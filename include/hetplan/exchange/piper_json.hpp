@@ -124,6 +124,6 @@ class piper_reader {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/piper_json.ipp>
 #endif

@@ -95,6 +95,6 @@ struct requests_file {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/requests_file.ipp>
 #endif

@@ -203,6 +203,6 @@ class sailor_reader {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/sailor_profile.ipp>
 #endif

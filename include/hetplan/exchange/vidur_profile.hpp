@@ -72,6 +72,6 @@ struct vidur_setting {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/vidur_profile.ipp>
 #endif

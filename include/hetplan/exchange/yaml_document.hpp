@@ -62,6 +62,6 @@ class yaml_node {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/yaml_document.ipp>
 #endif

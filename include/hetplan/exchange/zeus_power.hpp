@@ -51,6 +51,6 @@ struct zeus_selection {
 
 }  // namespace hetplan::exchange
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/exchange/zeus_power.ipp>
 #endif

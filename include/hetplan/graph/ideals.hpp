@@ -176,6 +176,6 @@ template <class Graph>
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/graph/ideals.ipp>
 #endif

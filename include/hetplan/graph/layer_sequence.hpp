@@ -173,6 +173,6 @@ class crossing_table {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/graph/layer_sequence.ipp>
 #endif

@@ -170,6 +170,6 @@ void for_each_tensor(const planning_graph& model, std::span<const layer_id> laye
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/graph/planning_graph.ipp>
 #endif

@@ -178,6 +178,6 @@ class cluster_reader {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/cluster_json.ipp>
 #endif

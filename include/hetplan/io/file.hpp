@@ -119,6 +119,6 @@ inline void write_atomically(const std::string& path, std::string_view text) { s
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/file.ipp>
 #endif

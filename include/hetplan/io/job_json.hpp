@@ -97,6 +97,6 @@ void fields_of(Job& j, Fields& f) {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/job_json.ipp>
 #endif

@@ -64,6 +64,6 @@ class json_document {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/json_document.ipp>
 #endif

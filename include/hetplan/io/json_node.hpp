@@ -282,6 +282,6 @@ auto at_node(const json_node& node, F&& f, std::string_view drop = "") {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/json_node.ipp>
 #endif

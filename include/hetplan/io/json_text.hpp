@@ -96,6 +96,6 @@ class object_text {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/json_text.ipp>
 #endif

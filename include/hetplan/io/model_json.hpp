@@ -98,6 +98,6 @@ json model_json(const planning_graph& g);
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/model_json.ipp>
 #endif

@@ -124,6 +124,6 @@ json plan_json(const plan& p, const planning_graph& model, const cluster& c);
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/plan_json.ipp>
 #endif

@@ -82,6 +82,6 @@ inline constexpr std::size_t max_requests_bytes = 4'000'000'000;
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/requests_csv.ipp>
 #endif

@@ -133,6 +133,6 @@ struct comparison_row {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/results_json.ipp>
 #endif

@@ -155,6 +155,6 @@ struct deployment_file {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/serving_json.ipp>
 #endif

@@ -31,6 +31,6 @@ void require_tasks_file(const plan& p, const planning_graph& model);
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/tasks_json.ipp>
 #endif

@@ -65,6 +65,6 @@ inline constexpr std::array<std::string_view, 4> bandwidth_trace{"resource", "fi
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/timeline_json.ipp>
 #endif

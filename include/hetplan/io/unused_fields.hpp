@@ -99,6 +99,6 @@ struct job_use {
 
 }  // namespace hetplan::io
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/io/unused_fields.ipp>
 #endif

@@ -202,6 +202,6 @@ namespace detail {
 
 }  // namespace hetplan::mix
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/mix/mixing.ipp>
 #endif

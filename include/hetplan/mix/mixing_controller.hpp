@@ -195,6 +195,6 @@ static_assert(check_mixing_controller<exact_mixing>() && check_mixing_controller
 
 }  // namespace hetplan::mix
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/mix/mixing_controller.ipp>
 #endif

@@ -132,6 +132,6 @@ template <class Item>
 
 }  // namespace hetplan::mix
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/mix/pareto_set.ipp>
 #endif

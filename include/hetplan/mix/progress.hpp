@@ -96,6 +96,6 @@ struct uniform_progress {
 
 }  // namespace hetplan::mix
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/mix/progress.ipp>
 #endif

@@ -57,6 +57,6 @@ struct found_grid {
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/best_grid.ipp>
 #endif

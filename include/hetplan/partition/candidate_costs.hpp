@@ -124,6 +124,6 @@ class candidate_costs {
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/candidate_costs.ipp>
 #endif

@@ -82,6 +82,6 @@ static_assert(check_device_ordering<affordable_orders>() && check_device_orderin
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/device_orders.ipp>
 #endif

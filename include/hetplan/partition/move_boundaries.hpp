@@ -101,6 +101,6 @@ template <std::invocable<plan&> Judge>
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/move_boundaries.ipp>
 #endif

@@ -215,6 +215,6 @@ class partial_store {
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/partial_store.ipp>
 #endif

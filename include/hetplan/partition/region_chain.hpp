@@ -139,6 +139,6 @@ struct region_beam_options {
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/region_chain.ipp>
 #endif

@@ -207,6 +207,6 @@ struct beam_against_exact {
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/region_dp.ipp>
 #endif

@@ -522,6 +522,6 @@ struct search_context {
 
 }  // namespace hetplan::partition::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/search_context.ipp>
 #endif

@@ -171,6 +171,6 @@ struct search_tables {
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/search_tables.ipp>
 #endif

@@ -512,7 +512,7 @@ template <cell_policy Policy>
   return merge_runs(std::move(last), std::move(coarse), options);
 }
 
-#ifdef HETPLAN_COMPILED
+#ifdef HETPLAN_SEPARATE
 extern template search_result ever_finer_runs(const search_tables&, const device_space&, const plan&, const any_objective&, const top_k&,
                                               search_options, const any_observer<cell_filled>&);
 extern template search_result ever_finer_runs(const search_tables&, const device_space&, const plan&, const any_objective&,
@@ -551,6 +551,6 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
 
 }  // namespace hetplan::partition
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/partition/two_substate_dp.ipp>
 #endif

@@ -140,7 +140,7 @@ HETPLAN_INLINE search_result merge_runs(search_result last, coarse_runs coarse, 
   return last;
 }
 
-#ifdef HETPLAN_COMPILED
+#ifdef HETPLAN_SEPARATE
 template search_result ever_finer_runs(const search_tables&, const device_space&, const plan&, const any_objective&, const top_k&,
                                        search_options, const any_observer<cell_filled>&);
 template search_result ever_finer_runs(const search_tables&, const device_space&, const plan&, const any_objective&, const dominance&,

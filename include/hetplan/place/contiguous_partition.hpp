@@ -393,6 +393,6 @@ template <class Graph, part_load Load>
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/contiguous_partition.ipp>
 #endif

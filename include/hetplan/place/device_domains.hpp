@@ -140,6 +140,6 @@ class device_domains {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/device_domains.ipp>
 #endif

@@ -45,6 +45,6 @@ struct schedule_improved {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/improve_schedule.ipp>
 #endif

@@ -177,6 +177,6 @@ inline constexpr std::size_t no_operator = ~std::size_t{0};
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/list_schedule.ipp>
 #endif

@@ -256,6 +256,6 @@ void sort_transfers(std::vector<scheduled_transfer>& transfers);
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/operator_schedule.ipp>
 #endif

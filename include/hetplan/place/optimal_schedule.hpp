@@ -122,6 +122,6 @@ struct optimal_options {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/optimal_schedule.ipp>
 #endif

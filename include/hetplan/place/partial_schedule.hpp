@@ -181,6 +181,6 @@ class partial_schedule {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/partial_schedule.ipp>
 #endif

@@ -150,6 +150,6 @@ struct operator_placement {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/place_operators.ipp>
 #endif

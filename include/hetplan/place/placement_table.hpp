@@ -205,6 +205,6 @@ class placement_table {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/placement_table.ipp>
 #endif

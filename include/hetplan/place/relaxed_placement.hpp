@@ -69,6 +69,6 @@ struct relaxed_bound {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/relaxed_placement.ipp>
 #endif

@@ -261,6 +261,6 @@ struct find_options {
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/series_schedule.ipp>
 #endif

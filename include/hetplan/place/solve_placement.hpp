@@ -100,6 +100,6 @@ template <milp_solver Solver>
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/solve_placement.ipp>
 #endif

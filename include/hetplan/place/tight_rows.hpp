@@ -113,6 +113,6 @@ void add_tight_rows(placement_columns& c);
 
 }  // namespace hetplan::place
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/place/tight_rows.ipp>
 #endif

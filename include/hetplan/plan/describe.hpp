@@ -23,6 +23,6 @@ namespace hetplan {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/describe.ipp>
 #endif

@@ -49,6 +49,6 @@ inline constexpr double expansion_bytes = 250;
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/expansion_size.ipp>
 #endif

@@ -53,6 +53,6 @@ inline constexpr double limit_tolerance = relative_tolerance;
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/limits.ipp>
 #endif

@@ -80,6 +80,6 @@ void append_pipeline_order(std::vector<order_entry>& order, stage_id s, int micr
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/orders.ipp>
 #endif

@@ -323,6 +323,6 @@ inline void require_plain_stages(const plan& p, const std::string& who, bool cut
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/plan.ipp>
 #endif

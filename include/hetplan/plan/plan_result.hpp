@@ -184,6 +184,6 @@ using candidate_observer = any_observer<candidate_judged>;
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/plan_result.ipp>
 #endif

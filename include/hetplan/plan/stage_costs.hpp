@@ -85,6 +85,6 @@ struct stage_costs {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/stage_costs.ipp>
 #endif

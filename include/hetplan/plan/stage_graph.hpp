@@ -186,6 +186,6 @@ struct stage_graph {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/stage_graph.ipp>
 #endif

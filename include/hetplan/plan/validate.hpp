@@ -37,6 +37,6 @@ stage_graph require_valid(const plan& p, const planning_graph& model, const clus
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/plan/validate.ipp>
 #endif

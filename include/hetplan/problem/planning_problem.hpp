@@ -161,6 +161,6 @@ struct planning_problem {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/problem/planning_problem.ipp>
 #endif

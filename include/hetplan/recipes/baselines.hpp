@@ -151,6 +151,6 @@ namespace hetplan::recipes {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/baselines.ipp>
 #endif

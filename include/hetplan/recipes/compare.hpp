@@ -57,6 +57,6 @@ struct comparison {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/compare.ipp>
 #endif

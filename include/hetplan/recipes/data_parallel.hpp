@@ -42,6 +42,6 @@ namespace hetplan::recipes {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/data_parallel.ipp>
 #endif

@@ -64,6 +64,6 @@ struct deepcee_options {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/deepcee.ipp>
 #endif

@@ -127,6 +127,6 @@ namespace detail {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/dora.ipp>
 #endif

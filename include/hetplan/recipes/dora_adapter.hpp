@@ -123,6 +123,6 @@ class dora_adapter {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/dora_adapter.ipp>
 #endif

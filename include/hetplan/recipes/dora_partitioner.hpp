@@ -124,6 +124,6 @@ struct partitioner_options {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/dora_partitioner.ipp>
 #endif

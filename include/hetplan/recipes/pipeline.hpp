@@ -167,6 +167,6 @@ template <class StageCost, class CutCost>
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/pipeline.ipp>
 #endif

@@ -99,6 +99,6 @@ using placement_search = std::function<place::operator_schedule(const place::pla
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/placers.ipp>
 #endif

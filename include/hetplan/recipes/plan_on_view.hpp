@@ -73,6 +73,6 @@ namespace detail {
 
 }  // namespace hetplan::recipes
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/recipes/plan_on_view.ipp>
 #endif

@@ -65,6 +65,6 @@ struct found_by_search {
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/automatic_orders.ipp>
 #endif

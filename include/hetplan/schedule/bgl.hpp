@@ -16,6 +16,6 @@ namespace hetplan::schedule {
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/bgl.ipp>
 #endif

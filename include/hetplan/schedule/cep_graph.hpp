@@ -79,6 +79,6 @@ class cep_graph {
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/cep_graph.ipp>
 #endif

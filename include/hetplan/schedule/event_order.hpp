@@ -102,6 +102,6 @@ using event_order = std::vector<transfer_event>;
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/event_order.ipp>
 #endif

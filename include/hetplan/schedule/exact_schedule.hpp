@@ -258,6 +258,6 @@ template <milp_solver Solver>
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/exact_schedule.ipp>
 #endif

@@ -208,6 +208,6 @@ struct schedule_tried {
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/local_search.ipp>
 #endif

@@ -87,6 +87,6 @@ void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_
 
 }  // namespace hetplan::schedule::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/order_beam.ipp>
 #endif

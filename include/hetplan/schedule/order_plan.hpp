@@ -170,6 +170,6 @@ plan order_plan(plan p, const planning_problem& problem, const S& schedule, cons
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/order_plan.ipp>
 #endif

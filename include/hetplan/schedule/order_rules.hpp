@@ -158,6 +158,6 @@ enum class v_schedule {
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/order_rules.ipp>
 #endif

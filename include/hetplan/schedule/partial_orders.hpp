@@ -194,6 +194,6 @@ class gap_filler {
 
 }  // namespace hetplan::schedule::detail
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/partial_orders.ipp>
 #endif

@@ -83,6 +83,6 @@ using orders_by_device = std::vector<std::vector<order_entry>>;
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/pipeline_times.ipp>
 #endif

@@ -109,6 +109,6 @@ static_assert(check_transfer_priority<critical_path_first>() && check_transfer_p
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/transfer_priority.ipp>
 #endif

@@ -177,6 +177,6 @@ struct refined_plan {
 
 }  // namespace hetplan::schedule
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/schedule/transfer_scheduler.ipp>
 #endif

@@ -65,6 +65,6 @@ struct mend_options {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/search/mend_limits.ipp>
 #endif

@@ -194,6 +194,6 @@ class ranking {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/search/ranking.ipp>
 #endif

@@ -80,6 +80,6 @@ void validate(const deployment& d, const edge_cloud& cloud, const std::vector<se
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/deployment.ipp>
 #endif

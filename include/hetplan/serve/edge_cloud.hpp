@@ -138,6 +138,6 @@ void validate(const edge_cloud& cloud);
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/edge_cloud.ipp>
 #endif

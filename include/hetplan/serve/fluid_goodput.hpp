@@ -86,6 +86,6 @@ class fluid_goodput {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/fluid_goodput.ipp>
 #endif

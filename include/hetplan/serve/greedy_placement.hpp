@@ -445,6 +445,6 @@ class greedy_placement {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/greedy_placement.ipp>
 #endif

@@ -408,6 +408,6 @@ struct alignas(64) instance_state {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/instance_state.ipp>
 #endif

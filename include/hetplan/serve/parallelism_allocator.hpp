@@ -94,6 +94,6 @@ struct allocation {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/parallelism_allocator.ipp>
 #endif

@@ -223,6 +223,6 @@ static_assert(check_request_handler<central_handler>());
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/request_handlers.ipp>
 #endif

@@ -198,6 +198,6 @@ void validate(const request_process& process, const edge_cloud& cloud, const std
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/request_process.ipp>
 #endif

@@ -189,6 +189,6 @@ class ring_sync {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/ring_sync.ipp>
 #endif

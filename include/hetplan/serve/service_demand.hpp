@@ -95,6 +95,6 @@ class service_demand {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/service_demand.ipp>
 #endif

@@ -200,6 +200,6 @@ struct service_history {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/service_history.ipp>
 #endif

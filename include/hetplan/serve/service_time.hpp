@@ -250,6 +250,6 @@ struct judged_batches {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/service_time.ipp>
 #endif

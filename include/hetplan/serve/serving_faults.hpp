@@ -89,6 +89,6 @@ void validate(const std::vector<serving_fault>& faults, const edge_cloud& cloud)
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/serving_faults.ipp>
 #endif

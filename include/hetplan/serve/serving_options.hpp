@@ -48,6 +48,6 @@ struct serving_progress {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/serving_options.ipp>
 #endif

@@ -471,6 +471,6 @@ class serving_run {
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/serving_run.ipp>
 #endif

@@ -146,6 +146,6 @@ template <std::invocable System, observer<sizing_step>... Observers>
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/size_for.ipp>
 #endif

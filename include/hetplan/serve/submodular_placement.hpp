@@ -65,6 +65,6 @@ static_assert(check_placement_policy<submodular_placement>());
 
 }  // namespace hetplan::serve
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/serve/submodular_placement.ipp>
 #endif

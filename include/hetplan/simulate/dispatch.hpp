@@ -115,6 +115,6 @@ plan dispatch(plan p, const planning_problem& problem, const P& policy, const di
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/simulate/dispatch.ipp>
 #endif

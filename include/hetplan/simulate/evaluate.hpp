@@ -106,6 +106,6 @@ template <class... Observers>
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/simulate/evaluate.ipp>
 #endif

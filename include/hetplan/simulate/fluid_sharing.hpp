@@ -531,6 +531,6 @@ static_assert(check_network_sharing<fluid_sharing<fair_share>>());
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/simulate/fluid_sharing.ipp>
 #endif

@@ -130,6 +130,6 @@ void check_rates(const prescribed& p, std::size_t transfers, const simulator_opt
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/simulate/prescribed.ipp>
 #endif

@@ -536,7 +536,7 @@ template <shares_network Sharing = fair_share, observer<task_ended, transfer_end
       .run();
 }
 
-#ifdef HETPLAN_COMPILED
+#ifdef HETPLAN_SEPARATE
 extern template trace simulate(const tasks::task_graph&, const network&, const fair_share&, const simulator_options&);
 extern template trace simulate(const tasks::task_graph&, const network&, const by_priority&, const simulator_options&);
 extern template trace simulate(const tasks::task_graph&, const network&, const policy_of_plan&, const simulator_options&);
@@ -547,6 +547,6 @@ extern template trace simulate(const tasks::task_graph&, const network&, const a
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/simulate/simulator.ipp>
 #endif

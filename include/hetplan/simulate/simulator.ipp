@@ -57,7 +57,7 @@ HETPLAN_INLINE guarded_sharing<any_network_sharing> sharing_of(const any_network
 
 }  // namespace hetplan::detail
 
-#ifdef HETPLAN_COMPILED
+#ifdef HETPLAN_SEPARATE
 namespace hetplan {
 template trace simulate(const tasks::task_graph&, const network&, const fair_share&, const simulator_options&);
 template trace simulate(const tasks::task_graph&, const network&, const by_priority&, const simulator_options&);

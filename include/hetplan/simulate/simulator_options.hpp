@@ -80,6 +80,6 @@ void check_options(const simulator_options& o, const network& net, std::size_t d
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/simulate/simulator_options.ipp>
 #endif

@@ -128,6 +128,6 @@ struct critical_link {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/simulate/wait_states.ipp>
 #endif

@@ -153,6 +153,6 @@ static_assert(check_lp_solver<any_lp_solver>());
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/solve/lp.ipp>
 #endif

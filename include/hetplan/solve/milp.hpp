@@ -186,6 +186,6 @@ template <lp_solver Lp, class Attempt>
 }  // namespace detail
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/solve/milp.ipp>
 #endif

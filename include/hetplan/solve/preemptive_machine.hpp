@@ -25,6 +25,6 @@ struct machine_job {
 
 }  // namespace hetplan
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/solve/preemptive_machine.ipp>
 #endif

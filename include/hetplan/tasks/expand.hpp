@@ -89,6 +89,6 @@ class sharded_stage {
 
 }  // namespace hetplan::tasks
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/tasks/expand.ipp>
 #endif

@@ -25,6 +25,6 @@ struct placement_tasks {
 
 }  // namespace hetplan::tasks
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/tasks/expand_placement.ipp>
 #endif

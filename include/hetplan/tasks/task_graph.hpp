@@ -173,6 +173,6 @@ namespace detail {
 
 }  // namespace hetplan::tasks
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/tasks/task_graph.ipp>
 #endif

@@ -81,6 +81,6 @@ class transfer_sender {
 
 }  // namespace hetplan::tasks
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/tasks/transfer_sender.ipp>
 #endif

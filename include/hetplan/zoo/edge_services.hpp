@@ -48,6 +48,6 @@ struct edge_services {
 
 }  // namespace hetplan::zoo
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/zoo/edge_services.ipp>
 #endif

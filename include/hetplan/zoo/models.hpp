@@ -395,6 +395,6 @@ inline constexpr std::array<std::string_view, 12> model_names{"bert-base", "bert
 
 }  // namespace hetplan::zoo
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/zoo/models.ipp>
 #endif

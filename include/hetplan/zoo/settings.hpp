@@ -134,6 +134,6 @@ inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "
 
 }  // namespace hetplan::zoo
 
-#ifndef HETPLAN_COMPILED
+#ifndef HETPLAN_SEPARATE
 #include <hetplan/zoo/settings.ipp>
 #endif

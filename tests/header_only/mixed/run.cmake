@@ -14,7 +14,7 @@ foreach(dir IN LISTS INCLUDE_DIRS)
 endforeach()
 
 set(flags_header_only "")
-set(flags_compiled -DHETPLAN_COMPILED)
+set(flags_compiled -DHETPLAN_SEPARATE)
 foreach(way IN ITEMS header_only compiled)
   foreach(source IN ITEMS asks answers)
     execute_process(
@@ -35,7 +35,7 @@ foreach(library IN ITEMS linkage other)
   endif()
   file(WRITE "${WORK_DIR}/${library}.cpp" "${version}#include <hetplan/core/version.ipp>\n")
   execute_process(
-    COMMAND "${COMPILER}" -std=c++20 -O0 -DHETPLAN_COMPILED ${includes} -c "${WORK_DIR}/${library}.cpp" -o "${WORK_DIR}/${library}.o"
+    COMMAND "${COMPILER}" -std=c++20 -O0 -DHETPLAN_SEPARATE ${includes} -c "${WORK_DIR}/${library}.cpp" -o "${WORK_DIR}/${library}.o"
     RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${library}.cpp does not compile")
