@@ -34,6 +34,7 @@
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 #include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;

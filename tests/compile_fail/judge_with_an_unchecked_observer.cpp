@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: observer needs: hetplan::control operator()(const Event&) for an event of this call
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 
 using namespace hetplan;
 

@@ -26,6 +26,7 @@
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/solve/milp.hpp>

@@ -16,6 +16,7 @@
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 #include <hetplan/solve/milp.hpp>
 
 #include <algorithm>

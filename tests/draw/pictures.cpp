@@ -20,6 +20,7 @@
 #include <hetplan/hetplan.hpp>
 #include <hetplan/recipes/placers.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 
 #include "draw/markup.hpp"
 

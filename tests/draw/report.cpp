@@ -4,6 +4,7 @@
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 #include <hetplan/simulate/wait_states.hpp>
 
 #include <algorithm>

@@ -13,6 +13,7 @@
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
+#include <hetplan/recipes/few_blocks.hpp>
 #include <hetplan/zoo/models.hpp>
 #include <hetplan/zoo/settings.hpp>
 

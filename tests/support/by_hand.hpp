@@ -12,6 +12,7 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 
 namespace hetplan::test {
 

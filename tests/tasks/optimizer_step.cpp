@@ -3,6 +3,7 @@
 
 #include <hetplan/hetplan.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/observed_run.hpp>
 
 using namespace hetplan;
 

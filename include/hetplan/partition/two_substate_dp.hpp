@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -532,11 +534,12 @@ extern template search_result ever_finer_runs(const search_tables&, const device
 /// @return         options.plans plans, best first by (score, stages), with their estimates.
 /// Complexity      O(cells' plans x boundaries x moves) extensions, cells = boundaries x states x levels, before pruning
 ///                 (measured in docs/performance.md). Memory: kept partial plans.
-/// Throws          invalid_input (options, a policy of capacity 0, a device space that is none); invalid_model (a model, the objective or
-/// the step law misbehaves). Determinism     yes: ties by fewer stages, then first found. Source          Dora, section 4.1, eqs. 3-5, from
-/// the sinks (memory depends on how many stages follow), with the
-///                 exact state (D, R, X, C) per port of the boundary instead of one latency. Deviation: stages may
-///                 leave devices out, and on a graph of stages sums run along the longest way.
+/// Throws          invalid_input (options, a policy of capacity 0, a device space that is none); invalid_model (a model, the objective
+///                 or the step law misbehaves).
+/// Determinism     yes: ties by fewer stages, then first found.
+/// Source          Dora, section 4.1, eqs. 3-5, from the sinks (memory depends on how many stages follow), with the exact state
+///                 (D, R, X, C) per port of the boundary instead of one latency. Deviation: stages may leave
+///                 devices out, and on a graph of stages sums run along the longest way.
 template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>... Observers>
 [[nodiscard]] search_result two_substate_dp(const search_tables& tables, const device_space& space, const plan& blank,
                                             const Objective& objective, const Policy& policy = {}, search_options options = {},
@@ -548,6 +551,35 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
   return detail::ever_finer_runs(tables, space, blank, any_objective(objective), policy, options,
                                  sizeof...(Observers) > 0 ? any_observer<cell_filled>(watch) : any_observer<cell_filled>());
 }
+
+// Several searches over one sequence on threads: other microbatch sizes, device orders and warm-up rules.
+
+/// One of several searches that share their tables.
+struct search_variant {
+  plan blank;  ///< microbatch size and count, schedule
+  std::shared_ptr<const device_space> space;
+  warmup_rule warmup = warmup_rule::hide_communication;
+};
+
+/// Who takes the answers of searches, one after the other, from the thread that asked for them.
+struct search_taker {
+  /// Extensions that the search whose turn comes may weigh; none: it is not wanted any more, nor are those behind it.
+  std::function<std::optional<long long>()> allowance;
+  std::function<control(const search_result&)> take;
+};
+
+/// Runs the variants on threads and hands their answers over in order, each what it is when the searches run one by one: a search
+/// that began with more than it may weigh when its turn comes, and needed it, runs again with what it may.
+///
+/// @param options  of every search; warm-up and most_extensions are the variant's and the taker's.
+/// @param threads  0: as many as the machine runs at once.
+/// @return         stop if the taker said so.
+/// Complexity      the sum of the searches', divided by the threads; one of them at most runs twice for each that ran into its limit.
+/// Throws          as two_substate_dp.
+/// Determinism     yes, whatever the threads.
+/// Source          our own; Dora, section 4.1, searches one order with one warm-up rule.
+control search_side_by_side(const search_tables& tables, const std::vector<search_variant>& variants, const any_objective& objective,
+                            const top_k& policy, const search_options& options, int threads, const search_taker& taker);
 
 }  // namespace hetplan::partition
 

@@ -220,11 +220,10 @@ struct plan {
 
   /// Two plans are equal if they decide alike, whatever is predicted of them.
   friend bool operator==(const plan& a, const plan& b) {
-    const auto decision = [](const plan& p) {
-      return std::tie(p.model, p.cluster, p.planner, p.workload, p.microbatch_size, p.microbatches, p.stages, p.pipelines, p.schedule,
-                      p.sharing_policy, p.transfers, p.copies, p.parameter_server);
-    };
-    return decision(a) == decision(b);
+    return a.model == b.model && a.cluster == b.cluster && a.planner == b.planner && a.workload == b.workload &&
+           a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.stages == b.stages &&
+           a.pipelines == b.pipelines && a.schedule == b.schedule && a.sharing_policy == b.sharing_policy && a.transfers == b.transfers &&
+           a.copies == b.copies && a.parameter_server == b.parameter_server;
   }
 };
 

@@ -33,6 +33,7 @@
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora_partitioner.hpp>
+#include <hetplan/recipes/few_blocks.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>

@@ -2,86 +2,16 @@
 #pragma once
 /// Dora's model partitioner (phase 1): coarsen, decompose into serial chains, search both substates, let the simulator choose.
 
-#include <cstddef>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include <hetplan/coarsen/decomposition.hpp>
-#include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/search/mend_limits.hpp>
-
-namespace hetplan::recipes {
-
-// A problem whose model has few layers: blocks of those of another one.
-
-/// What a planner of every layer is asked where that would take long: light_blocks of the model as layers, on the same cluster. A block
-/// takes as long and holds as much as its layers together, by the problem's own models. Layers that share tensors are blocks of their own,
-/// unless they are many: then such a tensor counts in each block.
-///
-/// Complexity  O((V + E) log E); a question about a block is one about each of its layers.
-/// Source      ours.
-class few_blocks {
- public:
-  /// @param whole  must outlive this.
-  /// @param most   blocks, and two more for each layer that shares a tensor.
-  few_blocks(const planning_problem& whole, std::size_t most);
-  few_blocks(const few_blocks&) = delete;  // the problem refers to the model
-  few_blocks& operator=(const few_blocks&) = delete;
-
-  [[nodiscard]] planning_problem& problem() { return problem_; }
-  /// A plan of it as one of the whole model, without prediction.
-  [[nodiscard]] plan expand(plan of_blocks) const;
-
- private:
-  std::shared_ptr<const coarsen::blocks> blocks_;
-  planning_graph model_;
-  planning_problem problem_;
-};
-
-}  // namespace hetplan::recipes
-
-namespace hetplan::partition {
-
-// Several searches over one sequence on threads: other microbatch sizes, device orders and warm-up rules.
-
-/// One of several searches that share their tables.
-struct search_variant {
-  plan blank;  ///< microbatch size and count, schedule
-  std::shared_ptr<const device_space> space;
-  warmup_rule warmup = warmup_rule::hide_communication;
-};
-
-/// Who takes the answers of searches, one after the other, from the thread that asked for them.
-struct search_taker {
-  /// Extensions that the search whose turn comes may weigh; none: it is not wanted any more, nor are those behind it.
-  std::function<std::optional<long long>()> allowance;
-  std::function<control(const search_result&)> take;
-};
-
-/// Runs the variants on threads and hands their answers over in order, each what it is when the searches run one by one: a search
-/// that began with more than it may weigh when its turn comes, and needed it, runs again with what it may.
-///
-/// @param options  of every search; warm-up and most_extensions are the variant's and the taker's.
-/// @param threads  0: as many as the machine runs at once.
-/// @return         stop if the taker said so.
-/// Complexity      the sum of the searches', divided by the threads; one of them at most runs twice for each that ran into its limit.
-/// Throws          as two_substate_dp.
-/// Determinism     yes, whatever the threads.
-/// Source          our own; Dora, section 4.1, searches one order with one warm-up rule.
-control search_side_by_side(const search_tables& tables, const std::vector<search_variant>& variants, const any_objective& objective,
-                            const top_k& policy, const search_options& options, int threads, const search_taker& taker);
-
-}  // namespace hetplan::partition
 
 namespace hetplan::recipes {
 

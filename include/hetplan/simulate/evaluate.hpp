@@ -2,9 +2,7 @@
 #pragma once
 /// What a plan costs: expand, simulate, charge energy, certify.
 
-#include <hetplan/core/observer.hpp>
 #include <hetplan/plan/stage_costs.hpp>
-#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/simulator_options.hpp>
 #include <hetplan/simulate/trace.hpp>
 #include <hetplan/solve/lp.hpp>
@@ -46,7 +44,7 @@ void complete(judgement& j, const stage_costs& s, const any_energy_model& energy
 
 /// Expands and simulates a plan: its numbers without the bound over all plans (bound and gap stay 0).
 ///
-/// @param models  of a staged plan, those of energy and network: its memory model has been asked.
+/// @param models  of the stage costs, those of energy and network: its memory model has been asked.
 /// Throws        invalid_input (the plan is invalid), invalid_model (a user's model misbehaves).
 /// Source        semantics, sections 6, 8, 9 (c).
 [[nodiscard]] judgement judge(const stage_costs& s, const judge_models& models = {}, const simulator_options& options = {});
@@ -64,45 +62,6 @@ void certify(evaluation& e, const plan& p, const planning_graph& model, const cl
 /// A plan over its memory is judged all the same; find_broken_limit says so.
 [[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                  const judge_models& models = {}, const any_lp_solver& lp = {}, const simulator_options& options = {});
-
-// The judge, watched: observers receive task_ended and transfer_ended, and may stop the run.
-
-/// As simulate_plan without observers. An observer of neither event, or one that answers something else than go or stop, is refused
-/// here, for judge and evaluate too.
-template <class... Observers>
-  requires(sizeof...(Observers) > 0)
-[[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const judge_models& models,
-                                  const simulator_options& options, Observers&... observers) {
-  static_assert((check_observer<Observers, task_ended, transfer_ended>() && ...));
-  detail::check_one_network(models);
-  if (models.sharing) return simulate(g, net, models.sharing, options, observers...);
-  if (models.network.as_planned()) return simulate(g, net, policy_of_plan{p.sharing_policy}, options, observers...);
-  return simulate(g, net, models.network, options, observers...);
-}
-
-/// As judge without observers.
-template <class... Observers>
-  requires(sizeof...(Observers) > 0)
-[[nodiscard]] judgement judge(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
-                              const judge_models& models, const simulator_options& options, Observers&&... observers) {
-  const stage_costs s(p, model, c, cost, models.memory);
-  judgement j;
-  j.graph = tasks::expand(s);
-  j.trace = simulate_plan(p, j.graph, c.network(), models, options, observers...);
-  detail::complete(j, s, models.energy, options);
-  return j;
-}
-
-/// As evaluate without observers.
-template <class... Observers>
-  requires(sizeof...(Observers) > 0)
-[[nodiscard]] judgement evaluate(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
-                                 const judge_models& models, const any_lp_solver& lp, const simulator_options& options,
-                                 Observers&&... observers) {
-  judgement j = judge(p, model, c, cost, models, options, observers...);
-  certify(j.evaluation, p, model, c, cost, models.memory, lp);
-  return j;
-}
 
 }  // namespace hetplan
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+/// A problem whose model has few layers: blocks of those of another one.
+
+#include <cstddef>
+#include <memory>
+
+#include <hetplan/coarsen/merge_small.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/plan.hpp>
+#include <hetplan/problem/planning_problem.hpp>
+
+namespace hetplan::recipes {
+
+/// What a planner of every layer is asked where that would take long: light_blocks of the model as layers, on the same cluster. A block
+/// takes as long and holds as much as its layers together, by the problem's own models. Layers that share tensors are blocks of their own,
+/// unless they are many: then such a tensor counts in each block.
+///
+/// Complexity  O((V + E) log E); a question about a block is one about each of its layers.
+/// Source      ours.
+class few_blocks {
+ public:
+  /// @param whole  must outlive this.
+  /// @param most   blocks, and two more for each layer that shares a tensor.
+  few_blocks(const planning_problem& whole, std::size_t most);
+  few_blocks(const few_blocks&) = delete;  // the problem refers to the model
+  few_blocks& operator=(const few_blocks&) = delete;
+
+  [[nodiscard]] planning_problem& problem() { return problem_; }
+  /// A plan of it as one of the whole model, without prediction.
+  [[nodiscard]] plan expand(plan of_blocks) const;
+
+ private:
+  std::shared_ptr<const coarsen::blocks> blocks_;
+  planning_graph model_;
+  planning_problem problem_;
+};
+
+}  // namespace hetplan::recipes
+
+#ifndef HETPLAN_SEPARATE
+#include <hetplan/recipes/few_blocks.ipp>
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/recipes/few_blocks.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/plan/expansion_size.hpp>
+
+namespace hetplan::recipes {
+
+namespace detail {
+
+/// The members of a block, and what is asked about each of them.
+struct members_of_blocks {
+  const planning_graph* model;
+  std::shared_ptr<const coarsen::blocks> blocks;
+
+  [[nodiscard]] const std::vector<layer_id>& of(const layer& block) const { return blocks->layers[block.id.index()]; }
+  template <class F>
+  [[nodiscard]] bytes sum(const layer& block, const F& bytes_of) const {
+    bytes all;
+    for (const layer_id l : of(block)) all += bytes_of((*model)[l]);
+    return all;
+  }
+};
+
+/// Sums are kept by how fast a device is, whatever its name: planners that see other clusters ask about the same devices.
+class block_times {
+ public:
+  /// Seconds by block.
+  [[nodiscard]] const std::vector<double>& of(const any_cost_model& asked, const members_of_blocks& members, const work_kind& k,
+                                              const device& d) {
+    auto& known = of_device(d);
+    const auto it = std::find_if(known.begin(), known.end(), [&](const auto& row) { return row.first == k; });
+    if (it != known.end()) return it->second;
+    std::vector<double> row;
+    for (const std::vector<layer_id>& block : members.blocks->layers) row.push_back(asked.total_s(*members.model, block, k, d));
+    return known.emplace_back(k, std::move(row)).second;
+  }
+
+ private:
+  using rows = std::deque<std::pair<work_kind, std::vector<double>>>;
+  [[nodiscard]] rows& of_device(device d) {
+    d = {.name = "",
+         .kind = std::move(d.kind),
+         .compute = d.compute,
+         .memory_bandwidth = d.memory_bandwidth,
+         .half_batch = d.half_batch,
+         .launch = d.launch,
+         .accelerators = d.accelerators,
+         .interconnect = d.interconnect};
+    const auto it = std::find_if(devices_.begin(), devices_.end(), [&](const auto& known) { return known.first == d; });
+    return it != devices_.end() ? it->second : devices_.emplace_back(std::move(d), rows{}).second;
+  }
+  std::deque<std::pair<device, rows>> devices_;
+};
+
+struct cost_of_blocks {
+  any_cost_model asked;
+  members_of_blocks members;
+  std::shared_ptr<block_times> times = std::make_shared<block_times>();  // remembered_cost asks one question at a time
+
+  [[nodiscard]] seconds time(const work& w, const device& d) const {
+    const work_kind k{.phase = w.phase, .batch = w.batch, .tensor_parallel = w.tensor_parallel, .context = w.context};
+    return seconds(times->of(asked, members, k, d)[w.layer.id.index()]);
+  }
+  void times_s(const planning_graph&, const work_kind& k, const device& d, double* by_layer) const {
+    const std::vector<double>& row = times->of(asked, members, k, d);
+    std::copy(row.begin(), row.end(), by_layer);
+  }
+  [[nodiscard]] bool times_optimizer() const { return asked.times_optimizer(); }
+  [[nodiscard]] seconds optimizer_step(const layer& block, const device& d) const {
+    seconds all;
+    for (const layer_id l : members.of(block)) {
+      if ((*members.model)[l].trainable_weight() > bytes{}) all += asked.optimizer_step((*members.model)[l], d);
+    }
+    return all;
+  }
+  [[nodiscard]] bool times_boundaries() const { return asked.times_boundaries(); }
+  [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
+    return asked.boundary((*members.model)[members.of(before).back()], (*members.model)[members.of(after).front()], k, d);
+  }
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const layer_id l : members.of(w.layer)) {
+      least = std::min(least, asked.largest_batch({(*members.model)[l], w.phase, w.batch, w.tensor_parallel, w.context}, d));
+    }
+    return least;
+  }
+};
+
+struct memory_of_blocks {
+  any_memory_model asked;
+  members_of_blocks members;
+
+  [[nodiscard]] bytes state(const layer& block, const workload& w) const {
+    std::set<std::int32_t> held;
+    return members.sum(
+        block, [&](const layer& l) { return l.weight_group < 0 || held.insert(l.weight_group).second ? asked.state(l, w) : bytes{}; });
+  }
+  [[nodiscard]] bytes activations(const layer& block, const workload& w) const {
+    return members.sum(block, [&](const layer& l) { return asked.activations(l, w); });
+  }
+  [[nodiscard]] bytes cache(const layer& block, const workload& w) const {
+    return members.sum(block, [&](const layer& l) { return asked.cache(l, w); });
+  }
+};
+
+/// A layer whose tensor layers of other blocks hold, too, is a block of its own, unless there are more of them than blocks.
+[[nodiscard]] HETPLAN_INLINE coarsen::blocks blocks_in_a_row(const planning_graph& model, std::size_t most) {
+  std::vector<std::vector<layer_id>> row = light_blocks(model, most).blocks;
+  constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> first_block(model.weight_groups().size(), nowhere);
+  std::vector<char> spread(model.weight_groups().size(), 0);
+  std::size_t tied = 0;
+  const auto group_of = [&](layer_id l) { return static_cast<std::size_t>(model[l].weight_group); };
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    for (const layer_id l : row[i]) {
+      if (model[l].weight_group < 0) continue;
+      std::size_t& first = first_block[group_of(l)];
+      if (first == nowhere) first = i;
+      spread[group_of(l)] |= first != i ? 1 : 0;
+    }
+  }
+  const auto stands_alone = [&](layer_id l) { return model[l].weight_group >= 0 && spread[group_of(l)] != 0; };
+  for (const layer& l : model.layers()) tied += stands_alone(l.id) ? 1 : 0;
+  coarsen::blocks b{{}, std::vector<std::size_t>(model.size())};
+  for (std::vector<layer_id>& whole : row) {
+    b.layers.emplace_back();
+    for (const layer_id l : whole) {
+      const bool alone = tied <= most && stands_alone(l);
+      if (alone && !b.layers.back().empty()) b.layers.emplace_back();
+      b.layers.back().push_back(l);
+      if (alone && l != whole.back()) b.layers.emplace_back();
+    }
+  }
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    std::sort(b.layers[i].begin(), b.layers[i].end());
+    for (const layer_id l : b.layers[i]) b.block_of[l.index()] = i;
+  }
+  return b;
+}
+
+/// Weights for what is reduced, edges for what is sent; the rest is asked of the models above.
+[[nodiscard]] HETPLAN_INLINE planning_graph model_of_blocks(const planning_graph& model, const coarsen::blocks& b) {
+  planning_graph_builder g(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    layer_spec block{.name = "block " + std::to_string(i), .forward_flops = flops{}};
+    bytes frozen;
+    std::set<std::int32_t> held;
+    for (const layer_id id : b.layers[i]) {
+      const layer& l = model[id];
+      *block.forward_flops += l.forward_flops;
+      if (l.weight_group < 0 || held.insert(l.weight_group).second) (l.trainable ? block.weight : frozen) += l.weight;
+      for (const layer_profile& p : l.profiles) {  // a profiled kind splits no tensors
+        const auto same = [&](const layer_profile& known) { return known.device_kind == p.device_kind; };
+        if (std::none_of(block.profiles.begin(), block.profiles.end(), same)) block.profiles.push_back({p.device_kind, {1}, {1}, {1}});
+      }
+    }
+    if (block.weight == bytes{} && frozen > bytes{}) {
+      block.weight = frozen;
+      block.trainable = false;
+    }
+    if (const layer& only = model[b.layers[i].front()]; b.layers[i].size() == 1 && only.weight_group >= 0)
+      block.weight_group = model.weight_groups()[static_cast<std::size_t>(only.weight_group)];
+    g.add_layer(std::move(block));
+  }
+  struct sent {
+    bytes forward, gradient;
+  };
+  std::map<std::pair<layer_id, std::size_t>, sent> tensors;  // by who makes it and who reads it: once
+  for (const layer_edge& e : model.edges()) {
+    if (b.block_of[e.from.index()] == b.block_of[e.to.index()]) continue;
+    sent& t = tensors[{e.from, b.block_of[e.to.index()]}];
+    t = {std::max(t.forward, e.forward), std::max(t.gradient, e.gradient)};
+  }
+  std::map<std::pair<std::size_t, std::size_t>, sent> edges;
+  for (const auto& [ends, t] : tensors) {
+    sent& all = edges[{b.block_of[ends.first.index()], ends.second}];
+    all = {all.forward + t.forward, all.gradient + t.gradient};
+  }
+  for (const auto& [ends, t] : edges) g.add_edge(layer_id(ends.first), layer_id(ends.second), t.forward, t.gradient);
+  return std::move(g).build();
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE few_blocks::few_blocks(const planning_problem& whole, std::size_t most)
+    : blocks_(std::make_shared<const coarsen::blocks>(detail::blocks_in_a_row(whole.model, most))),
+      model_(detail::model_of_blocks(whole.model, *blocks_)),
+      problem_(model_, whole.cluster, detail::cost_of_blocks{whole.cost, {&whole.model, blocks_}}, whole.job, whole.models, whole.lp,
+               whole.steps) {
+  problem_.models.memory = detail::memory_of_blocks{whole.models.memory, {&whole.model, blocks_}};
+  problem_.with_bounds = false;
+}
+
+HETPLAN_INLINE plan few_blocks::expand(plan of_blocks) const { return expand_blocks(std::move(of_blocks), *blocks_); }
+
+}  // namespace hetplan::recipes
