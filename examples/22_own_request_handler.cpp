@@ -32,14 +32,14 @@ int main() {
   const serve::service_time_table times({{{.pass = {{1, 16}, {0.02, 0.08}}}}});
   serve::edge_cloud street{.name = "street", .ring = {.period = 100_ms}};
   serve::deployment everywhere;
-  serve::request_process flow_class{.duration = 120_s};
+  serve::request_process crowd{.duration = 120_s};
   for (int s = 0; s < 6; ++s) {
     street.servers.push_back(
         {.name = "pole" + std::to_string(s), .gpus = {{"P100", 16_GB}}, .uplink = 1_Gbit_per_s, .downlink = 1_Gbit_per_s, .latency = 2_ms});
     everywhere.instances.push_back({.what = serve::service_id(0), .gpus = {{serve::server_id(s), 0}}, .batch = 16});
-    flow_class.rates.push_back({serve::service_id(0), serve::server_id(s), s == 0 ? 550.0 : 85.0});
+    crowd.rates.push_back({serve::service_id(0), serve::server_id(s), s == 0 ? 550.0 : 85.0});
   }
-  const auto requests = serve::draw_requests(flow_class, street, services, 1);
+  const auto requests = serve::draw_requests(crowd, street, services, 1);
 
   const auto play = [&](const char* name, auto handler) {
     const auto h = serve::serve_requests(street, services, times, requests, everywhere, handler);

@@ -29,7 +29,7 @@ NAMES = {
     "cmath": """abs ceil cos exp exp2 floor fmod frexp hypot isfinite isinf isnan ldexp llround log log10 log2 lround nan nearbyint nextafter pow
         remainder round sin sqrt trunc""",
     "compare": "strong_ordering partial_ordering",
-    "concepts": "convertible_to copy_constructible derived_from integral invocable predicate same_as",
+    "concepts": "convertible_to copy_constructible derived_from integral invocable predicate same_as unsigned_integral",
     "condition_variable": "condition_variable",
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "ptrdiff_t size_t",
@@ -63,7 +63,8 @@ NAMES = {
     "system_error": "errc error_code generic_category system_error",
     "thread": "thread",
     "tuple": "apply get tie tuple tuple_size_v",
-    "type_traits": "conditional_t invoke_result_t is_function_v is_invocable_r_v is_member_function_pointer_v is_same_v remove_cvref_t remove_pointer_t remove_reference_t",
+    "type_traits": """conditional_t invoke_result_t is_enum_v is_function_v is_invocable_r_v is_member_function_pointer_v is_same_v remove_const_t remove_cvref_t remove_pointer_t remove_reference_t
+        type_identity""",
     "unordered_map": "erase_if unordered_map",
     "unordered_set": "erase_if unordered_set",
     "utility": "as_const exchange forward get move pair swap",

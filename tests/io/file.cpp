@@ -100,9 +100,9 @@ TEST_CASE("a staged file is not in its place before it is committed, and gone wh
   const folder f;
   io::write_atomically(f / "a", "old");
   {
-    const io::staged_file stage_costs(f / "a", "new");
+    const io::staged_file staged(f / "a", "new");
     CHECK(io::read_text(f / "a") == "old");
-    CHECK(io::read_text(stage_costs.temporary()) == "new");
+    CHECK(io::read_text(staged.temporary()) == "new");
     CHECK(f.files() == 2);
   }
   CHECK(f.files() == 1);
