@@ -32,7 +32,6 @@ namespace hetplan::recipes {
 
 namespace detail {
 
-/// The members of a block, and what is asked about each of them.
 struct members_of_blocks {
   const planning_graph* model;
   std::shared_ptr<const coarsen::blocks> blocks;
@@ -46,10 +45,10 @@ struct members_of_blocks {
   }
 };
 
-/// Sums are kept by how fast a device is, whatever its name: planners that see other clusters ask about the same devices.
+/// Cache of block times by the device's properties without its name, as planners with other views query the same devices.
 class block_times {
  public:
-  /// Seconds by block.
+  /// Returns the seconds by block.
   [[nodiscard]] const std::vector<double>& of(const any_cost_model& asked, const members_of_blocks& members, const work_kind& k,
                                               const device& d) {
     auto& known = of_device(d);
@@ -80,7 +79,7 @@ class block_times {
 struct cost_of_blocks {
   any_cost_model asked;
   members_of_blocks members;
-  std::shared_ptr<block_times> times = std::make_shared<block_times>();  // remembered_cost asks one question at a time
+  std::shared_ptr<block_times> times = std::make_shared<block_times>();  // remembered_cost makes one query at a time
 
   [[nodiscard]] seconds time(const work& w, const device& d) const {
     const work_kind k{.phase = w.phase, .batch = w.batch, .tensor_parallel = w.tensor_parallel, .context = w.context};
@@ -128,7 +127,7 @@ struct memory_of_blocks {
   }
 };
 
-/// A layer whose tensor layers of other blocks hold, too, is a block of its own, unless there are more of them than blocks.
+/// Makes blocks of a layer whose tensor other blocks hold, too, separate blocks, unless they outnumber `most`.
 [[nodiscard]] HETPLAN_INLINE coarsen::blocks blocks_in_a_row(const planning_graph& model, std::size_t most) {
   std::vector<std::vector<layer_id>> row = light_blocks(model, most).blocks;
   constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
@@ -163,7 +162,7 @@ struct memory_of_blocks {
   return b;
 }
 
-/// Weights for what is reduced, edges for what is sent; the rest is asked of the models above.
+/// Returns the blocks as layers with the weights to reduce and the edges to send. Times and memory come from the models above.
 [[nodiscard]] HETPLAN_INLINE planning_graph model_of_blocks(const planning_graph& model, const coarsen::blocks& b) {
   planning_graph_builder g(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
   for (std::size_t i = 0; i < b.size(); ++i) {
@@ -174,7 +173,7 @@ struct memory_of_blocks {
       const layer& l = model[id];
       *block.forward_flops += l.forward_flops;
       if (l.weight_group < 0 || held.insert(l.weight_group).second) (l.trainable ? block.weight : frozen) += l.weight;
-      for (const layer_profile& p : l.profiles) {  // a profiled kind splits no tensors
+      for (const layer_profile& p : l.profiles) {  // a profiled kind has no tensor parallelism
         const auto same = [&](const layer_profile& known) { return known.device_kind == p.device_kind; };
         if (std::none_of(block.profiles.begin(), block.profiles.end(), same)) block.profiles.push_back({p.device_kind, {1}, {1}, {1}});
       }
@@ -190,7 +189,7 @@ struct memory_of_blocks {
   struct sent {
     bytes forward, gradient;
   };
-  std::map<std::pair<layer_id, std::size_t>, sent> tensors;  // by who makes it and who reads it: once
+  std::map<std::pair<layer_id, std::size_t>, sent> tensors;  // by producing layer and reading block
   for (const layer_edge& e : model.edges()) {
     if (b.block_of[e.from.index()] == b.block_of[e.to.index()]) continue;
     sent& t = tensors[{e.from, b.block_of[e.to.index()]}];
@@ -272,11 +271,11 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   }
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
   ranking best(problem, objective, std::max(keep, options.k));
-  const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
-  // Searches under several warm-up rules and orders find some plans again, and some that are known under another name.
+  const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // estimate for progress bars
+  // Judged plans, as searches under several warm-up rules and orders find plans again, also known ones under another name.
   struct judged_plan {
     plan decision;
-    bool found;  ///< by the searches, or polished from what they found
+    bool found;  ///< true if found by a search, or polished from such a plan
   };
   std::vector<judged_plan> judged;
   const auto find_judged = [&](const plan& decision) {
@@ -315,7 +314,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   };
   const auto judge_all = [&](const std::vector<found_plan>& plans) {
     for (const found_plan& f : plans) {
-      plan fitted = f.plan;  // warm-up lowered everywhere, if it is; also as little as memory asks
+      plan fitted = f.plan;  // a lowered warm-up is lowered for all stages; try also only as far as memory requires
       if (!fitted.schedule.warmup.empty()) fit_warmup(fitted, problem.model, problem.cluster, problem.models.memory);
       if (judge_new(std::move(fitted)) == control::stop || judge_new(f.plan) == control::stop) return control::stop;
     }
@@ -326,7 +325,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     if (found.status.result == outcome::stopped) best.cut();
     return judge_all(found.plans);
   };
-  // Searches that a budget ends leave a part of it for polishing what they found.
+  // Searches that exhaust the budget leave a part of it for polishing.
   const long long for_polish = polishing.plans > 0 ? std::min(problem.steps / 4, 1LL << 40) : 0;
   const auto allowance = [&]() -> std::optional<long long> {
     if (!best.any_fitted()) return best.budget().extensions_left();
@@ -336,7 +335,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     return {};
   };
   const search_taker taker{allowance, judge_found};
-  // Warm-up is a matter of 1F1B in training.
+  // Warm-up exists only under 1F1B in training.
   const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
 
   for (const layer_sequence& row : rows) {
@@ -354,7 +353,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       }
     }
     if (search_side_by_side(tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop) return result();
-    // The next row only for microbatch sizes that some of the best plans have.
+    // Later sequences only for the microbatch sizes of the best plans.
     if (best.any_fitted()) {
       const auto promising = [kept = best.kept()](int b) {
         return std::any_of(kept.begin(), kept.end(), [&](const plan& p) { return p.microbatch_size == b; });
@@ -362,7 +361,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       std::erase_if(sizes, [&](int b) { return !promising(b); });
       continue;
     }
-    // Judge what comes nearest, so that the answer says what is missing.
+    // Judge the nearest plan, so that the answer says what is missing.
     const auto space = std::make_shared<const device_space>(std::move(options.orders(tables, sizes.front()).front()));
     const search_variant whatever_it_takes{blank_plan(problem, "dora", sizes.front()), space, warmup_rule::one};
     how.keep_budgets = false;
@@ -374,7 +373,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   if (best.any_fitted() ? shares_matter : !prove_infeasible(problem)) {
     const std::vector<plan> starts = best.any_fitted() ? best.kept() : best.nearest();
     mend_options how{.plans = std::max(keep, 3)};
-    // Where there are plans, or memory is the only limit, which the search knows whole, there is less to be found.
+    // Less effort if plans exist, or if memory is the only limit, which the search models exactly.
     if (best.any_fitted() || !shares_matter) how.judged = 100, how.steps = 100'000;
     for (plan& p : mend_limits(problem, objective, "dora", starts, best.budget(), how)) {
       if (judge_new(std::move(p)) == control::stop) return result();

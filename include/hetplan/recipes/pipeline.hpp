@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Pipeline: balanced stages of consecutive layers on single devices, within memory.
+/// Pipelines of balanced stages of consecutive layers on single devices, within memory; one device alone; even splits.
 
 #include <algorithm>
 #include <limits>
@@ -21,30 +21,26 @@
 
 namespace hetplan::recipes {
 
-// On-device: the whole model on one device, the best of them.
-
-/// Every device alone with every microbatch size; no communication.
-///
+/// On-device: the whole model on each device alone, with every microbatch size, without communication.
 /// Source  the baseline "on-device" of Asteroid, section 5.1.
 [[nodiscard]] plan_result on_device(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                     const candidate_observer& observer = {});
 
 namespace detail {
 
-/// All devices as the cluster lists them.
 [[nodiscard]] std::vector<device_id> as_listed(const cluster& c);
 
-/// All devices by the time that the cost model gives them for the forward of the smallest microbatch through the whole model, shortest
-/// first; ties: as the cluster lists them.
+/// Returns all devices by the cost model's time for the forward of the smallest microbatch through the whole model, shortest first; ties:
+/// the cluster's order.
 [[nodiscard]] std::vector<device_id> by_forward_time(const planning_problem& problem);
 
-/// For every microbatch size, order of the devices and number of stages from `fewest` on: the cut into consecutive layers whose
-/// largest cost is smallest, devices in that order, within memory; 1F1B with warm-up 2 depth - 1, and where memory needs it depth,
-/// then 1. Every cut is judged by the simulator, once where several orders or warm-ups give the same plan.
+/// Judges, for every microbatch size, device order and number of stages from `fewest` on, the cut into consecutive layers with the least
+/// largest cost, devices in that order, within memory. Under 1F1B with warm-up 2 depth - 1, and if memory requires it depth, then 1. Plans
+/// that several orders or warm-ups share are simulated once.
 ///
-/// @param orders      of devices, of which a cut may leave some out; no order twice.
+/// @param orders      distinct orders of devices, of which a cut may skip some.
 /// @param stage_cost  (table, first layer, last layer, device, microbatch size) -> cost of a stage.
-/// @param cut_cost    (forward and gradient bytes per sample, device before, device behind, microbatch size) -> of a boundary.
+/// @param cut_cost    (forward and gradient bytes per sample, device before, device behind, microbatch size) -> cost of a boundary.
 /// Complexity         O(B O Q N^2 L^2) for B sizes, O orders, Q <= max_stages, N devices, L cut positions.
 template <class StageCost, class CutCost>
 [[nodiscard]] plan_result cut_chain(const planning_problem& problem, const any_objective& objective, int keep, const char* planner,
@@ -72,15 +68,15 @@ template <class StageCost, class CutCost>
   const auto positions = partition::cut_positions(cut_bytes);
   for (const int size : sizes) {
     const plan blank = blank_plan(problem, planner, size);
-    /// What a stage with `following` stages behind it needs of a device's memory.
+    /// Returns the share of a device's memory that a stage with `following` stages behind it needs.
     const auto memory_share = [&](std::size_t first, std::size_t last, device_id d, int following, warmup_rule rule) {
       const int kept = microbatches_in_flight(blank, warmup_of(rule, following + 1));
       const double needed = table.state_bytes(first, last) +
                             size * (kept * table.activation_bytes(first, last) + blank.microbatches * table.cache_bytes(first, last));
       return needed / devices[d].usable_memory().value();
     };
-    std::vector<std::pair<plan, bool>> judged;  // and did it fit?
-    /// Judges a cut, unless it is known. Does it fit? Nothing if an observer says stop.
+    std::vector<std::pair<plan, bool>> judged;  // true if it kept the limits
+    /// Judges a cut unless it is known. Returns true if it keeps the limits, nothing if an observer stops the search.
     const auto judge_cut = [&](const partition::chain_cut& cut, const std::vector<device_id>& order,
                                warmup_rule rule) -> std::optional<bool> {
       plan p = blank;
@@ -118,7 +114,7 @@ template <class StageCost, class CutCost>
       }
     }
     if (best.any_fitted()) continue;
-    // Nothing fits: judge the cuts that come nearest, so that the answer says what overflows and by how much.
+    // Nothing fits: judge the nearest cuts, so that the answer says what overflows and by how much.
     for (const std::vector<device_id>& order : orders) {
       const auto nearest = partition::bottleneck_chain(
           positions, model.size(), order.size(), stages,
@@ -136,28 +132,25 @@ template <class StageCost, class CutCost>
 
 }  // namespace detail
 
-/// Balanced times: the largest step of a stage, or of both transfers of a boundary at peak bandwidth, is smallest. Stages take devices,
-/// some left out, in the order in which the cluster lists them and in that of their speed (detail::by_forward_time); the objective
-/// chooses, by the judge's numbers. No other order is tried: list the devices in the one that you mean.
+/// Balanced pipelines: the largest step, a stage or both transfers of a boundary at peak bandwidth, is minimal. Stages take devices, with
+/// gaps, in the cluster's order and by speed (detail::by_forward_time); the objective chooses by the judge's results. No other order is
+/// tried: list the devices in the order that you want.
 ///
 /// Complexity  see detail::cut_chain.
-/// Determinism ties: the cluster's order.
+/// Determinism  ties: the cluster's order.
 /// Source      balanced contiguous partitioning as in GPipe and PipeDream, judged under contention; the orders are our own.
 [[nodiscard]] plan_result pipeline(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                    const candidate_observer& observer = {});
 
-// Even split: a stage on every device, all of equal FLOP as far as memory allows. What an ablation starts from.
-
-/// Consecutive layers, one stage per device in the cluster's order, so that the largest stage has as little forward FLOP as
-/// possible. Sees neither
-/// the devices' speeds nor the network.
+/// Even split, the start of an ablation: consecutive layers, one stage per device in the cluster's order, with the least largest forward
+/// FLOP of a stage. Device speeds and network are ignored.
 ///
-/// @return     none found where no such cut fits, and where the model has fewer layers than the cluster devices.
+/// @return     none_found if no such cut fits, or if the model has fewer layers than the cluster devices.
 /// Complexity  see detail::cut_chain.
-/// Source      the partition that Dora's ablation (Fig 14) gives to its scheduler alone.
+/// Source      the partition that Dora's ablation (Fig 14) uses for its scheduler alone.
 [[nodiscard]] inline plan_result even_split(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                             const candidate_observer& observer = {}) {
-  std::vector<double> before{0};  // FLOP of the layers before each one
+  std::vector<double> before{0};  // by layer: FLOP of the layers before it
   for (const layer& l : problem.model.layers()) before.push_back(before.back() + l.forward_flops.value());
   return detail::cut_chain(
       problem, objective, keep, "even-split", {detail::as_listed(problem.cluster)}, static_cast<int>(problem.cluster.size()),
