@@ -7,10 +7,6 @@
 #error "hetplan/define/serving.hpp: compile every source of the program with -DHETPLAN_SEPARATE"
 #endif
 
-#include <hetplan/mix/mixing.ipp>
-#include <hetplan/mix/mixing_controller.ipp>
-#include <hetplan/mix/pareto_set.ipp>
-#include <hetplan/mix/progress.ipp>
 #include <hetplan/adapt/adaptation_policy.ipp>
 #include <hetplan/adapt/environment.ipp>
 #include <hetplan/adapt/fixed_policies.ipp>
@@ -24,6 +20,11 @@
 #include <hetplan/adapt/replication.ipp>
 #include <hetplan/adapt/run.ipp>
 #include <hetplan/adapt/timeline.ipp>
+#include <hetplan/mix/mixing.ipp>
+#include <hetplan/mix/mixing_controller.ipp>
+#include <hetplan/mix/pareto_set.ipp>
+#include <hetplan/mix/progress.ipp>
+#include <hetplan/recipes/dora_adapter.ipp>
 #include <hetplan/serve/deployment.ipp>
 #include <hetplan/serve/edge_cloud.ipp>
 #include <hetplan/serve/fluid_goodput.ipp>
@@ -41,5 +42,4 @@
 #include <hetplan/serve/serving_run.ipp>
 #include <hetplan/serve/size_for.ipp>
 #include <hetplan/serve/submodular_placement.ipp>
-#include <hetplan/recipes/dora_adapter.ipp>
 #include <hetplan/zoo/edge_services.ipp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// An adaptation over time as a chart: what changed, and below it what each policy made of it.
+/// Chart of an adaptation over time: changes of the conditions above, the response of each policy below.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,26 +19,26 @@
 
 namespace hetplan::draw::detail {
 
-/// A resource's capacity [B/s] or a device's speed [factor] over time, and when the device was away.
+/// Capacity [B/s] of a resource or speed [factor] of a device over time, and the device's absences.
 struct changing {
   std::size_t index = 0;  ///< of the resource or device
   double nominal = 1;
   std::vector<level> levels = {};
   std::vector<level> away = {};
 
-  /// Its mean distance from the nominal value times how long: the rows with the most are shown.
+  /// Returns the deviation from the nominal value, integrated over time. Rows with the largest deviations are shown.
   [[nodiscard]] double deviation() const;
 };
 
-/// A plan's name among all that ran under any policy: a letter for who computes what, a number for how: microbatches,
-/// shares, the schedule of the network.
+/// Short name of a plan among those of all policies: a letter for the layout (which device computes what), a number for the variant
+/// (microbatches, shares, the schedule of the network).
 struct plan_name {
   std::size_t layout = 0;   ///< 0: A
-  std::size_t variant = 0;  ///< 0: the first with this layout
+  std::size_t variant = 0;  ///< 0: the first plan with this layout
   [[nodiscard]] std::string text() const;
 };
 
-/// What the pictures read out of a timeline and its histories.
+/// Data of the chart, from a timeline and its histories.
 class adaptation_view {
  public:
   static constexpr std::size_t most_resources = 6, most_devices = 8;
@@ -47,18 +47,17 @@ class adaptation_view {
 
   std::span<const io::policy_history> policies;
   double duration_s;
-  std::vector<changing> resources = {}, devices = {};  ///< resources and devices that change, the most changing ones, by index
-  std::size_t hidden = 0;                              ///< how many more change
+  std::vector<changing> resources = {}, devices = {};  ///< with the largest changes, by index
+  std::size_t hidden = 0;                              ///< number of others that change
   std::vector<adapt::event> transfers = {};
-  std::vector<level> wanted = {};                      ///< responses; infinite while none is wanted
-  std::vector<double> deadlines = {};                  ///< deadlines that were in force when their time came, or at the end
-  std::vector<double> marks = {};                      ///< times of events other than steps of a trace; ascending
+  std::vector<level> wanted = {};                      ///< response targets; infinite while there is none
+  std::vector<double> deadlines = {};                  ///< deadlines in force when they expired, or at the end
+  std::vector<double> marks = {};                      ///< ascending times of events, without the steps of traces
   std::vector<std::vector<plan_name>> names = {};      ///< by policy and index into history::plans
-  std::vector<std::vector<const plan*>> layouts = {};  ///< the plans of each letter, by variant
+  std::vector<std::vector<const plan*>> layouts = {};  ///< plans of each layout, by variant
 
   [[nodiscard]] std::string name(std::size_t policy, std::size_t index) const;
   [[nodiscard]] std::size_t layout(std::size_t policy, std::size_t index) const;
-  /// The response that was wanted at a time.
   [[nodiscard]] double wanted_at(double t) const;
 
  private:
@@ -71,7 +70,7 @@ class adaptation_view {
   [[nodiscard]] plan_name name_of(const plan& p);
 };
 
-/// Colours of the chart. A hatch is paper-coloured stripes over its colour.
+/// Colours of the chart. Hatches are paper-coloured stripes over a colour.
 struct adaptation_colors {
   static constexpr color capacity{31, 95, 168}, speed{26, 138, 107}, away{134, 146, 160};
   static constexpr color on_time{31, 95, 168}, late = palette::alarm;
@@ -79,15 +78,15 @@ struct adaptation_colors {
   [[nodiscard]] static color layout(std::size_t i) { return palette::category_color(i); }
 };
 
-/// Patterns that the rows use, once per page.
+/// Returns the definitions of the hatches, once per page.
 [[nodiscard]] std::string hatch_patterns();
 
-/// How fine the chart is drawn.
+/// Resolution of the chart.
 struct adaptation_detail {
   double bins_per_pixel = 1;
-  std::size_t cells = 60;  ///< parts of a row with a text of their own under the pointer
-  std::size_t signs = 60;  ///< signs of a row; of more, one stands for several
-  bool zooms = false;      ///< signs keep their shape when the page's script stretches the chart
+  std::size_t cells = 60;  ///< parts of a row with their own hover text
+  std::size_t signs = 60;  ///< most signs of a row; beyond, nearby signs are merged
+  bool zooms = false;      ///< true if signs keep their shape when the page's script stretches the chart
 };
 
 [[nodiscard]] constexpr color color_of(sign s) {
@@ -97,7 +96,7 @@ struct adaptation_detail {
                                  : palette::quiet;
 }
 
-/// The chart and what its rows share.
+/// Drawing area shared by the rows of the chart.
 class adaptation_canvas {
  public:
   adaptation_canvas(const adaptation_view& v, const hetplan::cluster& c, const adaptation_detail& d);
@@ -111,23 +110,20 @@ class adaptation_canvas {
   [[nodiscard]] std::size_t bins() const { return static_cast<std::size_t>(chart.axis().width * detail.bins_per_pixel); }
   [[nodiscard]] value_band band() const { return {chart.axis(), bins()}; }
   void track(row_box box);
-  /// Faint lines at events, so that causes are found above their effects; none where there are too many.
+  /// Returns faint lines at events, which connect causes to effects; none if there are too many.
   [[nodiscard]] std::string marks(double top, double bottom) const;
 
-  /// A box from one time to another, wide enough to be seen.
+  /// Draws a box between two times, at least of visible width.
   void box(double from_s, double to_s, row_box b, std::string_view fill, std::string_view hover = {});
   void stroke(const std::string& d, color c, double width = 2);
-  /// An invisible box with a text under the pointer.
+  /// Adds an invisible box with a hover text.
   void cell(double from_s, double to_s, row_box b, std::string_view hover);
   void mark(sign s, double at_s, double y, std::string_view hover);
-  /// A text over a time. Without room for it, it shows up when the page zooms in.
-  ///
-  /// @param room  pixels that the text may take.
+  /// Writes a text of at most `room` pixels at a time. A text without room appears when the page zooms in.
   void label(double at_s, double baseline, std::string_view text, double room, const text_style& style, std::string more = {});
 };
 
-/// Paints the chart from the top down: what changed, and below it a row for each policy.
-/// @return  the lower edge of the last row.
+/// Paints the conditions, then a row for each policy. Returns the lower edge of the last row.
 double paint_rows(adaptation_canvas& k);
 
 }  // namespace hetplan::draw::detail

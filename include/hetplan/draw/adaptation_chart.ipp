@@ -21,7 +21,7 @@
 
 namespace hetplan::draw::detail {
 
-/// The levels of something over time; what is set last at one instant counts.
+/// Builder of levels over time. The last value set at a time counts.
 class level_curve {
  public:
   void set(double at_s, double value) {
@@ -29,7 +29,7 @@ class level_curve {
     if (!levels_.empty() && levels_.back().value == value) return;
     levels_.push_back({at_s, at_s, value});
   }
-  /// Closes every level where the next begins, the last at the end.
+  /// Returns the levels, each up to the next, the last up to the end.
   [[nodiscard]] std::vector<level> until(double end_s) && {
     for (std::size_t i = 0; i < levels_.size(); ++i) levels_[i].to_s = i + 1 < levels_.size() ? levels_[i + 1].from_s : end_s;
     return std::move(levels_);
@@ -52,7 +52,7 @@ HETPLAN_INLINE std::string plan_name::text() const {
   return name + (variant == 0 ? "" : std::to_string(variant + 1));
 }
 
-/// Do two plans run alike? Only predictions and planners may differ.
+/// True if two plans execute alike: only predictions and planners may differ.
 [[nodiscard]] HETPLAN_INLINE bool same_execution(const plan& a, const plan& b) {
   return a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.pipelines == b.pipelines &&
          a.parameter_server == b.parameter_server && a.stages == b.stages && a.schedule == b.schedule &&
@@ -93,7 +93,7 @@ HETPLAN_INLINE void adaptation_view::read_conditions(const adapt::timeline& t, c
     if (!(e.at < t.duration)) break;
     if (const auto* x = std::get_if<adapt::capacity_becomes>(&e.what)) ++steps[x->resource.index()];
   }
-  constexpr std::size_t trace = 50;  // a resource with more steps follows a trace: no mark for each
+  constexpr std::size_t trace = 50;  // a resource with more steps follows a trace and gets no marks
   for (const adapt::event& e : t.events) {
     if (!(e.at < t.duration)) break;
     const double at = e.at.value();
@@ -216,16 +216,16 @@ HETPLAN_INLINE void adaptation_canvas::label(double at_s, double baseline, std::
   chart.plot.text(std::clamp(x(at_s), left + half, right - half), baseline, text, middle, more);
 }
 
-/// More levels or stretches than this are drawn as a band from least to most with the mean in it.
+/// Limit on levels or stretches drawn one by one. More are drawn as a band from minimum to maximum with the mean.
 inline constexpr std::size_t many = 400;
 
-/// Signs at some times with a few words over each. Of signs too close together, the words are left to the pointer.
+/// Signs on a row with a few words above each. Words without room are only hover texts.
 class sign_row {
  public:
   void add(sign s, double at_s, std::string words, std::string hover) { all_.push_back({s, at_s, std::move(words), std::move(hover)}); }
   [[nodiscard]] bool empty() const { return all_.empty(); }
 
-  /// @param y  the signs' middle; words stand above.
+  /// @param y  the signs' middle
   void paint(adaptation_canvas& k, double y) {
     std::stable_sort(all_.begin(), all_.end(), [](const item& a, const item& b) { return a.at_s < b.at_s; });
     if (all_.size() > k.detail.signs) thin(k);
@@ -235,13 +235,13 @@ class sign_row {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       const double here = k.x(all_[i].at_s), before = i > 0 ? k.x(all_[i - 1].at_s) : left - 100;
       const double next = i + 1 < all_.size() ? k.x(all_[i + 1].at_s) : right + 100;
-      // Words stand centred, at the edges of the chart beside that, and never above another sign.
+      // Words are centred on the sign, except at the edges of the chart, and never cover another sign.
       const double begin = std::clamp(here - width(i) / 2, left, std::max(left, right - width(i)));
       if (!all_[i].words.empty() && begin >= std::max(free_from, before + 5) && begin + width(i) <= next - 5) {
         k.label(all_[i].at_s, y - 8, all_[i].words, width(i), {.size = 9.5});
         free_from = begin + width(i);
       } else if (k.detail.zooms && !all_[i].words.empty()) {
-        // Later, when both neighbours leave room for the widest of the three.
+        // Words appear on zooming in, once both neighbours leave room for the widest of the three.
         const double widest = std::max({width(i), i > 0 ? width(i - 1) : 0, width(i + 1)});
         k.label(all_[i].at_s, y - 8, all_[i].words, width(i) * std::min(here - before, next - here) / widest, {.size = 9.5});
       }
@@ -255,7 +255,7 @@ class sign_row {
     double at_s;
     std::string words, hover;
   };
-  /// One sign for those within a few pixels: the last kind among them, which is the strongest.
+  /// Merges signs within a few pixels into one of the strongest kind.
   void thin(const adaptation_canvas& k) {
     std::vector<item> few;
     std::size_t together = 1;
@@ -277,7 +277,7 @@ class sign_row {
   std::vector<item> all_;
 };
 
-/// Texts under the pointer: one for each of a few levels, else the least and the most in equal parts of the time.
+/// Adds hover texts: one per level, or minimum and maximum over equal time spans if there are many levels.
 template <class Text>
 void explain_levels(adaptation_canvas& k, const std::vector<level>& levels, row_box box, Text&& text) {
   const auto tell = [&](double from, double to, double least, double most) {
@@ -302,7 +302,7 @@ void explain_levels(adaptation_canvas& k, const std::vector<level>& levels, row_
   }
 }
 
-/// A capacity or a speed over time: a filled curve, hatched where it is 0 or its device away.
+/// Paints a capacity or a speed over time: a filled curve, hatched while it is 0 or the device absent.
 template <class Text>
 void paint_changing(adaptation_canvas& k, const changing& c, color fill, std::string_view zero, row_box box, Text&& text) {
   double full = c.nominal, sum = 0, none = 0, away = 0;
@@ -356,7 +356,7 @@ void paint_changing(adaptation_canvas& k, const changing& c, color fill, std::st
   }
 }
 
-/// Stretches that follow one another with the same activity and, where they run, the same plan, as one.
+/// Merges consecutive stretches with the same activity and, if running, the same plan.
 [[nodiscard]] HETPLAN_INLINE std::vector<adapt::stretch> alike_stretches(const std::vector<adapt::stretch>& all) {
   std::vector<adapt::stretch> few;
   for (const adapt::stretch& s : all) {
@@ -368,8 +368,8 @@ void paint_changing(adaptation_canvas& k, const changing& c, color fill, std::st
   return few;
 }
 
-/// A policy's strip: which plan ran when, in the colour of its letter, and what happened where none did. A pixel with many stretches shows
-/// the plan that ran longest in it and, at least a quarter high, what did not run.
+/// Painter of a policy's strip: the plan that runs, in the colour of its layout, or the activity while none runs. A pixel with many
+/// stretches shows the plan that ran longest and, at least a quarter high, what else happened.
 class strip_painter {
  public:
   strip_painter(adaptation_canvas& k, std::size_t policy, row_box box)
@@ -420,7 +420,7 @@ class strip_painter {
     const std::size_t bins = k_.bins();
     const double bin_s = k_.view.duration_s / static_cast<double>(bins), bin_px = k_.chart.axis().width / static_cast<double>(bins);
     const auto edge = [&](std::size_t b) { return k_.chart.axis().left + bin_px * static_cast<double>(b); };
-    std::string last;  // what runs since `since`
+    std::string last;  // fill that runs from bin `since` on
     std::size_t first = 0, since = 0;
     for (std::size_t b = 0; b < bins; ++b) {
       const double from = bin_s * static_cast<double>(b), to = from + bin_s;
@@ -453,7 +453,6 @@ class strip_painter {
   fills running_, others_;
 };
 
-/// An adoption in words: why, when, and what it took.
 [[nodiscard]] HETPLAN_INLINE std::string explain_adoption(const adaptation_view& view, std::size_t p, const adapt::adoption& a) {
   std::string text = view.policies[p].policy + ": plan " + view.name(p, a.from) + " → " + view.name(p, a.to) + " (" +
                      std::string(to_string(a.reached)) + ")";
@@ -465,12 +464,12 @@ class strip_painter {
   return text;
 }
 
-/// What happened within a part of the time, for the pointer.
+/// Summary of a time span for its hover text.
 struct span_summary {
-  std::array<double, 5> part_s{};  ///< by activity
+  std::array<double, 5> part_s{};  ///< seconds by activity
   double iterations = 0, late = 0, energy_J = 0;
   double least_s = std::numeric_limits<double>::infinity(), most_s = 0;  ///< response
-  std::vector<std::size_t> plans = {};                                   ///< the first few that ran
+  std::vector<std::size_t> plans = {};                                   ///< the first few plans that ran
 
   void add(const adapt::stretch& s, double from_s, double to_s) {
     const double length = s.end_s - s.start_s, share = length > 0 ? (to_s - from_s) / length : 1;
@@ -505,7 +504,7 @@ struct span_summary {
   return text + "\n" + engineering(s.energy_J, "J");
 }
 
-/// Explains a policy's row: stretch by stretch if they are few, else in equal parts of the time.
+/// Adds a policy's hover texts: one per stretch, or over equal time spans if there are many.
 HETPLAN_INLINE void explain_spans(adaptation_canvas& k, std::size_t p, row_box box) {
   const auto& stretches = k.view.policies[p].history.stretches;
   if (stretches.empty()) return;
@@ -531,12 +530,11 @@ HETPLAN_INLINE void explain_spans(adaptation_canvas& k, std::size_t p, row_box b
   }
 }
 
-/// Paints the whole chart from the top down.
 class rows_painter {
  public:
   explicit rows_painter(adaptation_canvas& k) : k_(k), view_(k.view), full_s_(response_scale()) {}
 
-  /// @return  the lower edge of the last row
+  /// @return  the lower edge of the last row.
   double paint() {
     double y = paint_conditions(6);
     for (std::size_t p = 0; p < view_.policies.size(); ++p) y = paint_policy(p, y);
@@ -633,7 +631,7 @@ class rows_painter {
     return panel.top + panel.height + 22;
   }
 
-  /// One scale of responses for all policies: the wanted one fits in, and 98 % of the time that plans ran.
+  /// Returns the common scale of responses, which covers the target and 98 % of the time in which plans ran.
   [[nodiscard]] double response_scale() const {
     std::vector<std::pair<double, double>> all;
     double whole = 0, wanted = 0;

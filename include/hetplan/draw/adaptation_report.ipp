@@ -25,7 +25,7 @@ namespace hetplan::draw {
 
 namespace detail {
 
-/// Fills of a policy's strip and their meanings.
+/// Fills of a policy's strip with their meanings.
 [[nodiscard]] HETPLAN_INLINE std::array<std::pair<std::string, std::string_view>, 4> strip_keys() {
   return {{{"url(#hetplan-migrating)", "weights move"},
            {adaptation_colors::stalled.hex(), "nothing can run"},
@@ -94,7 +94,7 @@ HETPLAN_INLINE std::string adaptation_svg(std::span<const io::policy_history> po
 
 namespace hetplan::draw::detail {
 
-/// A column of the comparison: what it shows, and whether less or more is better.
+/// A column of the comparison, and whether less or more is better.
 struct policy_column {
   enum class better { less, more, neither };
   std::string_view title, about;
@@ -140,7 +140,7 @@ struct policy_column {
   return columns;
 }
 
-/// One row per policy; the best of each column where one is better than another is bold and says so.
+/// Returns a table with a row per policy. The best value of a column is bold if the values differ.
 [[nodiscard]] HETPLAN_INLINE std::string policy_table(const adaptation_view& view, const job& j) {
   const std::vector<policy_column> columns = policy_columns(view, j);
   std::string text = "<table id=\"policies-table\">\n<thead><tr><th>Policy</th>";
@@ -180,7 +180,7 @@ struct policy_column {
          cell(or_none(a.moved_J, engineering(a.moved_J, "J")), " class=\"n\"") + "</tr>\n";
 }
 
-/// What a policy adopted, in order: the first few at once, more behind a fold, the rest counted.
+/// Returns a policy's adoptions in order: the first few visible, more folded, the rest counted.
 [[nodiscard]] HETPLAN_INLINE std::string adoption_list(const adaptation_view& view, std::size_t p) {
   constexpr std::size_t open = 10, most = 500;
   const auto& all = view.policies[p].history.adoptions;
@@ -203,7 +203,7 @@ struct policy_column {
   return text;
 }
 
-/// "2 stages: block0 … block2 on laptop0; ...".
+/// Returns the stages of a plan as text: "2 stages: block0 … block2 on laptop0; ...".
 [[nodiscard]] HETPLAN_INLINE std::string stages_of(const plan& p, const planning_graph& model, const cluster& c) {
   std::string text;
   for (const stage& s : p.stages) {
@@ -219,9 +219,9 @@ struct policy_column {
   return text;
 }
 
-/// The plans that ran, by letter, with how long each policy ran them.
+/// Returns a table of the plans that ran, by name, with the time under each policy.
 [[nodiscard]] HETPLAN_INLINE std::string plans_table(const adaptation_view& view, const planning_graph& model, const cluster& c) {
-  std::map<std::pair<std::size_t, std::size_t>, std::map<std::size_t, double>> ran_s;  // by name, by policy
+  std::map<std::pair<std::size_t, std::size_t>, std::map<std::size_t, double>> ran_s;  // by name, then by policy
   for (std::size_t p = 0; p < view.policies.size(); ++p) {
     for (const adapt::stretch& s : view.policies[p].history.stretches) {
       if (s.what != adapt::activity::running || s.plan >= view.names[p].size()) continue;
@@ -279,7 +279,6 @@ namespace detail {
          "href=\"#plans\">plans</a></nav>\n</header>\n";
 }
 
-/// The chart, ready for the report's script.
 [[nodiscard]] HETPLAN_INLINE std::string adaptation_chart(adaptation_canvas& k) {
   const double bottom = paint_rows(k);
   return std::move(k.chart).finish("adaptation", "Conditions and policies over time", 0, bottom, hatch_patterns());

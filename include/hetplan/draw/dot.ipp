@@ -19,7 +19,7 @@ namespace hetplan::draw {
 
 namespace detail {
 
-/// Builds the text of one graph; nodes are numbered, names only appear in labels.
+/// Writer of one graph. Nodes are numbered; names only appear in labels.
 class dot_writer {
  public:
   dot_writer(std::string_view keyword, std::string_view title, dot_direction direction) : connector_(keyword == "graph" ? " -- " : " -> ") {
@@ -30,7 +30,7 @@ class dot_writer {
            "arrowsize=0.7];\n";
   }
 
-  /// `more` is written as it is: attributes, each after ", ".
+  /// Adds a node. `more` has further attributes, each after ", ".
   void node(const std::string& id, std::string_view label, std::string_view more = {}) {
     out_.append(indent_).append(id).append(" [label=").append(dot_string(label)).append(more) += "];\n";
   }
@@ -60,7 +60,7 @@ class dot_writer {
   std::string out_, indent_ = "  ", connector_;
 };
 
-/// Finds out what is a wire (a resource that alone joins exactly one pair) and what is shared.
+/// Picture of a cluster, which distinguishes wires (resources that alone join exactly one pair) from shared resources.
 class cluster_picture {
  public:
   explicit cluster_picture(const cluster& c) : cluster_(c), wires_(c.network().resources().size()) {
@@ -74,7 +74,7 @@ class cluster_picture {
       if (pairs.size() == 1)
         wires_[i] = {.from = alone[i].begin()->first, .to = alone[i].begin()->second, .both_ways = alone[i].size() == 2, .is_wire = true};
     }
-    // A wire that a route joins with something else (a group's medium with an uplink) is a node after all.
+    // A wire on a route with other resources (a group's medium with an uplink) becomes a node.
     for (bool changed = true; changed;) {
       changed = false;
       for_each_route([&](device_id, device_id, const route& r) {
@@ -134,7 +134,7 @@ class cluster_picture {
     }
   }
 
-  /// The chain of a route; routes over wires show themselves.
+  /// Adds the path of a route. Wires are drawn separately.
   void connect(device_id a, device_id b, const route& r) {
     if (!r.via.empty() && wires_[r.via.front().resource.index()].is_wire) return;
     std::string at = device_node(a);
@@ -147,7 +147,7 @@ class cluster_picture {
     links_.emplace(at, device_node(b));
   }
 
-  /// Where (almost) every one of three or more resources leads to every other, a switch is what is meant.
+  /// Replaces links by a switch if (almost) every one of three or more resources leads to every other.
   void join_through_switch(dot_writer& out) {
     std::set<std::string> from, to;
     std::set<std::pair<std::string, std::string>> between;
@@ -179,7 +179,7 @@ class cluster_picture {
   return text;
 }
 
-/// The devices of a stage as text: "laptop (3), phone (1) ×2".
+/// Returns the devices of a stage as text: "laptop (3), phone (1) ×2".
 [[nodiscard]] HETPLAN_INLINE std::string devices_label(const stage& s, const cluster& c) {
   std::string text;
   for (const assignment& a : s.devices) {
@@ -196,7 +196,7 @@ HETPLAN_INLINE std::string dot(const cluster& c, const dot_options& options) { r
 
 HETPLAN_INLINE std::string dot(const planning_graph& model, const dot_options& options) {
   detail::dot_writer out("digraph", model.name(), options.direction);
-  std::map<std::string, std::vector<layer_id>> boxes;  // "" = outside of all
+  std::map<std::string, std::vector<layer_id>> boxes;  // "": no box
   for (const layer& l : model.layers()) {
     std::string box;
     if (options.boxes == dot_boxes::weight_groups && l.weight_group >= 0)
@@ -226,7 +226,7 @@ HETPLAN_INLINE std::string dot(const planning_graph& model, const dot_options& o
 
 HETPLAN_INLINE std::string dot(const plan& p, const planning_graph& model, const cluster& c, const dot_options& options) {
   detail::dot_writer out("digraph", p.model + " on " + p.cluster, options.direction);
-  constexpr std::size_t most_boxes = 10;  // beyond, a box for nearly every layer hides more than it shows
+  constexpr std::size_t most_boxes = 10;  // with more stages, boxes around nearly every layer would hide the structure
   const std::size_t layers = model.size() * p.pipeline_count();
   const bool show_layers = layers <= options.max_plan_layers && (p.stages.size() <= most_boxes || 2 * p.stages.size() <= layers);
   const auto style = [](bytes back, const stage& from, const stage& to) {

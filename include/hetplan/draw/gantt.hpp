@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The Gantt chart of a judged plan: who computes what when, and how the network is shared meanwhile.
+/// Gantt chart of a judged plan: tasks of devices, and shares of transfers in network resources.
 
 #include <algorithm>
 #include <array>
@@ -19,19 +19,19 @@
 namespace hetplan::draw {
 
 struct gantt_options {
-  std::string title = "";          ///< = "MODEL on CLUSTER"
-  double width = 1200;             ///< of the picture, in pixels; at least 480
-  bool memory = true;              ///< a strip per device, if the trace was recorded
-  std::size_t max_bars = 4000;     ///< with more, short tasks and transfers are averaged over pixels
-  std::size_t max_resources = 12;  ///< the busiest are shown
+  std::string title = "";          ///< default: "MODEL on CLUSTER"
+  double width = 1200;             ///< of the picture in pixels, at least 480
+  bool memory = true;              ///< true for a memory strip per device, if the trace has it
+  std::size_t max_bars = 4000;     ///< beyond, short tasks and transfers are averaged over pixels
+  std::size_t max_resources = 12;  ///< beyond, only the busiest are shown
 };
 
-/// Draws a judged plan as one self-contained SVG: a row per used device with its tasks (and its memory, if
-/// recorded), a row per used resource in which every transfer is a band as high as its share of the capacity.
-/// Where transfers share a resource, a line above says how many. Bars explain themselves on hover.
+/// Returns a judged plan as one self-contained SVG. Each used device has a row with its tasks (and its memory, if recorded). Each used
+/// resource has a row in which a transfer is a band as high as its share of the capacity. A line above marks contention, with the number of
+/// transfers. Bars have hover texts.
 ///
-/// @param j      from evaluate or judge of this plan on this cluster, best with simulator_options{.record = true};
-///               without rates the transfers are lanes.
+/// @param j      from evaluate or judge of this plan on this cluster, preferably with simulator_options{.record = true}; without rates
+///               transfers are lanes of equal height.
 /// Complexity    linear in the trace and in width * rows.
 /// Determinism   same input, same bytes.
 [[nodiscard]] std::string gantt_svg(const plan& p, const cluster& c, const judgement& j, const gantt_options& options = {});
@@ -40,39 +40,36 @@ struct gantt_options {
 
 namespace hetplan::draw::detail {
 
-// The rows of a Gantt chart, which the report draws, too.
+// Rows of a Gantt chart, shared with the report.
 
-/// Reductions are hatched, to stay apart from other transfers in grey print.
+/// Returns the fill of a kind of transfer. Reductions are hatched, to be distinct in grey print.
 [[nodiscard]] std::string transfer_fill(transfer_kind k, std::size_t stage = 0, std::size_t stages = 1);
 
-/// The hatch of reductions, which a picture defines once.
+/// Returns the definition of the hatch of reductions, once per picture.
 [[nodiscard]] std::string sync_pattern();
 
-/// Names of a graph's phases in a legend.
 [[nodiscard]] std::array<std::string, phase_count> phase_names(const tasks::task_graph& g);
 
-/// Keeps the `most` resources that were used most, by id.
-/// @return  how many went.
+/// Keeps the `most` busiest resources, sorted by id. Returns the number of removed ones.
 std::size_t keep_busiest(std::vector<resource_view>& views, const cluster& c, const trace& t, std::size_t most);
 
-/// Bars of a page that zooms: outlines instead of seams and least widths, which would be stretched, and labels that appear once there is
-/// room for them.
+/// Extra data of bars on a zooming page. Bars have outlines, as seams and least widths would be stretched. Labels appear once they fit.
 struct zooming_bars {
-  std::function<std::string(tasks::node_id)> attributes, lines;  ///< attributes of a bar; lines behind its hover text
+  std::function<std::string(tasks::node_id)> attributes, lines;  ///< attributes of a bar; further lines of its hover text
 };
 
-/// Paints rows into a writer. With `merge` set, short tasks and all transfers are averaged over pixels.
+/// Paints rows into an SVG. With `merge`, short tasks and all transfers are averaged over pixels.
 class row_painter {
  public:
   row_painter(svg_writer& out, const plan& p, const cluster& c, const judgement& j, const trace_view& view, time_axis axis, bool merge,
               const zooming_bars* zooming = nullptr);
 
-  /// How many tasks were too short for a bar so far.
+  /// Returns the number of tasks so far that were too short for a bar.
   [[nodiscard]] std::size_t merged() const { return merged_; }
 
   void tasks(device_id d, row_box box);
 
-  /// State as a plain level, activations on top; a device's whole usable memory is the full height.
+  /// Paints a device's memory: state as a constant level, activations on top, relative to the usable memory.
   void memory(device_id d, row_box box);
 
   void resource(const resource_view& r, row_box box);
@@ -85,30 +82,29 @@ class row_painter {
 
   void task(tasks::node_id n, row_box box);
 
-  /// A backward that begins with the forward of its stage has that part, in the forward's color, along its lower edge.
+  /// Marks the recomputed forward at the start of a backward, in the forward's colour along the lower edge.
   void run_again(tasks::node_id n, row_box box);
 
-  /// A line between bars where there is room for one; what takes no time is still seen.
+  /// Paints a bar with seams if there is room. Bars without duration remain visible.
   void bar(double x, double width, row_box box, color fill, std::string_view hover);
 
   void zooming_bar(tasks::node_id n, row_box box, color fill, std::string_view hover);
 
-  /// A text that shows from the zoom on at which it fits, until `hide_at`.
-  /// @return  that zoom.
+  /// Adds a label that is visible from the zoom at which it fits up to `hide_at`. Returns the zoom at which it fits.
   double zooming_label(double x, double middle, const std::string& text, const text_style& style, double room, double hide_at = 0);
 
-  /// Tasks that are too fine for a bar: how much of each pixel goes to each phase.
+  /// Paints the share of each phase per pixel, for tasks too short for bars.
   void density(device_id d, row_box box);
 
-  /// The bands [begin, end) of one transfer: one outline for each run without a gap.
+  /// Paints the bands [begin, end) of one transfer, with one outline per contiguous run.
   void transfer(const resource_view& r, std::size_t begin, std::size_t end, row_box box, double full);
 
   [[nodiscard]] std::string hover(std::uint32_t t, const resource_view& r) const;
 
-  /// The label of a transfer in its widest band: the microbatch and, where there is room, sender and receiver.
+  /// Labels a transfer in its widest band with its microbatch and, if there is room, sender and receiver.
   void label(const resource_view& r, std::size_t begin, std::size_t end, row_box box, double full);
 
-  /// A line above the row wherever transfers share the resource, with their number where it fits.
+  /// Marks the times at which transfers share the resource by a line above the row, with their number if there is room.
   void contention(const resource_view& r, row_box box);
 
   svg_writer& out_;

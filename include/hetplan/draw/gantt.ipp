@@ -96,7 +96,7 @@ HETPLAN_INLINE void row_painter::memory(device_id d, row_box box) {
 
 HETPLAN_INLINE void row_painter::resource(const resource_view& r, row_box box) {
   out_.rect(axis_.left, box.top, axis_.width, box.height, palette::track.hex());
-  const double full = r.peak > 1 + 1e-6 ? r.peak : 1;  // a capacity that was raised during the run
+  const double full = r.peak > 1 + 1e-6 ? r.peak : 1;  // above 1 if a capacity was raised during the run
   if (merge_) {
     pixel_areas<transfer_kind_count> areas(axis_, box);
     std::array<std::string, transfer_kind_count> fills, hovers;
@@ -176,7 +176,7 @@ HETPLAN_INLINE void row_painter::zooming_bar(tasks::node_id n, row_box box, colo
   const std::string more = zooming_->attributes(n) + " stroke=\"" + (width > 2.5 ? palette::paper : fill).hex() + "\" stroke-width=\"0.7\"";
   if (width >= 0.01) {
     out_.rect(x, box.top, width, box.height, fill.hex(), hover, more);
-  } else {  // takes no time, and is seen all the same
+  } else {  // without duration, but visible
     out_.path("M" + fixed(x) + " " + fixed(box.top) + "v" + fixed(box.height), fill.hex(), hover, more);
   }
 }
@@ -213,7 +213,7 @@ HETPLAN_INLINE void row_painter::transfer(const resource_view& r, std::size_t be
   std::string d;
   const auto starved = [&](std::size_t i) {
     return r.bands[i].high <= r.bands[i].low;
-  };  // a band without height: its transfer waits for more urgent ones
+  };  // no height: the transfer waits for more urgent ones
   for (std::size_t i = begin; i < end;) {
     std::size_t last = i;
     while (last + 1 < end && !starved(last) && !starved(last + 1) && r.bands[last + 1].start_s == r.bands[last].end_s) ++last;
@@ -250,7 +250,7 @@ HETPLAN_INLINE std::string row_painter::hover(std::uint32_t t, const resource_vi
 
 HETPLAN_INLINE void row_painter::label(const resource_view& r, std::size_t begin, std::size_t end, row_box box, double full) {
   constexpr double size = 10;
-  const share_band* widest = &r.bands[begin];  // the widest band that has height
+  const share_band* widest = &r.bands[begin];  // the widest band with a height
   for (std::size_t i = begin; i < end; ++i) {
     const bool taller = widest->high <= widest->low, flat = r.bands[i].high <= r.bands[i].low;
     if (!flat && (taller || r.bands[i].end_s - r.bands[i].start_s > widest->end_s - widest->start_s)) widest = &r.bands[i];
@@ -314,13 +314,12 @@ namespace hetplan::draw {
 
 namespace detail {
 
-/// Lays out and paints one chart.
 class gantt_painter {
  public:
   gantt_painter(const plan& p, const cluster& c, const judgement& j, const gantt_options& o)
       : plan_(p), cluster_(c), judgement_(j), options_(o), view_(p, c, j), resources_(view_.resources()), width_(std::max(480.0, o.width)) {
     std::size_t bars = j.graph.computes.size();
-    for (const resource_view& r : resources_) bars += r.pieces / 4;  // several pieces are one outline
+    for (const resource_view& r : resources_) bars += r.pieces / 4;  // several pieces share an outline
     merge_ = bars > o.max_bars;
     if (!merge_) resources_ = view_.resources(sweep_detail::bands);
     for (std::size_t d = 0; d < c.size(); ++d) {
@@ -386,7 +385,7 @@ class gantt_painter {
     return std::min(widest, 0.2 * width_) + 12;
   }
 
-  /// The bound in words: how far the latency is from it at most.
+  /// Returns the certificate in words: the largest possible gap between latency and bound.
   [[nodiscard]] static std::string certificate(const evaluation& e) {
     const bool of_placement = e.placement_bound.value() > 0;
     const double slower = readable_gap(of_placement ? e.latency / e.placement_bound - 1 : e.gap);
@@ -396,8 +395,7 @@ class gantt_painter {
            (of_placement ? "schedule of single operators" : "plan");
   }
 
-  /// Title and plan on the left, cost on the right.
-  /// @return  where they end.
+  /// Paints title and plan on the left, cost on the right. Returns the lower edge.
   double header(const std::string& title) {
     const evaluation& e = judgement_.evaluation;
     const double right = width_ - margin;
@@ -424,8 +422,7 @@ class gantt_painter {
     bool line = false;
   };
 
-  /// The colours that occur in this chart.
-  /// @return  where the rows may begin.
+  /// Paints a legend of the colours in use. Returns the upper edge of the rows.
   double legend(double y) {
     std::array<bool, phase_count> phases{};
     std::array<bool, transfer_kind_count> kinds{};
@@ -473,16 +470,14 @@ class gantt_painter {
     return y + 46;
   }
 
-  /// The time axis below, with lines through all rows.
   void ticks(double top, double bottom) {
     tick_rule(axis_, time_labels::seconds).paint(out_, top - 10, bottom);
     out_.line(axis_.left, bottom + 4, axis_.left + axis_.width, bottom + 4, palette::frame);
   }
 
-  /// A line at the bound: no plan can end before it.
   void bound_mark(double top, double bottom) {
     const double bound = std::max(judgement_.evaluation.bound, judgement_.evaluation.placement_bound).value();
-    if (bound <= 0 || bound >= 0.999 * axis_.latency_s) return;  // a line at the end says nothing
+    if (bound <= 0 || bound >= 0.999 * axis_.latency_s) return;  // too close to the end to tell anything
     const double x = axis_.at(bound);
     out_.line(x, top - 10, x, bottom + 4, palette::ink, 1, " stroke-dasharray=\"2 3\"");
     out_.text(x, top - 13, "bound", {.size = 9.5, .anchor = "middle"});
@@ -512,7 +507,7 @@ class gantt_painter {
     if (both) number((contended < 0.01 ? "<1" : fixed(100 * contended, 0)) + " % contended", middle + 12, palette::alarm);
   }
 
-  /// What the chart leaves out, below the axis; returns the height of the picture.
+  /// Writes notes on omissions below the axis. Returns the height of the picture.
   double notes(double y, std::size_t merged) {
     std::vector<std::string> lines;
     if (merge_) {

@@ -18,7 +18,7 @@ namespace hetplan::draw {
 
 namespace detail {
 
-/// "a, b, c", the first of many.
+/// Returns the devices as text, the first of many: "a, b, c".
 [[nodiscard]] HETPLAN_INLINE std::string listed(const std::vector<device_id>& devices, const cluster& c) {
   constexpr std::size_t most = 24;
   std::string text;
@@ -84,8 +84,7 @@ HETPLAN_INLINE std::string class_name(std::size_t region, std::size_t number) {
   return number < 26 ? text + static_cast<char>('a' + number) : text + "." + std::to_string(number + 1);
 }
 
-/// A logarithmic scale from the least positive distance to the largest finite one, at least to the double of the least: what hardly
-/// differs looks alike.
+/// Logarithmic scale from the least positive distance to the largest finite one, or twice the least: small differences look small.
 struct distance_scale {
   double least = std::numeric_limits<double>::infinity(), most = 0;
 
@@ -94,7 +93,7 @@ struct distance_scale {
     least = std::min(least, d);
     most = std::max({most, d, 2 * least});
   }
-  /// 0 for the least, 1 for the largest.
+  /// Returns the position on the scale: 0 for the least distance, 1 for the largest.
   [[nodiscard]] double share(double d) const { return d > least ? std::log(d / least) / std::log(most / least) : 0; }
 };
 
@@ -149,9 +148,9 @@ class groups_painter {
   [[nodiscard]] double row_y(std::size_t row) const { return top_ + (static_cast<double>(row) + 0.5) * cell_; }
   [[nodiscard]] const coarsen::merge& merge_of(std::size_t i) const { return g_.merges[i - devices()]; }
 
-  /// Rows in the order of the tree.
+  /// Sorts rows in the order of the merge tree.
   void find_rows() {
-    std::vector<char> below(nodes_.size(), 0);  // is it below another node?
+    std::vector<char> below(nodes_.size(), 0);  // true if below another node
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       nodes_[i].first_device = i < devices() ? i : nodes_[merge_of(i).left].first_device;
       if (i >= devices()) below[merge_of(i).left] = below[merge_of(i).right] = 1;
@@ -268,9 +267,9 @@ class groups_painter {
   const coarsen::device_groups& g_;
   const cluster& c_;
   bool of_devices_;
-  std::size_t first_merge_;  ///< the first merge that is drawn
+  std::size_t first_merge_;  ///< first merge to be drawn
   std::vector<node> nodes_;
-  std::vector<std::size_t> rows_;  ///< nodes, in the order of the tree
+  std::vector<std::size_t> rows_;  ///< nodes in the order of the tree
   distance_scale scale_;
   double cell_ = 0, longest_ = 0, left_ = 0, top_ = 0, size_ = 0;
   svg_writer out_;

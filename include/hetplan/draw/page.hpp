@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What every page is made of: its frame with style and script, sections, facts, charts over time, grids of numbers.
+/// Parts of all pages: frame with style and script, sections, facts, charts over time, heat maps.
 
 #include <cstddef>
 #include <string>
@@ -15,9 +15,8 @@
 
 namespace hetplan::draw::detail {
 
-/// The script of every page: it zooms charts over time together, tells what is under the pointer, marks the critical path. Plain JavaScript
-/// without libraries, network or eval. Says data-ready="1" on the page when it has started, and
-/// data-error where something went wrong. Without it the page is whole, but does not zoom.
+/// Script of every page: zooms all charts over time together, shows hover texts, marks the critical path. Plain JavaScript without
+/// libraries, network or eval. Sets data-ready="1" on the page once it runs, and data-error on errors. Without it the page does not zoom.
 inline constexpr std::string_view report_script = R"js(
 "use strict";
 window.addEventListener("error", (event) => {
@@ -278,24 +277,23 @@ window.addEventListener("error", (event) => {
 
 [[nodiscard]] inline std::string note(std::string_view text) { return "<p class=\"note\">" + std::string(text) + "</p>\n"; }
 
-/// The square of a colour before a word of a table or legend.
 [[nodiscard]] inline std::string swatch(std::string_view fill, std::string_view kind = {}) {
   return "<i class=\"swatch" + std::string(kind) + "\" style=\"background-color:" + std::string(fill) + "\"></i>";
 }
 
-/// Buttons above a chart that zoom all charts over time.
-/// @param whole  the name of all that a chart shows: "run".
+/// Returns buttons that zoom all charts over time.
+/// @param whole  name of everything that a chart shows: "run".
 [[nodiscard]] std::string zoom_tools(const std::string& whole, std::string_view more_buttons = {}, std::string_view more_words = {});
 
 [[nodiscard]] inline std::string scrolling(std::string chart) { return "<div class=\"chart\">" + std::move(chart) + "</div>\n"; }
 
 [[nodiscard]] std::string cell(std::string_view text, std::string_view more = "");
 
-/// A bar of a share of a whole, crimson beyond it; the text says it in numbers.
+/// Returns a bar for a share of a whole, crimson if `alarm`, with the share as text.
 [[nodiscard]] std::string meter(double share, bool alarm, std::string_view text);
 
-/// A chart over time: names on the left, numbers on the right. The script stretches `plot` of all charts of a page together, and not
-/// `still`.
+/// A chart over time, with names on the left and numbers on the right. The script stretches the `plot` parts of all charts of a page
+/// together, but not the `still` parts.
 class time_chart {
  public:
   static constexpr double width = 1180, left = 172, numbers = 132;
@@ -307,12 +305,12 @@ class time_chart {
   [[nodiscard]] const time_axis& axis() const { return axis_; }
 
   void name(std::string_view name, std::string_view below, double top, double height);
-  /// A level of the vertical axis, at the right edge of the column of names.
+  /// Labels a level of the vertical axis, at the right edge of the column of names.
   void level(std::string_view text, double y) { still.text(left - 6, y, text, {.size = 9.5, .fill = palette::quiet, .anchor = "end"}); }
   void number(std::string_view text, double baseline, color fill = palette::ink);
 
-  /// @param top, bottom  edges of the rows; the axis stands below them.
-  /// @param definitions  patterns that the rows use.
+  /// @param top, bottom  edges of the rows; the time axis is below them.
+  /// @param definitions  patterns used by the rows.
   [[nodiscard]] std::string finish(std::string_view id, std::string_view label, double top, double bottom,
                                    std::string_view definitions = {}) &&;
 
@@ -321,19 +319,19 @@ class time_chart {
   time_labels labels_;
 };
 
-/// Depths of colour; 0 is paper. A depth is as strong on dark paper as on white, since it is an opacity.
+/// Number of colour depths; depth 0 is paper. Depths are opacities, so that they are as strong on dark paper as on white.
 inline constexpr std::size_t heat_depths = 8;
 
-/// The depth of a value: by its square root, so that little is told from nothing.
+/// Returns the depth of a value, by its square root, so that small values differ visibly from 0.
 [[nodiscard]] std::size_t heat_depth(double value, double most);
 
-/// A table of numbers as a picture: the larger, the deeper the colour. One path for each depth, however many cells there are.
+/// A heat map: the larger a number, the deeper its colour. Each depth is a single path, for any number of cells.
 struct heat_grid {
   double left = 0, top = 0, width = 0, height = 0;
-  std::vector<std::vector<double>> values = {};      ///< rows x columns, >= 0; infinite is written ∞
-  std::vector<double> most = {};                     ///< the deepest value of each row, or one for all
-  std::vector<std::string> rows = {}, columns = {};  ///< names under the pointer
-  std::vector<std::string> units = {};               ///< unit of each row, or one for all
+  std::vector<std::vector<double>> values = {};      ///< rows x columns, >= 0; infinity is shown as ∞
+  std::vector<double> most = {};                     ///< value of the deepest colour per row, or one for all rows
+  std::vector<std::string> rows = {}, columns = {};  ///< names in hover texts
+  std::vector<std::string> units = {};               ///< unit per row, or one for all rows
   std::string_view kind = "load";                    ///< load: blue; queue: orange
   std::string_view id = {};
   std::vector<std::vector<std::size_t>> depths = {};  ///< depth of each cell; empty: heat_depth of its value
@@ -346,10 +344,10 @@ struct heat_grid {
   }
 };
 
-/// The cells, the numbers in them where there is room, and for the script the names and numbers of all cells.
+/// Paints the cells, their numbers if there is room, and the names and numbers of all cells for the script.
 void paint(svg_writer& out, const heat_grid& g);
 
-/// "0 ▯▯▯▯▯▯▯▯ 45 requests waiting".
+/// Legend of a heat map: "0 ▯▯▯▯▯▯▯▯ 45 requests waiting".
 [[nodiscard]] std::string heat_legend(std::string_view kind, std::string_view least, std::string_view most);
 
 }  // namespace hetplan::draw::detail

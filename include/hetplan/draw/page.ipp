@@ -14,7 +14,7 @@
 
 namespace hetplan::draw::detail {
 
-// How the report looks. Colours that pictures carry themselves are turned for dark screens here.
+// Style of pages. Dark screens override colours that pictures contain.
 
 inline constexpr std::string_view report_style = R"css(
 :root { --paper: #ffffff; --page: #f3f5f8; --ink: #1f2933; --quiet: #626e7b; --line: #d6dce3; --track: #f5f7f9; --alarm: #b71642;
@@ -203,7 +203,6 @@ HETPLAN_INLINE void time_chart::number(std::string_view text, double baseline, c
   still.text(width, baseline, text, {.size = 11, .fill = fill, .anchor = "end"});
 }
 
-/// The constants of a tick_rule, for the page's script.
 [[nodiscard]] HETPLAN_INLINE io::json ticks_for_script(const tick_rule& rule) {
   io::json units = io::json::array();
   for (const unit_of_time& u : units_of_time) units.push_back(io::json::array({u.seconds, std::string(u.name)}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The report of a planner's answer: one page that shows the plan, what happened when it ran, and why it took so long.
+/// Report of a planner's answer: a page with the plan, its simulated run, and the reasons for its latency.
 
 #include <cstddef>
 #include <string>
@@ -16,17 +16,17 @@
 
 namespace hetplan::draw::detail {
 
-/// A plan that was kept, and its place among the others.
+/// A kept plan in the latency-energy plane.
 struct candidate_point {
-  std::size_t rank = 0;  ///< 0 is the best by the objective
+  std::size_t rank = 0;  ///< 0: the best by the objective
   double response_s = 0, energy_J = 0;
   bool dominated = false;
 };
 
-/// Plans with a prediction, in the order given. A plan is dominated if another is no worse in both and better in one.
+/// Returns the plans with a prediction, in the given order. A plan is dominated if another is no worse in both and better in one.
 [[nodiscard]] std::vector<candidate_point> candidate_points(const std::vector<plan>& plans);
 
-/// Latency against energy; the front is joined, the best marked.
+/// Returns a chart of energy over latency, with the Pareto front as a line and the best plan marked.
 [[nodiscard]] std::string pareto_chart(const std::vector<plan>& plans, const cluster& devices);
 
 }  // namespace hetplan::draw::detail
@@ -34,16 +34,16 @@ struct candidate_point {
 namespace hetplan::draw {
 
 struct report_options {
-  std::size_t max_bars = 4000;  ///< with more, short tasks and transfers are averaged over pixels
+  std::size_t max_bars = 4000;  ///< beyond, short tasks and transfers are averaged over pixels
 };
 
-/// One self-contained HTML page: no file, font or address beside it. Its charts zoom together and explain
-/// themselves under the pointer; without JavaScript they stand still. Where there is no plan the page says why.
+/// Returns a self-contained HTML page, without further files, fonts or addresses. Its charts zoom together and have hover texts; without
+/// JavaScript they are static. If there is no plan, the page says why.
 ///
 /// @param result  plans best first, each predicted; `result.plans.front()` is shown.
-/// @param best    from evaluate or judge of that plan on this cluster, with simulator_options{.record = true}; read
-///                only where there is a plan. Bounds are those of the plan's prediction, if it has one.
-/// Complexity     that of critical_chain and trace_view::resources; the page has at most max_bars bars or so.
+/// @param best    from evaluate or judge of that plan on this cluster, with simulator_options{.record = true}; unused without a plan.
+///                Bounds come from the plan's prediction, if it has one.
+/// Complexity     that of critical_chain and trace_view::resources; the page has about max_bars bars at most.
 /// Determinism    same input, same bytes.
 [[nodiscard]] std::string report_html(const plan_result& result, const planning_graph& model, const cluster& c, const judgement& best,
                                       const report_options& options = {});

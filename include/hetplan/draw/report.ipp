@@ -31,7 +31,6 @@
 
 namespace hetplan::draw::detail {
 
-/// A device's memory and busy share.
 [[nodiscard]] HETPLAN_INLINE std::string meters(const report_run& run, const device& d) {
   const double peak = run.judgement.trace.peak_bytes[d.id.index()], usable = d.usable_memory().value();
   const double busy = run.latency_s() > 0 ? run.judgement.trace.busy_s[d.id.index()] / run.latency_s() : 0;
@@ -39,7 +38,7 @@ namespace hetplan::draw::detail {
          meter(busy, false, fixed(100 * busy, 0) + " %") + "</tr>\n";
 }
 
-/// The table of a plan with a stage for every operator: a row for each device.
+/// Returns the table of a plan with a stage for every operator: a row per device.
 [[nodiscard]] HETPLAN_INLINE std::string device_table(const report_run& run, const planning_graph& model) {
   std::string text =
       "<table id=\"stages\">\n<thead><tr><th>Device</th><th class=\"n\">Stages</th><th class=\"n\">Layers</th><th class=\"n\">FLOP of a "
@@ -59,7 +58,7 @@ namespace hetplan::draw::detail {
   return text + "</tbody></table>\n<p class=\"note\">" + std::to_string(run.plan.stages.size()) + " stages: a row for each device.</p>\n";
 }
 
-/// Stage, layers, and by device: samples, accelerators, memory against its limit, busy share.
+/// Returns the table of a plan: stages with layers, samples, accelerators, memory against its limit, and busy share per device.
 [[nodiscard]] HETPLAN_INLINE std::string plan_table(const report_run& run, const planning_graph& model) {
   const hetplan::plan& p = run.plan;
   constexpr std::size_t most_rows = 40;
@@ -100,12 +99,11 @@ namespace hetplan::draw::detail {
   return text + "</p>\n";
 }
 
-/// The links of the chain in one row of the table.
 struct chain_row {
   std::size_t first = 0, count = 1;
 };
 
-/// Rows of the table of links: tasks that follow one another on a device are one.
+/// Returns the rows of the table of links. Consecutive tasks of a device share a row.
 [[nodiscard]] HETPLAN_INLINE std::vector<chain_row> chain_rows(const report_run& run) {
   std::vector<chain_row> rows;
   const auto& g = run.judgement.graph;
@@ -118,7 +116,7 @@ struct chain_row {
   return rows;
 }
 
-/// The critical path: where its seconds went in total, then link by link with what each waited for.
+/// Returns the section on the critical path: seconds by category, then link by link with the reason of each wait.
 [[nodiscard]] HETPLAN_INLINE std::string critical_section(const report_run& run) {
   const auto& g = run.judgement.graph;
   const double latency = run.latency_s(), whole = latency > 0 ? latency : 1;
@@ -171,7 +169,7 @@ struct chain_row {
   return text;
 }
 
-/// Energy by used device, split as linear_power splits it where that is the model that charged it.
+/// Returns the energy by used device, split into its parts if linear_power is the energy model.
 [[nodiscard]] HETPLAN_INLINE std::string energy_chart(const report_run& run, const evaluation& e) {
   constexpr double width = 1180, left = 172, right = 132, row = 30;
   constexpr std::array<std::string_view, 3> names{"idle power, all the time", "computing, beyond idle", "sending and receiving"};
@@ -253,7 +251,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   for (const candidate_point& c : points)
     x0 = std::min(x0, c.response_s), x1 = std::max(x1, c.response_s), y0 = std::min(y0, c.energy_J), y1 = std::max(y1, c.energy_J);
   const auto widen = [](double& low, double& high) {
-    const bool apart = high - low > 1e-9 * std::abs(high);  // else a tick would be less than what separates two numbers
+    const bool apart = high - low > 1e-9 * std::abs(high);  // else the step of ticks would be below the resolution of doubles
     const double room = apart ? 0.12 * (high - low) : high == 0 ? 1 : std::max(0.1 * std::abs(high), 1e-9);
     low = std::max(0.0, low - room), high += room;
   };
@@ -290,7 +288,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   for (const candidate_point& c : front) d += (d.empty() ? "M" : "L") + fixed(at_x(c.response_s)) + " " + fixed(at_y(c.energy_J));
   if (front.size() > 1)
     out.path(d, "none", {}, " id=\"front\" stroke=\"" + palette::phase_color(phase::forward, 0, 1).hex() + "\" stroke-width=\"1.5\"");
-  struct spot {  // one spot for all points on one place
+  struct spot {  // one for all points at the same place
     double x, y;
     bool dominated;
     std::string label, hover;
@@ -314,7 +312,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
              s->hover, " class=\"candidate\" stroke=\"#ffffff\" stroke-width=\"1.5\"");
   }
   std::vector<std::array<double, 4>> taken;
-  for (const spot& s : spots) {  // labels without room are left to the hover
+  for (const spot& s : spots) {  // labels without room are only hover texts
     const bool best = s.label.starts_with("best");
     const std::string label = fitted(s.label, 24);
     const double wide = svg_writer::bold_width(label, 10.5), x = s.x + 10 + wide > width - right ? s.x - 10 - wide : s.x + 10;
@@ -336,7 +334,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   return text;
 }
 
-/// One kind of transfer over a resource: an area on top of the kinds before it, with the very steps of the run.
+/// Returns the outline of one kind of transfer over a resource, stacked on the kinds before it, with every step of the run.
 [[nodiscard]] HETPLAN_INLINE std::string load_outline(const std::vector<resource_load>& loads, std::size_t kind, const time_axis& axis,
                                                       row_box box, double full) {
   const auto below = [&](const resource_load& l) {
@@ -362,7 +360,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   return d;
 }
 
-/// Bandwidth by resource, stacked by kind of transfer; "" where nothing was sent.
+/// Returns the bandwidth by resource, stacked by kind of transfer; "" if nothing was sent.
 [[nodiscard]] HETPLAN_INLINE std::string bandwidth_chart(const report_run& run) {
   std::vector<resource_view> views = run.resources;
   const std::size_t hidden = keep_busiest(views, run.cluster, run.judgement.trace, 16);
@@ -419,7 +417,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   return std::move(chart).finish("bandwidth-chart", "Bandwidth over time", 6, y) + notes;
 }
 
-/// Memory by used device: state held all the time, activations on top, and the limit.
+/// Returns the memory by used device: constant state, activations on top, and the limit.
 [[nodiscard]] HETPLAN_INLINE std::string memory_chart(const report_run& run) {
   time_chart chart(run.latency_s());
   row_painter rows(chart.plot, run.plan, run.cluster, run.judgement, run.view, chart.axis(), run.judgement.trace.memory.size() > 6000);
@@ -447,7 +445,6 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
          (run.judgement.trace.memory.empty() ? note("Memory was not recorded, or nothing but state is held.") : "");
 }
 
-/// The head of the page: what was planned, and the numbers that matter.
 [[nodiscard]] HETPLAN_INLINE std::string report_header(const plan_result& result, const planning_graph& model, const cluster& c,
                                                        const evaluation* e) {
   std::string text = "<header id=\"summary\">\n<h1>" + xml_text(model.name() + " on " + c.name()) + "</h1>\n<p class=\"quiet\">";
@@ -492,7 +489,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   return text + "</header>\n";
 }
 
-/// The page of a job without a plan: which limit binds, and how much memory there is.
+/// Returns the section of a job without a plan: the binding limit and the available memory.
 [[nodiscard]] HETPLAN_INLINE std::string no_plan_section(const plan_result& result, const planning_graph& model, const cluster& c) {
   const double weights = model.parameters() * model.bytes_per_parameter();
   double usable = 0;
@@ -514,7 +511,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
   return section("no-plan", "No plan", about, text);
 }
 
-/// The regions of a plan that was made across them, by the mean message between its layers. Devices without a rate have no classes: "".
+/// Returns the regions of a plan made by deepcee, for the mean message between layers. "" if a device has no compute rate.
 [[nodiscard]] HETPLAN_INLINE std::string regions_section(const plan& p, const planning_graph& model, const cluster& c) {
   const bool rated = std::ranges::all_of(c.devices(), [](const device& d) { return d.compute.value() > 0; });
   if (!p.planner.starts_with("deepcee") || c.size() < 2 || !rated || model.edges().empty()) return {};

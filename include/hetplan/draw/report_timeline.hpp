@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The report's Gantt chart: the critical path, a row per device with what it sends, a row per network resource.
+/// The report's Gantt chart: the critical path, a row per device with its outgoing transfers, a row per network resource.
 
 #include <array>
 #include <cstddef>
@@ -16,8 +16,7 @@
 
 namespace hetplan::draw::detail {
 
-/// A judged plan, read once for all sections of the report: resources, the critical chain, what sharing cost each transfer. Its arguments
-/// must outlive it.
+/// Data of a judged plan shared by all sections of the report. The arguments must outlive it.
 ///
 /// Complexity  that of the critical chain and of trace_view::resources.
 class report_run {
@@ -28,7 +27,7 @@ class report_run {
   trace_view view;
   std::vector<resource_view> resources;
   std::vector<critical_link> chain;
-  bool merged = false;  ///< bars are averages: too much happened for one per task
+  bool merged = false;  ///< true if there are too many tasks for a bar each, so that bars are averages
 
   report_run(const hetplan::plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars);
 
@@ -36,28 +35,28 @@ class report_run {
   [[nodiscard]] bool critical(tasks::node_id n) const { return critical_[n] != 0; }
   [[nodiscard]] bool used(device_id d) const { return judgement.graph.used[d.index()] != 0; }
 
-  /// Seconds that a transfer took because it shared its route.
+  /// Returns the seconds that a transfer lost by sharing its route.
   [[nodiscard]] double lost_s(std::size_t t) const;
 
-  /// The most other transfers at a time on a resource of the transfer's route, and the name of that resource.
+  /// Returns the largest number of concurrent other transfers on a resource of a transfer's route, and the resource's name.
   [[nodiscard]] std::pair<std::uint32_t, std::string> most_others(std::size_t t) const;
 
-  /// The reason why a task or transfer did not start earlier; "" where nothing kept it.
+  /// Returns the reason why a task or transfer did not start earlier, "" if it started with the run.
   [[nodiscard]] std::string why(tasks::node_id n) const;
 
-  /// Lines of a bar's hover text behind its name, times and bytes, each after a line break.
+  /// Returns further lines of a bar's hover text, after name, times and bytes. Each begins with a line break.
   [[nodiscard]] std::string hover_lines(tasks::node_id n) const;
 
  private:
   static constexpr std::size_t none = ~std::size_t{0};
 
   wait_states wait_states_;
-  std::vector<char> critical_;            ///< by node
-  std::vector<std::size_t> of_resource_;  ///< index into `resources`
+  std::vector<char> critical_;            ///< by node: true if on the critical path
+  std::vector<std::size_t> of_resource_;  ///< by resource: index into `resources`
   bool prioritised_ = false;
 };
 
-/// What the seconds of the critical path are spent on.
+/// Categories of time on the critical path.
 enum class critical_part { computing, transfer, latency, lost, held };
 inline constexpr std::size_t critical_part_count = static_cast<std::size_t>(critical_part::held) + 1;
 
@@ -68,7 +67,6 @@ struct critical_part_style {
 [[nodiscard]] critical_part_style style_of(critical_part p);
 [[nodiscard]] std::array<double, critical_part_count> parts_of(const critical_link& l, bool compute);
 
-/// The timeline of the report, with its legend and notes.
 [[nodiscard]] std::string timeline_chart(const report_run& run);
 
 }  // namespace hetplan::draw::detail

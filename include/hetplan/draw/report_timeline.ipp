@@ -16,7 +16,7 @@ HETPLAN_INLINE report_run::report_run(const hetplan::plan& p, const hetplan::clu
     : plan(p), cluster(c), judgement(j), view(p, c, j), resources(view.resources()), chain(critical_chain(j.graph, j.trace, c.network())),
       wait_states_(j.graph, j.trace), critical_(j.graph.size(), 0), of_resource_(c.network().resources().size(), none) {
   std::size_t bars = j.graph.computes.size() + j.graph.transfers.size();
-  for (const resource_view& r : resources) bars += r.pieces / 4;  // several pieces are one outline
+  for (const resource_view& r : resources) bars += r.pieces / 4;  // several pieces share an outline
   merged = bars > max_bars;
   if (!merged) resources = view.resources(sweep_detail::bands);
   for (const critical_link& l : chain) critical_[l.node] = 1;
@@ -94,7 +94,7 @@ HETPLAN_INLINE critical_part_style style_of(critical_part p) {
 }
 
 HETPLAN_INLINE std::array<double, critical_part_count> parts_of(const critical_link& l, bool compute) {
-  // A task loses time only to a slower device: it computed all the while.
+  // Tasks lose time only to a slower device, during which they compute.
   return compute ? std::array{l.own_s + l.lost_s, 0.0, 0.0, 0.0, l.held_s} : std::array{0.0, l.own_s, l.latency_s, l.lost_s, l.held_s};
 }
 
@@ -144,7 +144,7 @@ class timeline_painter {
   }
 
  private:
-  /// The critical path as a row: each moment belongs to a task, or to a transfer with its latency and what it lost to others.
+  /// Paints the critical path as a row. Each moment belongs to a task, or to a transfer with its latency and its loss by sharing.
   void critical_path(row_box box) {
     const time_axis& axis = chart_.axis();
     chart_.plot.open_group(" id=\"critical-strip\"");
@@ -187,7 +187,7 @@ class timeline_painter {
     from += l.held_s;
     piece(l.latency_s, 0, 1, style_of(critical_part::latency).fill);
     from += l.latency_s;
-    // Losses are spread over the transfer: they stand above the share that it got, not behind it.
+    // Losses are spread over the transfer: they are drawn above its share, not after it.
     const double rest = l.own_s + l.lost_s, share = rest > 0 ? l.own_s / rest : 1;
     const color own = compute ? style_of(critical_part::computing).fill : style_of(critical_part::transfer).fill;
     piece(rest, 0, compute ? 1 : share, own);
@@ -200,8 +200,7 @@ class timeline_painter {
                      svg_writer::attribute("data-show", show_at) + (show_at > 1 ? " visibility=\"hidden\"" : ""));
   }
 
-  /// The transfers that leave a device, latency included, in lanes.
-  /// @return  their height.
+  /// Paints the transfers that leave a device, latency included, in lanes. Returns their height.
   double sends(device_id d, double top) {
     constexpr double lane_height = 5;
     constexpr std::size_t most_lanes = 6;

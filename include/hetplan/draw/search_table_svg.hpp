@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The table of a search as a picture: what each cell kept, and the way of the best plan from the sinks to the head.
+/// The table of a search as a picture: the partial plans kept by each cell, and the path of the best plan from the sinks to the head.
 
 #include <span>
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace hetplan::draw {
 
-/// What an observer of cell_filled writes down of a cell.
+/// Data of a cell, recorded by an observer of cell_filled.
 struct table_cell {
   std::size_t first_block, state;
   int stages;
   std::size_t kept;
-  double best_rank;  ///< the least score that completions of its partial plans may have
+  double best_rank;  ///< least possible score of completions of its partial plans
 };
 
-/// Draws the cells that a search filled: columns are boundaries from the head (left) to the sinks, rows the states of
-/// the device space, one bar per number of stages; dark is a good rank. The plans found fill the column of the head, and
-/// arrows show how the best of them was put together, stage by stage from the sinks.
+/// Returns the cells filled by a search as a picture. Columns are boundaries between blocks from the head (left) to the sinks, rows are
+/// states of the device space, with a bar per number of stages; dark is a good rank. Plans found fill the column of the head. Arrows show
+/// how the best plan was built, stage by stage from the sinks.
 ///
-/// @param cells  what cell_filled told; whole plans are in `result`.
-/// @param search what the search was given: it says from how many stages on plans share a cell.
-/// @param unit   of scores; "" for a number without one.
+/// @param cells  as reported by cell_filled; complete plans are in `result`.
+/// @param search the options of the search, which tell the number of stages from which plans share a cell.
+/// @param unit   of scores; "" for plain numbers.
 /// Complexity    linear in boundaries x states x stages.
 /// Determinism   same input, same bytes.
 [[nodiscard]] std::string search_table_svg(const partition::search_tables& tables, const partition::device_space& space,

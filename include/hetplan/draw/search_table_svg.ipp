@@ -59,7 +59,7 @@ class search_table_painter {
  private:
   static constexpr double width = 1200, margin = 28, names = 206, top = 154, bar = 20, gutter = 32;
   static constexpr color way_color = palette::alarm;
-  /// Stages of a plan from the sinks, and where each leads.
+  /// A stage of a plan, counted from the sinks, and the cell that it leads to.
   struct step {
     std::size_t first_block, state, group;
     int level;
@@ -106,7 +106,7 @@ class search_table_painter {
   void quiet(double x, double y, const std::string& text, std::string_view anchor = "start") {
     out_.text(x, y, text, {.size = 11.5, .fill = palette::quiet, .anchor = anchor});
   }
-  /// The blocks between the boundaries, and how many are placed at each.
+  /// Paints the blocks between the boundaries, and the number of placed blocks at each boundary.
   void columns() {
     for (std::size_t b = 0; b <= blocks_; ++b) {
       const double x = left(b) + cell_ / 2;
@@ -151,7 +151,7 @@ class search_table_painter {
     if (svg_writer::text_width(shown, 11) < cell_)
       out_.text(x + cell_ / 2, y + 13, shown, {.fill = palette::text_on(fill), .anchor = "middle", .weight = best ? 600 : 400});
   }
-  /// From the cell that a stage is put before to the one it leads to, along the gaps between rows and columns.
+  /// Paints a stage as an arrow from its previous cell to the next, along the gaps between rows and columns.
   void arrow(std::size_t i) {
     const step &to = best_[i], from = i > 0 ? best_[i - 1] : step{blocks_, 0, 0, 1};
     const double gap = pitch_ - cell_, middle = bar / 2 - 1, x1 = left(from.first_block), y1 = level_y(from.state, from.level) + middle;
@@ -168,8 +168,7 @@ class search_table_painter {
     out_.rect(x - wide / 2, lane - 10, wide, 20, palette::paper.hex(), {}, " rx=\"10\" stroke=\"" + way_color.hex() + "\"");
     out_.text(x, lane + 4, label, {.size = 11.5, .fill = way_color, .anchor = "middle", .weight = 600});
   }
-  /// The meaning of shades and numbers.
-  /// @return  the height of the picture.
+  /// Explains shades and numbers. Returns the height of the picture.
   double notes(double y) {
     if (cells_.empty()) return y;
     const double x = left(0), ramp = 120;
@@ -191,10 +190,10 @@ class search_table_painter {
   std::string_view unit_;
   std::vector<table_cell> cells_;
   std::size_t blocks_;
-  std::size_t saturated_ = std::numeric_limits<std::size_t>::max();  ///< plans of so many stages or more share a cell
+  std::size_t saturated_ = std::numeric_limits<std::size_t>::max();  ///< plans of this many stages or more share a cell
   way best_;
-  std::vector<int> levels_;  ///< by state: most stages of any cell
-  std::vector<double> row_;  ///< by state: where its bars begin
+  std::vector<int> levels_;  ///< by state: most stages of a cell
+  std::vector<double> row_;  ///< by state: upper edge of its bars
   double least_ = std::numeric_limits<double>::infinity(), most_ = -least_;
   double pitch_ = 0, cell_ = 0;
   svg_writer out_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the page of serving shows beside its charts over time: the deployment, service levels, offloads; and what its parts share.
+/// Pictures of the serving report: the deployment, service levels, offloads; and data shared by its sections.
 
 #include <cstddef>
 #include <optional>
@@ -16,15 +16,15 @@
 
 namespace hetplan::draw::detail {
 
-/// A fault or a change of the deployment on an axis of time.
+/// A fault or a change of the deployment on a time axis.
 struct serving_mark {
-  double from_s = 0, to_s = 0;  ///< equal where it happens at once
+  double from_s = 0, to_s = 0;  ///< equal for instantaneous events
   std::string words;
   bool is_fault = true;
-  std::optional<serve::server_id> lost = {};  ///< a server that failed
+  std::optional<serve::server_id> lost = {};  ///< the failed server, if any
 };
 
-/// Servers side by side; of many, neighbours of a ring share a slot.
+/// Servers in a row. In large clouds, neighbours of a ring share a slot.
 class server_slots {
  public:
   struct slot {
@@ -40,15 +40,13 @@ class server_slots {
   [[nodiscard]] const slot& operator[](std::size_t i) const { return slots_[i]; }
   [[nodiscard]] auto begin() const { return slots_.begin(); }
   [[nodiscard]] auto end() const { return slots_.end(); }
-  /// Servers of the fullest slot.
+  /// Returns the number of servers in the largest slot.
   [[nodiscard]] std::size_t most_servers() const;
-  /// "edge3", "edge4 to edge7".
+  /// Returns the names of a slot's servers: "edge3", "edge4 to edge7".
   [[nodiscard]] std::string name(const slot& s) const;
-  /// The first slot of each ring but the first.
+  /// Returns the first slot of each ring except the first ring.
   [[nodiscard]] std::vector<std::size_t> ring_edges() const;
-  /// The name of every so many servers, in each ring anew.
-  ///
-  /// @param room  slots that a label takes.
+  /// Returns labels with server names at regular steps, restarted in each ring. A label takes `room` slots.
   [[nodiscard]] std::vector<label> labels(double room) const;
 
  private:
@@ -56,7 +54,7 @@ class server_slots {
   std::vector<slot> slots_;
 };
 
-/// What the page shows, by reference: it must outlive the view.
+/// Inputs of the serving report, held by reference; they must outlive the view.
 class serving_view {
  public:
   serving_view(const serve::service_history& h, const serve::edge_cloud& c, const std::vector<serve::service>& s,
@@ -72,34 +70,34 @@ class serving_view {
   [[nodiscard]] const std::string& name(serve::server_id s) const { return cloud[s].name; }
   [[nodiscard]] color fill(std::size_t service) const { return palette::category_color(service); }
   [[nodiscard]] color line(std::size_t service) const { return palette::category_line_color(service); }
-  /// "requests", or of a stream "frames".
+  /// Returns the unit of a service's goodput: "frames" for streams, else "requests".
   [[nodiscard]] std::string unit(std::size_t service) const { return services[service].is_stream() ? "frames" : "requests"; }
   [[nodiscard]] std::size_t ring_of(serve::server_id s) const { return s.index() / static_cast<std::size_t>(cloud.ring.group); }
   [[nodiscard]] std::size_t rings() const { return ring_of(serve::server_id(cloud.size() - 1)) + 1; }
-  /// Does the history say what happened on each server?
+  /// True if the history has data per server.
   [[nodiscard]] bool is_detailed() const { return !history.credit_by_server.empty(); }
 };
 
-/// The largest cloud whose GPUs are drawn one by one.
+/// Largest number of servers whose GPUs are drawn one by one.
 inline constexpr std::size_t most_drawn_servers = 64;
 
-/// The deployment: a bar for each GPU, a slice for the share of each service; a line ties together an instance on several GPUs.
-/// Requires a cloud of at most most_drawn_servers.
+/// Returns a picture of the deployment of at most most_drawn_servers servers: a bar per GPU with a slice for the share of each service. A
+/// line connects an instance on several GPUs.
 [[nodiscard]] std::string deployment_picture(const serving_view& view);
 
-/// Service levels: the share of a service's requests answered within x times its SLO, x from a quarter to four; of streams, which have a
-/// rate instead, bars of the share of their frames.
+/// Returns a chart of service levels: the share of requests answered within x times the SLO, x from a quarter to four. Streams, which have
+/// a rate instead, have bars with the share of served frames.
 [[nodiscard]] std::string levels_chart(const serving_view& view);
 
-/// The share of a service's requests that were answered within `times` its SLO: at 1, exactly the share that was served.
+/// Returns the share of a service's requests answered within `times` its SLO; at 1, exactly the share that counts as served.
 [[nodiscard]] double answered_within(const serve::service& s, const serve::service_totals& t, double times);
 
-/// Only the largest flows are drawn, and the rings that pass on most.
+/// Limits on the flows drawn, the largest first, and on the rings with the most offloads.
 inline constexpr std::size_t most_flows = 200;
 inline constexpr std::size_t most_rings = 12;
 
-/// A circle for each ring, its servers clockwise; a flow is a band across it, wide at its sender. Beside it the largest flows in numbers,
-/// and below it how often requests were passed on.
+/// Returns a section on offloads. Each ring is a circle with its servers clockwise; a flow is a band, wide at its sender. Further parts are
+/// the largest flows in numbers, and the number of offloads per request.
 [[nodiscard]] std::string flows_section(const serving_view& view);
 
 }  // namespace hetplan::draw::detail

@@ -65,7 +65,6 @@ HETPLAN_INLINE std::vector<server_slots::label> server_slots::labels(double room
   return all;
 }
 
-/// A fault in a few words.
 [[nodiscard]] HETPLAN_INLINE std::string fault_words(const serve::serving_fault& f, const serve::edge_cloud& cloud) {
   const auto& server = cloud[f.server];
   if (std::holds_alternative<serve::server_fails>(f.what)) return server.name + " fails";
@@ -105,7 +104,7 @@ HETPLAN_INLINE serving_view::serving_view(const serve::service_history& h, const
   std::ranges::stable_sort(marks, {}, [](const serving_mark& m) { return m.from_s; });
 }
 
-/// Servers as cards in the order of the list, each ring in rows of its own.
+/// Painter of servers as cards in the order of the list, with separate rows for each ring.
 class deployment_painter {
  public:
   explicit deployment_painter(const serving_view& view) : view_(view) {
@@ -120,7 +119,7 @@ class deployment_painter {
     for (const auto& i : view_.first.instances) slices(i);
     out_.append(std::move(slices_));
     out_.append(std::move(ties_));
-    out_.open_group("");  // texts on fills keep their ink on dark paper
+    out_.open_group("");  // texts on fills keep their colour on dark paper
     out_.append(std::move(words_));
     out_.close_group();
     return std::move(out_).embedded(width, bottom_, "Services on GPUs", " id=\"deployment-picture\"");
@@ -129,7 +128,7 @@ class deployment_painter {
  private:
   static constexpr double width = 1180, gutter = 18, bar = 18, pitch = 22, names = 22, head = 24;
   struct bar_state {
-    double y = 0, filled = 0;  ///< filled: share of the compute with slices so far
+    double y = 0, filled = 0;  ///< share of the compute filled by slices so far
   };
   struct card_state {
     double x = 0, y = 0;
@@ -164,7 +163,7 @@ class deployment_painter {
     }
     bottom_ = y;
   }
-  /// "2 × A2, 2 × A100", in the order of the GPUs.
+  /// Returns the GPUs of a server in their order: "2 × A2, 2 × A100".
   [[nodiscard]] static std::string kinds(const serve::edge_server& s) {
     if (s.gpus.empty()) return "no GPU";
     std::string text;
@@ -206,7 +205,7 @@ class deployment_painter {
       slice(i, cards_[i.device->server.index()], cards_[i.device->server.index()].devices[static_cast<std::size_t>(i.device->number)]);
     if (middles.size() > 1) tie(i, middles);
   }
-  /// @return  the point to which ties are fastened.
+  /// @return  the point to which ties are attached.
   point slice(const serve::instance& i, const card_state& c, bar_state& b) {
     const std::size_t l = i.what.index();
     const double share = view_.services[l].variants[static_cast<std::size_t>(i.variant)].compute_share, whole = card_ - names;
@@ -239,7 +238,7 @@ class deployment_painter {
     }
     return text;
   }
-  /// A line through the slices of one instance, straight within a server.
+  /// Draws a line through the slices of an instance, straight within a server.
   void tie(const serve::instance& i, const std::vector<point>& middles) {
     std::string d;
     for (std::size_t k = 0; k < middles.size(); ++k) {
@@ -274,12 +273,12 @@ HETPLAN_INLINE double answered_within(const serve::service& s, const serve::serv
   const auto all = static_cast<double>(t.requests()), served = static_cast<double>(t[serve::request_outcome::served]);
   if (all == 0) return 0;
   if (times == 1) return served / all;
-  // A bin of the histogram that holds the SLO itself is cut there.
+  // A bin of the histogram that contains the SLO is split there.
   const double within = t.latency.count_within(seconds(times * s.latency.value()));
   return (times < 1 ? std::min(within, served) : std::max(within, served)) / all;
 }
 
-/// Curves on the left, bars of streams on the right.
+/// Painter of service levels: curves on the left, bars of streams on the right.
 class levels_painter {
  public:
   explicit levels_painter(const serving_view& view) : view_(view) {
@@ -301,7 +300,7 @@ class levels_painter {
 
  private:
   static constexpr double left = 172, box_top = 14, octaves = 4;
-  static constexpr std::size_t steps = 32;  ///< of an octave
+  static constexpr std::size_t steps = 32;  ///< per octave
   [[nodiscard]] row_box box() const { return {box_top, height_}; }
   [[nodiscard]] double x(double times) const { return left + (right_ - left) * (std::log2(times) + 2) / octaves; }
 
@@ -337,7 +336,7 @@ class levels_painter {
       d += (k == 0 ? "M" : "L") + fixed(x(times), 1) + " " + fixed(box().level(share(l, times)), 1);
     }
     const std::string stroke = " stroke=\"" + view_.line(l).hex() + "\" stroke-width=\"2\" stroke-linejoin=\"round\"" +
-                               (l >= 10 ? " stroke-dasharray=\"6 3\"" : "");  // colours begin again
+                               (l >= 10 ? " stroke-dasharray=\"6 3\"" : "");  // colours repeat after ten services
     out_.path(d, "none", {}, stroke);
     std::string hover = view_.services[l].name + ": answered within";
     for (const auto& [times, words] : std::array<std::pair<double, std::string_view>, 4>{
@@ -346,10 +345,10 @@ class levels_painter {
           "\n" + engineering(times * view_.services[l].latency.value(), "s") + ", " + std::string(words) + ": " + percent(share(l, times));
     out_.path(d, "none", hover, " class=\"curve\" stroke=\"transparent\" stroke-width=\"12\" pointer-events=\"stroke\"");
   }
-  /// Names at the ends of the curves, moved apart, each with the share within the SLO.
+  /// Writes names at the ends of curves, moved apart, with the share within the SLO.
   void labels() {
     constexpr double line = 15;
-    std::vector<std::pair<double, std::size_t>> at;  // baseline, service
+    std::vector<std::pair<double, std::size_t>> at;  // baseline and service
     for (const std::size_t l : timed_) at.emplace_back(box().level(share(l, 4)) + 4, l);
     std::ranges::sort(at);
     for (std::size_t i = 1; i < at.size(); ++i) at[i].first = std::max(at[i].first, at[i - 1].first + line);
@@ -386,7 +385,6 @@ class levels_painter {
 
 HETPLAN_INLINE std::string levels_chart(const serving_view& view) { return levels_painter(view).paint(); }
 
-/// One ring as a circle.
 class ring_circle {
  public:
   ring_circle(const serving_view& view, std::size_t ring, double x, double y, double radius, double half)
@@ -412,14 +410,14 @@ class ring_circle {
     const std::string d = fixed(2 * r), rr = fixed(r);
     return "M" + fixed(x - r) + " " + fixed(y) + "a" + rr + " " + rr + " 0 1 0 " + d + " 0a" + rr + " " + rr + " 0 1 0-" + d + " 0Z";
   }
-  /// The angle of a server, clockwise from the top.
+  /// Returns the angle of a server, clockwise from the top.
   [[nodiscard]] double angle(std::size_t k) const {
     return 2 * std::numbers::pi * (static_cast<double>(k) / static_cast<double>(size_) - 0.25);
   }
-  /// A flow as a band from the sender, wide, to the receiver, narrow; bent to the left, so that the way back lies beside it.
+  /// Paints a flow as a band from the sender (wide) to the receiver (narrow), bent to the left, so that the opposite flow lies beside it.
   void band(svg_writer& out, const serve::offload_flow& f, double most) const {
     const double a = angle(f.from.index() - first_), b = angle(f.to.index() - first_);
-    const double x1 = std::cos(a), y1 = std::sin(a), x2 = std::cos(b), y2 = std::sin(b);  // on a circle of radius 1
+    const double x1 = std::cos(a), y1 = std::sin(a), x2 = std::cos(b), y2 = std::sin(b);  // on the unit circle
     const double length = std::hypot(x2 - x1, y2 - y1), nx = -(y2 - y1) / length, ny = (x2 - x1) / length;
     const double xc = 0.55 * (x1 + x2) / 2 - 0.07 * nx, yc = 0.55 * (y1 + y2) / 2 - 0.07 * ny;
     const double wide = std::max(0.9, 0.11 * radius_ * static_cast<double>(f.requests) / most), narrow = std::max(0.5, 0.3 * wide);
@@ -431,7 +429,7 @@ class ring_circle {
                  at(xc, yc, -middle) + " " + at(x1, y1, -wide / 2) + "Z",
              "#1f5fa8", view_.name(f.from) + " → " + view_.name(f.to) + "\n" + grouped(f.requests) + " requests", " class=\"flow\"");
   }
-  /// Names of servers outside the circle, as many as there is room for.
+  /// Writes names of servers outside the circle, as many as fit.
   void names(svg_writer& out) const {
     const double most = radius_ > 130 ? 24 : 8;
     const auto step = static_cast<std::size_t>(std::ceil(static_cast<double>(size_) / most));
@@ -445,11 +443,11 @@ class ring_circle {
   }
 
   const serving_view& view_;
-  double x_, y_, radius_, half_;  ///< half: half the width of its place
+  double x_, y_, radius_, half_;  ///< half_: half the available width
   std::size_t first_, size_;
 };
 
-/// The flows that are drawn, by ring.
+/// The flows of a ring that are drawn.
 struct ring_flows {
   std::size_t ring = 0;
   std::uint64_t requests = 0;  ///< in all flows of the ring
@@ -488,7 +486,7 @@ struct ring_flows {
   return "<div>" + text + "</tbody></table></div>\n";
 }
 
-/// How often requests had been passed on when they ended.
+/// Returns a bar of the number of offloads per finished request.
 [[nodiscard]] HETPLAN_INLINE std::string offload_bar(const serving_view& view) {
   const auto& counts = view.history.offloads;
   std::uint64_t all = 0;
@@ -509,7 +507,7 @@ struct ring_flows {
 }
 
 HETPLAN_INLINE std::string flows_section(const serving_view& view) {
-  std::vector<serve::offload_flow> flows = view.history.flows;  // by from, then to
+  std::vector<serve::offload_flow> flows = view.history.flows;  // sorted by sender, then receiver
   std::ranges::stable_sort(flows, std::ranges::greater(), &serve::offload_flow::requests);
   std::string text = offload_bar(view);
   if (flows.empty()) return text + note("No request was passed on.");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The report of requests in an edge cloud: one page that shows what was served, where, how fast, and what became of the rest.
+/// Report of requests in an edge cloud: a page with goodput, places and latencies of service, and the fates of other requests.
 
 #include <string>
 #include <vector>
@@ -12,13 +12,13 @@
 
 namespace hetplan::draw {
 
-/// One self-contained HTML page: numbers, goodput over time, service levels, who served what where, the deployment, queues, offloads. Its
-/// charts over time zoom together, and parts explain themselves under the pointer.
+/// Returns a self-contained HTML page: key numbers, goodput over time, service levels, credit and GPUs by server, the deployment, queues,
+/// offloads. Charts over time zoom together; parts have hover texts.
 ///
 /// @param h      the history of requests in this cloud.
-/// @param first  the deployment to begin with.
-/// @param run    the options of the run: its faults and changes stand on the axes of time.
-/// Complexity    linear in the history. Many servers, bins or flows are put together: the page stays within a megabyte or two.
+/// @param first  the initial deployment.
+/// @param run    the options of the run, with faults and changes shown on the time axes.
+/// Complexity    linear in the history. Large numbers of servers, bins or flows are grouped: the page takes a megabyte or two at most.
 /// Determinism   same input, same bytes.
 [[nodiscard]] std::string serving_report_html(const serve::service_history& h, const serve::edge_cloud& cloud,
                                               const std::vector<serve::service>& services, const serve::deployment& first,

@@ -22,15 +22,13 @@
 
 namespace hetplan::draw::detail {
 
-// The head of the page: the numbers that matter, what became of requests, and a row for each service.
-
 [[nodiscard]] HETPLAN_INLINE color outcome_color(serve::request_outcome o) {
   constexpr std::array<color, serve::request_outcomes> colors{
       {{26, 138, 107}, {243, 178, 100}, {104, 188, 170}, {214, 106, 18}, {143, 100, 190}, {50, 118, 196}, {134, 146, 160}, {206, 50, 88}}};
   return colors[static_cast<std::size_t>(o)];
 }
 
-/// "timed out".
+/// Returns an outcome in words: "timed out".
 [[nodiscard]] HETPLAN_INLINE std::string outcome_words(serve::request_outcome o) {
   std::string text(to_string(o));
   for (char& c : text) c = c == '_' ? ' ' : c;
@@ -52,13 +50,13 @@ namespace hetplan::draw::detail {
   return {};
 }
 
-/// "pole: 200 000 requests over 2 min 5 s".
+/// Returns the title: "pole: 200 000 requests over 2 min 5 s".
 [[nodiscard]] HETPLAN_INLINE std::string serving_title(const serving_view& view) {
   const auto n = view.history.requests();
   return view.cloud.name + ": " + grouped(n) + (n == 1 ? " request over " : " requests over ") + clock_text(view.history.duration.value());
 }
 
-/// Words and a bar of the outcomes from `first` on.
+/// Returns a bar of the outcomes from `first` on, with a caption.
 template <class Count>
 [[nodiscard]] std::string outcome_bar(std::string_view words, serve::request_outcome first, Count&& count) {
   double sum = 0;
@@ -92,7 +90,7 @@ template <class Count>
   return text + "</div>\n</div>\n";
 }
 
-/// The title, the facts, and a bar of outcomes: of all requests, and of those not served larger.
+/// Returns the title, the facts, and bars of outcomes: of all requests, and enlarged of those not served.
 [[nodiscard]] HETPLAN_INLINE std::string serving_header(const serving_view& view) {
   const auto& h = view.history;
   const auto counted = [](std::size_t n, const char* one, const char* several) { return grouped(n) + (n == 1 ? one : several); };
@@ -122,7 +120,6 @@ template <class Count>
   return text + "</header>\n";
 }
 
-/// What each service asked for, what it got, and how long it took.
 [[nodiscard]] HETPLAN_INLINE std::string services_table(const serving_view& view) {
   std::string text =
       "<table id=\"services\">\n<thead><tr><th>Service</th><th>Wanted</th><th class=\"n\">Requests</th><th>Served</th><th "
@@ -149,19 +146,15 @@ template <class Count>
          "resources. Times are those of answers that came, late ones too; the exact ones, or at most 1.6 % above.</p>\n";
 }
 
-// Faults and changes of the deployment on the axes of time.
-
-/// A row of signs with words, in as many lanes as these need to stand side by side; a bar says how long a fault lasts. Where lanes run
-/// out, words are left to the pointer.
-///
-/// @return  where the row ends.
+/// Paints a row of signs with words, in as many lanes as they need side by side; a bar shows the duration of a fault. If lanes run out,
+/// words are only hover texts. Returns the lower edge of the row.
 HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, double top) {
   if (view.marks.empty()) return top;
   constexpr double lane_height = 20, size = 10.5, gap = 10;
   constexpr std::size_t most_lanes = 5;
-  constexpr std::string_view em_space = "\xE2\x80\x83";  // stays as wide as it is when the chart is stretched
+  constexpr std::string_view em_space = "\xE2\x80\x83";  // as wide as before when the chart is stretched
   std::vector<double> free_from;                         // by lane
-  double crowded_until = 0;                              // among signs without words one stands for those within a pixel
+  double crowded_until = 0;                              // signs without words within a pixel are merged
   const double right = chart.axis().left + chart.axis().width;
   for (const auto& m : view.marks) {
     const double x = chart.axis().at(m.from_s), end = std::max(x + 8, chart.axis().at(m.to_s));
@@ -169,7 +162,7 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
     const bool on_left = x + words > right;
     const double from = on_left ? x - words : x - 6, to = on_left ? end : std::max(end, x + words);
     auto lane = static_cast<std::size_t>(std::ranges::find_if(free_from, [&](double f) { return f <= from; }) - free_from.begin());
-    const bool fits = lane < most_lanes;  // else it stands below the others
+    const bool fits = lane < most_lanes;  // else below the other lanes
     if (fits && lane == free_from.size()) free_from.push_back(0);
     if (!fits && x < crowded_until) continue;
     if (fits) free_from[lane] = to + gap;
@@ -194,7 +187,7 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
   return top + height + 8;
 }
 
-/// Lines from the signs through the rows below; none where there are too many.
+/// Returns lines from the signs through the rows below; none if there are too many.
 [[nodiscard]] HETPLAN_INLINE std::string mark_lines(const time_chart& chart, const serving_view& view, double top, double bottom) {
   constexpr std::size_t most = 60;
   if (view.marks.size() > most) return {};
@@ -211,14 +204,12 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
   return text;
 }
 
-// Queues on the page of serving: who had how many requests waiting when.
-
-/// Requests waiting by slot and time; of several bins together the fullest counts.
+/// Returns the numbers of waiting requests by slot and time. Merged bins have their maximum.
 [[nodiscard]] HETPLAN_INLINE heat_grid queue_grid(const serving_view& view, const server_slots& slots, const time_axis& axis) {
   constexpr std::size_t most_columns = 400;
   const auto& waiting = view.history.waiting;
   const double bin_s = view.history.bin.value();
-  // Not finer than servers publish: without a publication a bin says nothing.
+  // Bins are at least a publication period, as a bin without a publication has no data.
   const auto period =
       static_cast<std::size_t>(std::ceil(std::min(view.cloud.ring.period.value() / bin_s, static_cast<double>(waiting.size()))));
   const std::size_t each = std::max((waiting.size() + most_columns - 1) / most_columns, period);
@@ -242,8 +233,8 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
   return grid;
 }
 
-/// A row for each server or, of many, for a few neighbours the fullest of which is shown; faults and changes go through all rows.
-/// @return  "" where the history does not say, or nobody ever waited.
+/// Returns a heat map of queues with a row per server, or per group of neighbours (with the maximum) in large clouds. Faults and changes
+/// cross all rows. Returns "" if the history has no queues, or nobody waited.
 [[nodiscard]] HETPLAN_INLINE std::string queue_map(const serving_view& view) {
   if (view.history.waiting.empty()) return {};
   const server_slots slots(view.cloud, 250);
@@ -273,7 +264,7 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
       if (static_cast<double>(edges[r] - begin) * high >= 11) chart.number("ring " + std::to_string(r), middle + 4, palette::quiet);
     }
   }
-  for (const auto& m : view.marks) {  // nobody waits at a server that failed
+  for (const auto& m : view.marks) {  // no request waits at a failed server
     const auto row = std::ranges::find_if(slots, [&](const auto& s) { return m.lost && s.count == 1 && s.first == m.lost->index(); });
     if (row == slots.end()) continue;
     const double y = grid.top + (static_cast<double>(row - slots.begin()) + 0.5) * high, x = chart.axis().at(m.from_s);
@@ -290,12 +281,9 @@ HETPLAN_INLINE double paint_marks(time_chart& chart, const serving_view& view, d
          scrolling(std::move(chart).finish("queue-map", "Requests waiting over time", top, bottom)) + about;
 }
 
-// Who served what where, on the page of serving: services against servers.
-
-/// Services against servers, laid out as charts over time are: names on the left, totals on the right.
+/// Painter of a matrix of services and servers, laid out like charts over time: names on the left, totals on the right.
 class place_matrix {
  public:
-  /// @param value  (server, service) -> its number.
   place_matrix(const serving_view& view, const std::function<double(std::size_t, std::size_t)>& value, std::vector<std::string> units)
       : view_(view), slots_(view.cloud, 250), totals_(view.services.size()) {
     const std::size_t n = view.services.size();
@@ -384,7 +372,7 @@ class place_matrix {
   svg_writer out_;
 };
 
-/// A row for each service, a column for each server in the order of the rings: the credit of the requests that it was the last to handle.
+/// Returns the matrix of credits: a row per service, a column per server in ring order. Credit counts at a request's last server.
 [[nodiscard]] HETPLAN_INLINE std::string credit_matrix(const serving_view& view) {
   if (!view.is_detailed()) return {};
   std::vector<std::string> units;
@@ -394,7 +382,7 @@ class place_matrix {
       .paint("credit-matrix", "Who served what where");
 }
 
-/// Services against servers: GPUs that the first deployment gives to the service there.
+/// Returns the matrix of GPUs that the first deployment gives to each service on each server.
 [[nodiscard]] HETPLAN_INLINE std::string gpu_matrix(const serving_view& view) {
   std::vector<std::vector<double>> given(view.cloud.size(), std::vector<double>(view.services.size()));
   for (const auto& i : view.first.instances) {
@@ -407,9 +395,7 @@ class place_matrix {
   return std::move(matrix).paint("gpu-matrix", "GPUs that services have where");
 }
 
-// Goodput over time on the page of serving: what was served, stacked by service, below what was asked for.
-
-/// Several bins of the history as one, in amounts a second.
+/// Several bins of the history merged, in amounts per second.
 struct goodput_bin {
   double from_s = 0, to_s = 0;
   std::vector<double> served, asked;  ///< by service
@@ -424,10 +410,10 @@ struct goodput_bin {
     const std::size_t end = std::min(bins, first + each);
     goodput_bin b{static_cast<double>(first) * h.bin.value(), static_cast<double>(end) * h.bin.value(),
                   std::vector<double>(view.services.size()), std::vector<double>(view.services.size())};
-    // The last bin holds all that is later, and no bin is empty.
+    // The last bin contains everything later, and no bin is empty.
     if (end == bins || b.to_s > view.duration_s) b.to_s = std::max(view.duration_s, b.from_s + 1e-9 * view.duration_s);
     const double width_s =
-        std::max(static_cast<double>(each) * h.bin.value(), b.to_s - b.from_s);  // that of a whole bin also where the end cuts it short
+        std::max(static_cast<double>(each) * h.bin.value(), b.to_s - b.from_s);  // whole bins, also where the end cuts one short
     for (std::size_t k = first; k < end; ++k) {
       for (std::size_t l = 0; l < view.services.size(); ++l) {
         if (k < h.goodput.size()) b.served[l] += h.goodput[k][l] / width_s;
@@ -439,7 +425,7 @@ struct goodput_bin {
   return all;
 }
 
-/// Services of one unit over time.
+/// Painter of the services with the same unit.
 class goodput_panel {
  public:
   goodput_panel(const serving_view& view, const std::vector<goodput_bin>& bins, bool streams) : view_(view), bins_(bins) {
@@ -467,7 +453,7 @@ class goodput_panel {
     std::vector<level> asked;
     for (const auto& b : bins_) asked.push_back({b.from_s, b.to_s, sum(b.asked)});
     const std::string line = step_line(asked, axis, box, full);
-    chart.plot.path(line, "none", {}, " class=\"offered halo\" stroke-width=\"3.6\"");  // a halo sets the line apart from the areas
+    chart.plot.path(line, "none", {}, " class=\"offered halo\" stroke-width=\"3.6\"");  // a halo sets the line off from the areas
     chart.plot.path(line, "none", {}, " class=\"offered\" stroke-width=\"1.4\"");
     names(chart, box);
     for (const auto& b : bins_)
@@ -492,7 +478,7 @@ class goodput_panel {
     }
     if (any) chart.plot.path("M" + fixed(chart.axis().left) + " " + fixed(box.top + box.height, 1) + up + back + "Z", view_.fill(l).hex());
   }
-  /// Names of services on the right, from the top of the stack down.
+  /// Writes the names of services on the right, from the top of the stack down.
   void names(time_chart& chart, row_box box) const {
     const double x = time_chart::width - time_chart::numbers + 12, line = 15;
     const auto room = static_cast<std::size_t>(box.height / line) - 1;
@@ -527,7 +513,7 @@ class goodput_panel {
   double most_ = 0;
 };
 
-/// Goodput of requests and, since they cannot be added, of frames of streams below; faults and changes above them.
+/// Returns the goodput of requests and, below, of frames of streams, as they cannot be added. Faults and changes are above.
 [[nodiscard]] HETPLAN_INLINE std::string goodput_chart(const serving_view& view) {
   const auto bins = goodput_bins(view);
   time_chart chart(view.duration_s, time_labels::clock);

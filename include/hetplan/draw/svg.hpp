@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Just enough SVG: shapes with an optional hover text, numbers in pixels with two decimals.
+/// A minimal SVG writer: shapes with optional hover texts, coordinates in pixels with two decimals.
 
 #include <array>
 #include <concepts>
@@ -16,66 +16,63 @@
 
 namespace hetplan::draw {
 
-// Names and numbers as pictures write them: escaped for XML and DOT, the same bytes in every locale.
+// Text of pictures: escaped for XML and DOT, the same bytes in every locale.
 
-/// `decimals` at most, no trailing zeros, never an exponent, never "-0"; "0" if not finite.
+/// Returns a number with at most `decimals` decimals: no trailing zeros, no exponent, no "-0"; "0" if not finite.
 [[nodiscard]] std::string fixed(double v, int decimals = 2);
 
-/// Three digits and the prefix that fits: "1.93 s", "214 ms", "4.1 GB", "600 Mbit/s". Seconds have no
-/// prefix above one, bytes and bits none below.
+/// Returns a number with three digits and a prefix: "1.93 s", "214 ms", "600 Mbit/s". Seconds take none above 1, bytes and bits none below.
 [[nodiscard]] std::string engineering(double v, std::string_view unit);
 
-/// For XML text and attributes in double quotes. What XML 1.0 forbids even escaped becomes U+FFFD.
+/// Escapes a text for XML content and attributes in double quotes. Characters that XML 1.0 forbids even escaped become U+FFFD.
 [[nodiscard]] std::string xml_text(std::string_view text);
 
-/// A DOT string with its quotes. DOT reads character references such as &lt; in labels, so & is one too; a line
-/// break is a line of the label.
+/// Returns a quoted DOT string. & is escaped, as DOT reads character references such as &lt; in labels; a line break breaks the label.
 [[nodiscard]] std::string dot_string(std::string_view text);
 
-/// Characters of a UTF-8 text, from which its width follows.
+/// Returns the number of characters of a UTF-8 text, on which its width depends.
 [[nodiscard]] std::size_t characters(std::string_view text);
 
-/// At most `limit` characters, the last of them "…" where something was cut.
+/// Returns at most `limit` characters of a text, with "…" as the last one if shortened.
 [[nodiscard]] std::string fitted(std::string_view text, std::size_t limit);
 
 }  // namespace hetplan::draw
 
 namespace hetplan::draw::detail {
 
-/// Digits in groups of three: 86 400. The space is a narrow one that does not break.
+/// Returns an integer with digits in groups of three: 86 400. The space is narrow and does not break.
 [[nodiscard]] std::string grouped(long long n);
 template <std::unsigned_integral Number>
 [[nodiscard]] std::string grouped(Number n) {
   return grouped(static_cast<long long>(n));
 }
 
-/// A number for a small place: "0.25", "1 240", "124 k".
+/// Returns a number in little space: "0.25", "1 240", "124 k".
 [[nodiscard]] std::string short_number(double v);
 
 }  // namespace hetplan::draw::detail
 
 namespace hetplan::draw {
 
-// The colours of all pictures: blue goes forward, orange comes back, told apart by colour-blind people and in
-// print (by lightness); crimson is kept for what needs attention.
+// Colours of all pictures. Forward is blue, backward orange: distinct for colour-blind people and, by lightness, in print. Crimson is
+// reserved for what needs attention.
 
 /// An sRGB colour.
 struct color {
   std::uint8_t red = 0, green = 0, blue = 0;
 
   [[nodiscard]] std::string hex() const;
-  /// Relative luminance (WCAG 2): 0 black, 1 white.
+  /// Returns the relative luminance (WCAG 2): 0 black, 1 white.
   [[nodiscard]] double luminance() const;
   friend bool operator==(const color&, const color&) = default;
 };
 
-/// (1 - share) a + share b.
+/// Returns (1 - share) a + share b.
 [[nodiscard]] color mix(color a, color b, double share);
 
-/// The number of phases and of kinds of transfer, which index tables of colours.
+/// Numbers of phases and of kinds of transfer, which index tables of colours.
 inline constexpr std::size_t phase_count = static_cast<std::size_t>(phase::optimizer_step) + 1;
 inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::all_reduce) + 1;
-/// Kinds of transfer in legends.
 inline constexpr std::array<std::string_view, transfer_kind_count> transfer_kind_names{
     "forward transfer", "backward transfer", "gradient reduction",      "token",
     "weight gather",    "gradient scatter",  "all-reduce, inside tasks"};
@@ -86,28 +83,27 @@ inline constexpr color paper{255, 255, 255};
 inline constexpr color ink{31, 41, 51};      ///< titles and names
 inline constexpr color quiet{98, 110, 123};  ///< secondary text
 inline constexpr color grid{228, 232, 237};
-inline constexpr color track{245, 247, 249};  ///< where bars may lie
+inline constexpr color track{245, 247, 249};  ///< background of bars
 inline constexpr color frame{214, 220, 227};
-inline constexpr color alarm{183, 22, 66};   ///< contention, memory over its budget
+inline constexpr color alarm{183, 22, 66};   ///< contention, memory over budget
 inline constexpr color held{196, 203, 212};  ///< memory held for the whole run
 inline constexpr color activations{134, 146, 160};
 
-/// How much paper a stage's colours get: none in the first stage, half in the last.
+/// Returns the share of paper in a stage's colours: 0 in the first stage, half in the last.
 [[nodiscard]] double lightening(std::size_t stage, std::size_t stages);
 
-/// The colour of a phase of a stage; later stages are lighter.
+/// Returns the colour of a phase of a stage; later stages are lighter.
 [[nodiscard]] color phase_color(phase p, std::size_t stage, std::size_t stages);
 
-/// The colour of a kind of transfer; those of later stages are lighter.
 [[nodiscard]] color transfer_color(transfer_kind k, std::size_t from_stage = 0, std::size_t stages = 1);
 
-/// Light fills for things that have no order (devices); repeats after ten.
+/// Returns a light fill for unordered things (devices); repeats after ten.
 [[nodiscard]] color category_color(std::size_t i);
 
-/// The same hues, strong enough for lines on paper that is white or dark.
+/// Returns the same hue, strong enough for lines on white or dark paper.
 [[nodiscard]] color category_line_color(std::size_t i);
 
-/// Text on a fill: paper or ink, whichever stands out more.
+/// Returns the colour of text on a fill: paper or ink, whichever has more contrast.
 [[nodiscard]] color text_on(color fill);
 
 }  // namespace palette
@@ -119,10 +115,10 @@ struct text_style {
   int weight = 400;
 };
 
-/// Writes elements one after the other. Self-contained output: no style sheet, no script, no link.
+/// Writer of SVG elements. The output is self-contained: no style sheet, no script, no link.
 class svg_writer {
  public:
-  /// Pixels that a text needs in a wide sans-serif font; digits and capitals, bold, or running text.
+  /// Returns the width of a text in a wide sans-serif font, in pixels: for digits and capitals, bold text, or prose.
   [[nodiscard]] static double text_width(std::string_view text, double size) { return 0.62 * size * static_cast<double>(characters(text)); }
   [[nodiscard]] static double bold_width(std::string_view text, double size) { return 0.69 * size * static_cast<double>(characters(text)); }
   [[nodiscard]] static double prose_width(std::string_view text, double size);
@@ -139,10 +135,10 @@ class svg_writer {
 
   [[nodiscard]] static std::string attribute(std::string_view name, double value);
 
-  /// The whole document on a paper of its own, so that it reads on any background.
+  /// Returns the document with a background of its own, so that it is readable on any page.
   [[nodiscard]] std::string document(double width, double height, std::string_view title) &&;
 
-  /// For a page of HTML, which gives paper, font and size.
+  /// Returns the SVG element for an HTML page, which provides background, font and size.
   ///
   /// @param more  attributes, each with a space before it.
   [[nodiscard]] std::string embedded(double width, double height, std::string_view label, std::string_view more = {}) &&;

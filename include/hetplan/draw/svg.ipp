@@ -31,7 +31,7 @@ HETPLAN_INLINE std::string engineering(double v, std::string_view unit) {
   if (!std::isfinite(v)) return (v < 0 ? "-∞ " : "∞ ") + std::string(unit);
   std::size_t p = none;
   double scaled = std::abs(v);
-  // 999.5 would be written as 1000: the next prefix has it as 1.
+  // 999.5 would be rounded to 1000: the next prefix gives 1.
   while (p < highest && scaled >= 999.5) scaled /= 1000, ++p;
   while (p > lowest && scaled > 0 && scaled < 0.9995) scaled *= 1000, --p;
   const int decimals = scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0;
@@ -42,7 +42,7 @@ namespace detail {
 
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
 
-/// Calls put(out, character) for every character; broken UTF-8 becomes U+FFFD, a byte at a time.
+/// Calls put(out, character) for every character. Every byte of invalid UTF-8 becomes U+FFFD.
 template <class Put>
 [[nodiscard]] std::string rewrite(std::string_view text, Put&& put) {
   std::string out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Time on paper: the axis of a chart over time, its ticks and signs, and values that change more often than there are pixels.
+/// Charts over time: axis, ticks, signs, and values that change more often than there are pixels.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace hetplan::draw::detail {
 
-/// Time to pixels.
+/// Maps time to pixels.
 struct time_axis {
   double left = 0, width = 1, latency_s = 1;
   [[nodiscard]] double at(double t) const { return left + width * std::clamp(t / latency_s, 0.0, 1.0); }
@@ -33,7 +33,7 @@ struct row_box {
   [[nodiscard]] double level(double share) const { return top + height * (1 - std::clamp(share, 0.0, 1.0)); }
 };
 
-/// What is too fine for bars: the mean share of each kind in every pixel, stacked.
+/// Stacked areas for details finer than bars: the mean share of each kind in every pixel.
 template <std::size_t Kinds>
 class pixel_areas {
  public:
@@ -76,12 +76,10 @@ class pixel_areas {
   std::array<std::vector<double>, Kinds> mean_;
 };
 
-// Small signs on an axis of time; told apart by shape.
-
-/// What happened, and what answered it: one sign for each rung of a ladder.
+/// Kind of a sign, shown by its shape: an event, the rung of an adaptation to it, or the end of a job (or deadline).
 enum class sign { event, network, known_plan, replanned, done };
 
-/// Around the place of the sign, in relative steps.
+/// Returns the path of a sign around its place, in relative steps.
 [[nodiscard]] constexpr std::string_view shape_of(sign s) {
   return s == sign::network      ? "m0-5.2l5 9h-10Z"
          : s == sign::known_plan ? "m-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0Z"
@@ -90,66 +88,64 @@ enum class sign { event, network, known_plan, replanned, done };
                                  : "m-4.5-4h9l-4.5 8Z";
 }
 
-/// The attribute of what keeps its shape when the page's script stretches a chart.
+/// Attribute of elements that keep their shape when the page's script stretches a chart.
 inline constexpr std::string_view unstretched =
     " style=\"transform:scaleX(calc(1/var(--zoom,1)));transform-box:fill-box;transform-origin:center\"";
 
-/// A step of 1, 2 or 5 times a power of ten, so that at most `most` fit into a span.
+/// Returns the smallest step of 1, 2 or 5 times a power of ten of which at most `most` fit into a span.
 [[nodiscard]] double round_step(double span, double most);
 
-/// Units of time, the largest first.
+/// A unit of time. The table is sorted from large to small.
 struct unit_of_time {
   double seconds;
   std::string_view name;
 };
 inline constexpr std::array<unit_of_time, 6> units_of_time{{{3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}};
 
-/// How far a page zooms into a chart over time.
 inline constexpr double largest_zoom = 100;
 
-/// Labels of an axis of time: seconds in the unit that fits all that is seen, "20 ms"; or times as on a clock, "1 min 30 s".
+/// Labels of a time axis: seconds in a unit that fits the visible span, "20 ms"; or times as on a clock, "1 min 30 s".
 enum class time_labels { seconds, clock };
 
-/// Where ticks stand on an axis of time and what stands below them. A page hands the steps to its script, which draws ticks anew when
-/// it zooms.
+/// Positions and labels of ticks on a time axis. A page passes the steps to its script, which redraws ticks on zooming.
 struct tick_rule {
   tick_rule(const time_axis& axis, time_labels labels);
 
   time_axis axis;
   time_labels labels;
-  std::vector<std::pair<double, double>> steps = {};  ///< ascending (until_s, step_s): the longest span that is seen with a step
+  std::vector<std::pair<double, double>> steps = {};  ///< ascending (until_s, step_s): longest visible span for each step
 
   [[nodiscard]] double step_s(double span_s) const;
   [[nodiscard]] std::string label(double at_s, double span_s) const;
-  /// A line through all rows at each tick of the whole axis, and its label below them.
+  /// Draws a line through all rows at each tick of the whole axis, and labels below.
   void paint(svg_writer& out, double top, double bottom) const;
 };
 
-/// Ticks as the script of a page finds them, and the line that they stand on.
+/// Draws the axis with ticks that the page's script finds again.
 void paint_time_axis(svg_writer& out, const tick_rule& rule, double top, double bottom);
 
-/// A value that holds for a while.
+/// A value that is constant for some time.
 struct level {
   double from_s, to_s, value;
 };
 
-/// Levels as a line to stroke: a step where one follows another at once, a gap where not.
+/// Returns levels as a path for a line: steps between adjacent levels, gaps elsewhere.
 [[nodiscard]] std::string step_line(const std::vector<level>& levels, const time_axis& axis, row_box box, double full);
-/// The same as an area above the bottom of the row.
+/// Returns levels as a path for the area above the bottom of the row.
 [[nodiscard]] std::string step_area(const std::vector<level>& levels, const time_axis& axis, row_box box, double full);
 
-/// "42.5 s", "12 min 5 s", "3 h 20 min".
+/// Returns a time in words: "42.5 s", "12 min 5 s", "3 h 20 min".
 [[nodiscard]] std::string clock_text(double s);
 
-/// The least, the most and the mean of a value in each of many equal parts of the time: one outline however often it changed.
+/// Minimum, maximum and mean of a value over equal time bins: one outline for any number of changes.
 class value_band {
  public:
   value_band(const time_axis& axis, std::size_t bins);
 
   void add(double start_s, double end_s, double value);
-  /// How long something was added to a part [s].
+  /// Returns the seconds for which a bin has values.
   [[nodiscard]] double weight(std::size_t b) const { return weight_[b]; }
-  /// The means of those parts that `which` picks.
+  /// Returns the means of the bins selected by `which`.
   template <class Which>
   [[nodiscard]] std::vector<level> means(Which&& which) const {
     std::vector<level> all;
@@ -162,9 +158,9 @@ class value_band {
   [[nodiscard]] std::size_t first_bin(double t) const;
   [[nodiscard]] std::size_t last_bin(double start_s, double end_s) const;
 
-  /// From least to most. Parts that touch are joined.
+  /// Returns the outline from minimum to maximum. Adjacent bins are joined.
   [[nodiscard]] std::string range(row_box box, double full) const;
-  /// From the bottom of the row to the most.
+  /// Returns the outline from the bottom of the row to the maximum.
   [[nodiscard]] std::string area(row_box box, double full) const;
 
  private:
@@ -172,7 +168,7 @@ class value_band {
   [[nodiscard]] double bins() const { return static_cast<double>(most_.size()); }
   [[nodiscard]] bool has(std::size_t b) const { return most_[b] >= least_[b]; }
 
-  /// Relative steps between rounded places: short, and the errors do not add up.
+  /// Writer of paths in relative steps between rounded points: short, and errors do not accumulate.
   class pen {
    public:
     void move(double x, double y) { d_ += "M" + fixed(x_ = round(x)) + " " + fixed(y_ = round(y)); }

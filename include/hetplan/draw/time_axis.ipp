@@ -19,7 +19,7 @@ HETPLAN_INLINE double round_step(double span, double most) {
 HETPLAN_INLINE tick_rule::tick_rule(const time_axis& on, time_labels kind) : axis(on), labels(kind) {
   constexpr std::array<double, 15> clock_steps{15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800};
   const bool clock = labels == time_labels::clock;
-  // Below a minute apart, labels of a long run have three parts: "1 h 20 min 5 s".
+  // In long runs, labels less than a minute apart have three parts: "1 h 20 min 5 s".
   const double room = !clock ? 90 : axis.latency_s >= 3600 ? 115 : 80, most = std::max(2.0, std::floor(axis.width / room));
   const auto add = [&](double step, double number) {
     const double until = step * number * (1 + 1e-9);
@@ -42,7 +42,7 @@ HETPLAN_INLINE double tick_rule::step_s(double span_s) const {
   for (const auto& [until_s, step] : steps) {
     if (span_s <= until_s) return step;
   }
-  return steps.empty() ? 1 : steps.back().second;  // none fits into an infinite time
+  return steps.empty() ? 1 : steps.back().second;  // no step covers an infinite span
 }
 
 HETPLAN_INLINE std::string tick_rule::label(double at_s, double span_s) const {

@@ -28,10 +28,10 @@ namespace detail {
   return io::json(text).dump(-1, ' ', false, io::json::error_handler_t::replace);
 }
 
-/// Collects events one per line. Times are rounded to nanoseconds once, so that neighbours never overlap.
+/// Writer of events, one per line. Times are rounded to nanoseconds once, so that neighbours never overlap.
 class chrome_trace_writer {
  public:
-  using members = std::vector<std::pair<std::string_view, std::string>>;  ///< values are JSON already
+  using members = std::vector<std::pair<std::string_view, std::string>>;  ///< values are JSON
 
   void name(std::string_view what, int process, int thread, std::string_view given) {
     event(head(what, "M", process, thread) + ",\"args\":{\"name\":" + json_string(given) + "}");
@@ -76,10 +76,10 @@ class chrome_trace_writer {
   std::string events_;
 };
 
-/// Shortest text that reads back to the same double; 0 if not finite, since JSON has no such number.
+/// Returns the shortest text that reads back to the same double; "0" if not finite, as JSON has no such number.
 [[nodiscard]] HETPLAN_INLINE std::string json_double(double v) { return std::isfinite(v) ? to_text(v) : "0"; }
 
-/// Threads for intervals that overlap: the first lane that is free at the start.
+/// Assigns overlapping intervals to lanes: the first lane that is free at the start.
 class lane_allocator {
  public:
   [[nodiscard]] std::size_t take(double start_s, double end_s) {
@@ -295,7 +295,7 @@ HETPLAN_INLINE std::string trace_view::node_name(tasks::node_id n) const {
   return compute_name(n) + " on " + device_name(graph_.computes[n].device);
 }
 
-/// Goes through the run once, all resources together.
+/// Sweeps over the run once, for all resources together.
 class trace_view::sweep {
  public:
   sweep(const trace_view& v, sweep_detail detail)
@@ -317,7 +317,7 @@ class trace_view::sweep {
     constexpr double never = std::numeric_limits<double>::infinity();
     for (std::size_t e = 0, r = 0; e < ends_.size() || r < rates.size();) {
       const double now = std::min(e < ends_.size() ? ends_[e].at_s : never, r < rates.size() ? rates[r].at_s : never);
-      const double until = now + instant_s_;  // what only rounding tells apart is one time
+      const double until = now + instant_s_;  // times that differ by rounding alone are equal
       for (; e < ends_.size() && ends_[e].at_s <= until; ++e) {
         const std::uint32_t t = ends_[e].transfer;
         if (ends_[e].leaves) leave(t, now);
@@ -378,7 +378,7 @@ class trace_view::sweep {
   };
   struct state {
     resource_view view;
-    std::vector<member> members;  ///< bands only: in the order of entering
+    std::vector<member> members;  ///< with bands only, in the order of entry
     std::array<double, transfer_kind_count> kinds = {};
     std::uint32_t active = 0;
     double since_s = 0;
@@ -410,7 +410,7 @@ class trace_view::sweep {
     for (const resource_use& u : via(t)) {
       state& s = states_[u.resource.index()];
       flush(s, now);
-      if (--s.active == 0) s.kinds = {};  // rounding ends here
+      if (--s.active == 0) s.kinds = {};  // removes accumulated rounding errors
       if (bands_) s.members.erase(std::find_if(s.members.begin(), s.members.end(), [&](const member& m) { return m.transfer == t; }));
     }
   }
@@ -423,7 +423,7 @@ class trace_view::sweep {
     rate_[t] = rate;
   }
 
-  /// Writes down what held until now.
+  /// Records the load since the last change.
   void flush(state& s, double now) {
     if (s.active == 0) s.since_s = now;
     if (now - s.since_s <= instant_s_) return;

@@ -21,14 +21,14 @@ namespace hetplan {
 
 namespace detail {
 
-/// Sums differ by their order: what a row says has to be clear of that, and of what limits tolerate.
+/// Returns true if a row exceeds its limit by more than rounding (sums differ by their order) and the tolerance of limits.
 [[nodiscard]] inline bool excludes(const infeasibility_proof::row& r) { return r.needed > r.available * (1 + 10 * limit_tolerance); }
 
-/// What the memory of the devices has to hold of each layer at least.
+/// Least memory that devices need for a layer, in bytes.
 struct least_holding {
   layer_id layer;
-  double state = 0;  ///< of all who run it together, however they share out the optimizer's part
-  double alone = 0;  ///< on one of them, with the activations and the cache of a sample
+  double state = 0;  ///< all devices that run it together, with any sharding of the optimizer state
+  double alone = 0;  ///< one of these devices, with the activations and the cache of one sample
   double activations = 0, cache = 0;
 };
 
@@ -51,8 +51,8 @@ struct least_holding {
   return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
 }
 
-/// Tensors that k devices alone have room for lie on those: a layer that none has room for, else all layers on all devices, else the k
-/// of which most is asked.
+/// Returns the memory row of a layer that fits on no device, else of all layers on all devices if they exceed them, else of the k
+/// largest devices with the worst ratio: layers that fit only on the k largest devices lie on those.
 [[nodiscard]] HETPLAN_INLINE infeasibility_proof::row memory_row(const planning_problem& problem, std::vector<least_holding> layers) {
   constexpr double most = std::numeric_limits<double>::max();
   std::vector<device_id> devices;
@@ -91,7 +91,7 @@ struct least_holding {
   return worst;
 }
 
-/// The most seconds that a device may work within its energy budget, where a run takes `least_s` at least. Infinite without a budget.
+/// Returns the most seconds that a device may work within its energy budget in a run of at least `least_s`; infinite without a budget.
 [[nodiscard]] HETPLAN_INLINE double most_work_s(const planning_problem& problem, const device& d, double least_s) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   if (!d.energy_budget) return inf;
@@ -100,7 +100,7 @@ struct least_holding {
     return problem.models.energy.energy(least, d).value() <= d.energy_budget->value() * (1 + limit_tolerance);
   };
   if (!(least_s > 0) || !allowed(0)) return least_s > 0 ? 0 : inf;
-  double low = 0, high = least_s;  // allowed, not allowed
+  double low = 0, high = least_s;  // `low` is allowed, `high` is not
   for (; allowed(high); high *= 2) {
     if (high > 1e15) return inf;
     low = high;
@@ -112,14 +112,14 @@ struct least_holding {
   return high;
 }
 
-/// Layers alike in times and room count as one.
+/// Layers with equal times on all devices, merged into one.
 struct work_class {
   layer_id example;
   double count = 0;
-  std::vector<double> time_s;  ///< by device, all samples; infinite where there is no room for one
+  std::vector<double> time_s;  ///< by device, whole batch; infinite where one sample exceeds memory or energy budget
 };
 
-/// Weights on the devices that make most of how the work exceeds what they may do, as a solver finds them; all alike without one.
+/// Returns weights on the devices that maximise the relative excess of work: a solver's duals, or 1 / `most_s` without them.
 [[nodiscard]] HETPLAN_INLINE std::vector<double> work_weights(const std::vector<work_class>& classes, const std::vector<double>& most_s,
                                                               const any_lp_solver& solver) {
   constexpr double most_terms = 20'000;
@@ -154,7 +154,7 @@ struct work_class {
   return weights;
 }
 
-/// What the weights say: every layer where it weighs least, against what the devices may do.
+/// Returns the row of the weights: every layer at its least weighted time, against the weighted `most_s`.
 [[nodiscard]] HETPLAN_INLINE infeasibility_proof::row work_row(const planning_problem& problem, const std::vector<work_class>& classes,
                                                                const std::vector<double>& most_s, std::vector<double> weights) {
   const double largest = *std::max_element(weights.begin(), weights.end());
@@ -203,9 +203,9 @@ struct work_class {
       const double sample_s = steps * least.per_sample_s[l.layer.index() * devices.size() + d.id.index()];
       const double allowed = most_s[d.id.index()];
       const bool may = has_room(l, d) && sample_s <= allowed * (1 + 10 * limit_tolerance);
-      if (may && std::isinf(allowed)) anywhere = true, time_s.push_back(0);  // costs nothing here, whatever the weights
+      if (may && std::isinf(allowed)) anywhere = true, time_s.push_back(0);  // free, whatever the weights
       else if (may && allowed > 0) anywhere = true, time_s.push_back(sample_s * problem.job.batch);
-      else if (may) return {};  // takes no time: no weight is of use
+      else if (may) return {};  // zero time within a zero limit: no weight helps
       else time_s.push_back(std::numeric_limits<double>::infinity());
       if (!may && has_room(l, d) && (one.what.empty() || sample_s * one.available < one.needed * allowed)) {
         one = {"seconds of one sample of layer \"" + problem.model[l.layer].name + "\" on " + d.name + " within its energy budget",
@@ -221,7 +221,7 @@ struct work_class {
     const bool free = std::any_of(k.time_s.begin(), k.time_s.end(), [](double t) { return t == 0; });
     if (!free) classes.push_back(std::move(k));
   }
-  for (double& s : most_s) s = std::isinf(s) ? 0 : s;  // nothing that is left may go there
+  for (double& s : most_s) s = std::isinf(s) ? 0 : s;  // no remaining layer may run on these devices
   if (classes.empty()) return {};
   return work_row(problem, classes, most_s, work_weights(classes, most_s, problem.lp));
 }
@@ -230,7 +230,7 @@ struct work_class {
 
 namespace detail {
 
-/// A device without another to wait for works all the time.
+/// Returns a row if the cluster's only device, which never waits, has a busy-share limit.
 [[nodiscard]] HETPLAN_INLINE std::optional<infeasibility_proof::row> busy_row(const planning_problem& problem) {
   const device& only = problem.cluster.devices().front();
   if (problem.cluster.size() > 1 || only.max_busy >= 1) return {};
@@ -260,11 +260,11 @@ HETPLAN_INLINE std::optional<infeasibility_proof> prove_infeasible(const plannin
 
 namespace detail {
 
-/// Layers with the same times and memory count as one with multiplicity: the LP's value stays the same.
+/// Layers with equal times and memory, merged into one with a multiplicity, which leaves the LP's value unchanged.
 struct layer_class {
   double count = 0;
   std::vector<double> time_s;  ///< by device, whole batch
-  double bytes = 0;            ///< held by whoever runs it all
+  double bytes = 0;            ///< on a device that runs the whole layer
 };
 
 [[nodiscard]] HETPLAN_INLINE std::vector<layer_class> layer_classes(const planning_graph& model, const layer_minima& m,
@@ -277,8 +277,8 @@ struct layer_class {
   std::map<std::pair<double, std::vector<double>>, double> counts;
   for (const layer& l : model.layers()) {
     const auto row = std::span(m.per_sample_s).subspan(l.id.index() * m.devices, m.devices);
-    // A tensor that layers share is held at least for the average of their fractions; a share of the optimizer's state is held
-    // whole, however small the fraction, so it counts at the least that any number of devices leaves to one.
+    // A shared tensor counts at least at the average of its layers' fractions. A shard of the optimizer state is held whole, however
+    // small the fraction, so it counts at its least size over all numbers of devices.
     double held = checked_state(memory, l, w, shards) / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
     if (w.mode == mode::generation) held += memory.cache(l, w).value() * batch;
     counts[{held, std::vector<double>(row.begin(), row.end())}] += 1;
@@ -292,7 +292,7 @@ struct layer_class {
   return classes;
 }
 
-/// Weak duality: for any shares u >= 0 with sum 1 and prices v >= 0,
+/// Returns a lower bound on T by weak duality, for any shares u >= 0 with sum 1 and prices v >= 0:
 /// T >= sum over layers of min over devices (u_d time + v_d bytes) - sum over devices of v_d capacity.
 [[nodiscard]] double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u, const std::vector<double>& v,
                                       const std::vector<double>& capacity);
@@ -375,7 +375,7 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
       if (what != phase::forward && !training) continue;
       least = std::min(least, checked_largest_batch(cost, {.layer = l, .phase = what, .tensor_parallel = g, .context = w.context}, d));
     }
-    return std::max(1LL, static_cast<long long>(least));  // where none is known, the model says why
+    return std::max(1LL, static_cast<long long>(least));  // at least 1: a model that knows no batch size throws its own error
   };
   for (const layer& l : model.layers()) {
     for (const device& d : c.devices()) {
@@ -387,7 +387,7 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
             ask(l, d, g, b);
             known = true;
           } catch (const unknown_time&) {
-            if (b == last && !known) throw;  // a model that sets no limit
+            if (b == last && !known) throw;  // no batch size has a known time
           }
         }
       }
@@ -453,7 +453,7 @@ HETPLAN_INLINE seconds compute_bound(const planning_graph& model, const layer_mi
 HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                   const any_memory_model& memory, const any_lp_solver& lp, bool within_memory) {
   const layer_minima m = minimal_times(model, c, cost, p.workload, p.batch());
-  // Who shares a layer's tensors is through it sooner than any device alone, and who shares weights holds less of them than any.
+  // A grid runs a layer faster than any device alone, so the path bound fails. Sharded weights need less memory, so the memory rows fail.
   const bool grids = std::ranges::any_of(p.stages, [](const stage& s) { return s.column_count() > 1; });
   const auto moves = [](const stage& s) { return s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp); };
   if (std::ranges::any_of(p.stages, moves)) within_memory = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a plan should cost, without simulating it: the evaluation that a search can afford.
+/// Estimate of a plan's latency, energy and memory without simulation, cheap enough for a search.
 
 #include <algorithm>
 #include <cmath>
@@ -15,51 +15,47 @@
 
 namespace hetplan {
 
-// The latency estimators that ship: dominant step and critical path.
-
-/// The step whose work over all microbatches, begun when the first microbatch reaches it, ends last.
+/// Estimator by the dominant step: the step whose work over all microbatches, begun when the first microbatch reaches it, ends last.
 ///
 /// Stage h with total e_h and collective A_h, links (h,t) with total e_ht, backward b_ht and own traffic own_ht, M
-/// microbatches; from the sinks to the sources, the best over all links that leave h:
+/// microbatches; from the sinks to the sources, the maximum over all links that leave h:
 ///
 ///     training    D(h) = max(M e_h, max_t [e_h + max(own_ht, e_ht + D(t))]),  R(h) = max(A_h, max_t [R(t) - b_ht - b_h]);
-///                 T = max D + max R, each over the sources; where every stage holds one microbatch at a time, they take
-///                 turns: M e_h and M e_ht in place of the second e_h and of e_ht in D
+///                 T = max D + max R, each over the sources; if every stage holds one microbatch at a time, microbatches do
+///                 not overlap: M e_h and M e_ht replace the second e_h and e_ht in D
 ///     inference   S(h) = e_h + max_t (e_ht + S(t)),
 ///                 Z(h) = max(M e_h + max_t (e_ht + S(t)), e_h + max_t max(own_ht + S(t), e_ht + Z(t)));  T = max Z
-///     generation  D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens = max(D, S): a full pipeline's period
-///                 or a token's way, whichever is longer
+///     generation  D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens = max(D, S), the larger of a full
+///                 pipeline's period and a token's path
 ///
-/// The law of the plan's mode (step_law.hpp), from the sinks. D' and R' grow with D, R, e and own: a part of a pipeline that is no worse
-/// in both is no worse in any whole.
-///
+/// This is the step law of the plan's mode (step_law.hpp). D and R grow with those behind them and with e and own, so a part of a
+/// pipeline that is no worse in both is no worse in any whole.
 /// Complexity   O(stages + links).
 /// Source       Asteroid, section 3.2, eqs. 4-6: on a chain of single devices with own = M e this is its
 ///              max_s (T_w + T_e + T_a). Deviations: any DAG of stages; latency and full-duplex wires in own; inference
-///              and generation, where the token's way back is left out.
+///              and generation, where the token's return to the first stage is left out.
 struct dominant_step {
   [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
 };
 
-/// Warm-up, steady state and drain of a 1F1B pipeline around its dominant step d.
+/// Estimator by the critical path: warm-up, steady state and drain of a 1F1B pipeline around its dominant step d.
 ///
-/// Steps 1..S of a chain are its stages and links in turn, K_i microbatches in flight at step i: the plan's at a stage
-/// (2 depth - 1 by default), one more than at its consumer at a link, at most the producer's. With f and b the times of a
-/// step and f^, b^ what keeps its next microbatch waiting (a link's latency left out),
+/// Steps 1..S of a chain are its stages and links in turn. K_i microbatches are in flight at step i: at a stage the plan's
+/// number (2 depth - 1 by default), at a link one more than at its consumer, at most the producer's. With f and b the times
+/// of a step and f^, b^ the delays of its next microbatch (without a link's latency),
 ///
 ///     start  = max_{p >= d} [ sum_{i <= p} f_i + (K_p - 1) max_{i <= p} f^_i + sum_{d < i <= p} b_i ]
 ///     end(s) = max_{p >= max(s,d)} [ sum_{s <= i <= p} b_i + (K_p - 1) max_{i <= p} b^_i + sum_{d < i <= p} f_i ]
 ///     T      = max( start + (M - K_d) period_d + max_s [ end(s) + collective_s ],
 ///                   max over stages i of [ sum_{j < i} total_j + ceil(M / K_i) sum_{j >= i} total_j ] )
 ///
-/// where the second line says that K_i microbatches at a time go from i to the end and back (with K = 1 everything waits).
-/// The period of a stage is its total, that of a link its wire time (own - total) / (M - 1); d is the step whose own
+/// where the second line of T covers the round trips of K_i microbatches at a time from i to the end (K = 1 serialises them).
+/// The period of a stage is its total, that of a link its wire time (own - total) / (M - 1). Step d is the one whose own
 /// work, begun when the first microbatch reaches it, ends last. On a DAG T is the largest over the stages v of the value
-/// along the longest way from a source to a sink through v. Inference and generation: as dominant_step.
-/// Not monotone (a pipeline better in every step can score worse): re-score with it, prune nothing.
-///
+/// along the longest path from a source to a sink through v. Inference and generation use `dominant_step`.
+/// Not monotone (a pipeline better in every step can score worse): suited to re-score plans, not to prune a search.
 /// Complexity   O(stages^2 * (stages + links)) at most.
-/// Determinism  ties between ways: the smaller stage.
+/// Determinism  of tied paths, the one through the smaller stage.
 /// Source       Dora, appendix A, Algorithm 2. Deviations: as printed it counts warm-up and drain twice; latency and
 ///              full-duplex wires; other warm-ups than 2 depth - 1 and, for them, the round trips; DAGs.
 struct critical_path {
@@ -67,13 +63,13 @@ struct critical_path {
 
  private:
   struct step {
-    double forward_s, backward_s;            ///< of a microbatch
-    double next_forward_s, next_backward_s;  ///< what the next microbatch waits
+    double forward_s, backward_s;            ///< of one microbatch
+    double next_forward_s, next_backward_s;  ///< delay of the next microbatch
     double total_s, period_s, own_s;
     double collective_s;
     int in_flight;
   };
-  /// By stage: the link by which the longest way enters and leaves it (number of links: none).
+  /// Links by which the longest path enters and leaves each stage; the number of links for none.
   struct extent {
     std::vector<std::size_t> before, after;
   };
@@ -99,7 +95,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Estimates a plan: latency by the estimator, and with it energy, peak memory and busy time of every device.
+/// Estimates a plan: its latency, and energy, peak memory and busy time of every device.
 ///
 /// With R repeats (the tokens of a sequence in generation, else 1), M microbatches, and for device i the share x_i, the
 /// times f_i and b_i of a microbatch and its cap on the busy share:
@@ -111,9 +107,9 @@ namespace detail {
 ///     memory_i = static bytes + K * activations of a share; K of 1F1B, M of GPipe, 1 outside training
 ///                (a stage that recomputes: + K * inputs of a share + activations of one)
 ///
-/// @param estimator  of the latency; contention is relaxed in both that ship.
+/// @param estimator  of the latency; both built-in ones relax contention.
 /// @return           latency R T, with time_between_tokens = T in generation; no bounds, no bytes by resource. Infinite
-///                   latency and energy where a route is missing.
+///                   latency and energy if a route is missing.
 /// Units             SI.  Complexity  that of make_steps and of the estimator.
 /// Throws            invalid_input, invalid_model as make_steps; invalid_model (a memory or energy model misbehaves).
 /// Source            Dora, eq. 1 for energy; Asteroid, eq. 3 for memory. Deviations: tied tensors' bytes are not charged;
@@ -152,7 +148,7 @@ template <latency_estimator Estimator = dominant_step>
       const double dynamic = rates.busy_W * out.busy.value() + rates.send_J_per_byte * (samples * traffic.sent + ring) +
                              rates.receive_J_per_byte * (samples * traffic.received + ring);
       out.used = true;
-      out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 W for ever: no NaN
+      out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 * infinity is NaN
       out.peak_memory = bytes(whole.static_bytes[d.device.index()] + whole.stages[s].devices[i].kept.at_most(stage.in_flight));
     }
   }

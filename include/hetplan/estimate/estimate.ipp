@@ -24,7 +24,7 @@ HETPLAN_INLINE seconds critical_path::latency(const pipeline_steps& steps) const
 HETPLAN_INLINE critical_path::extent critical_path::longest_ways(const pipeline_steps& steps) {
   const std::size_t n = steps.stages.size(), none = steps.links.size();
   extent way{std::vector<std::size_t>(n, none), std::vector<std::size_t>(n, none)};
-  std::vector<double> to(n, 0), from(n, 0);  // without the stage itself
+  std::vector<double> to(n, 0), from(n, 0);  // lengths without stage v itself
   for (std::size_t v = 0; v < n; ++v) {
     for (const std::size_t l : steps.stages[v].in) {
       const auto& link = steps.links[l];
@@ -90,7 +90,7 @@ HETPLAN_INLINE double critical_path::round_trips_s(const std::vector<step>& way,
   for (std::size_t i = way.size(); i-- > 0;) {
     const bool link = i % 2 == 1;
     before -= way[i].total_s;
-    trip = link && way[i].backward_s == 0 ? 0 : trip + way[i].total_s;  // nobody waits for what does not come back
+    trip = link && way[i].backward_s == 0 ? 0 : trip + way[i].total_s;  // no round trip over a link without gradients
     const int rounds = (microbatches + way[i].in_flight - 1) / way[i].in_flight;
     if (!link) worst = std::max(worst, before + rounds * trip);
   }

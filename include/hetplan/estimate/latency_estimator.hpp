@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a plan's steps amount to: the door for latency estimators.
+/// Concept for latency estimators, from the steps of a plan to its latency.
 
 #include <concepts>
 
@@ -12,13 +12,13 @@ template <class E>
 concept estimates_latency = requires(const E& e, const pipeline_steps& s) {
   { e.latency(s) } -> std::same_as<seconds>;  // >= 0; infinite where a route is missing; pure
 };
-/// What a whole plan is believed to take, from the steps of its stages and links: seconds of an iteration (training, inference) or
-/// between two tokens of a sequence (generation).
+/// Estimator of a whole plan's latency from the steps of its stages and links: seconds of an iteration (training, inference) or between
+/// two tokens of a sequence (generation).
 ///
-/// * `make_steps` works the steps out of any plan with one pipeline and one stage per device: the slowest share of each stage, both
+/// * `make_steps` derives the steps of any plan with one pipeline and one stage per device: the slowest share of each stage, both
 ///   transfers of each link at peak bandwidth, the reductions.
-/// * An estimate relaxes contention, so it bounds nothing. `estimate` makes a whole evaluation of it: energy, busy time and memory as the
-///   simulator would have them if the latency were true.
+/// * An estimate relaxes contention, so it is no bound. `estimate` derives a whole evaluation from it, with the energy, busy time and
+///   memory that the simulator would report at that latency.
 ///
 /// Ships: `dominant_step`; `critical_path` (Dora's Algorithm 2 without its double counting, to re-score whole plans); every `step_law` as
 /// an `any_step_law`. The search can minimise all but `critical_path`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a plan's pipeline is to an estimator: how long each stage and each link takes for one microbatch.
+/// Times of a plan's stages and links for one microbatch, as latency estimators read them.
 
 #include <cstddef>
 #include <vector>
@@ -11,27 +11,25 @@
 
 namespace hetplan {
 
-/// Execution steps (stages) and communication steps (links) of one pipeline.
-///
-/// Seconds are of one microbatch unless stated; outside training every backward is 0. A route that is missing
-/// makes its step infinite.
+/// Execution steps (stages) and communication steps (links) of one pipeline. Seconds are of one microbatch unless stated; every backward
+/// is 0 outside training. A missing route makes its step infinite.
 struct pipeline_steps {
-  /// A device's part of a stage.
+  /// Share of a stage on one device.
   struct device_step {
     device_id device;
     int samples = 1;
     double forward_s = 0;
-    double backward_s = 0;   ///< both parts
+    double backward_s = 0;   ///< input and weight gradients
     double optimizer_s = 0;  ///< once an iteration
   };
   struct stage_step {
-    double forward_s = 0;     ///< the largest of its devices
-    double backward_s = 0;    ///< the largest of its devices
-    double total_s = 0;       ///< the largest forward + backward of one device: at most the sum of the two above
+    double forward_s = 0;     ///< largest of the stage's devices
+    double backward_s = 0;    ///< largest of the stage's devices
+    double total_s = 0;       ///< largest forward + backward of one device: at most forward_s + backward_s
     double input_bytes = 0;   ///< per sample, from other stages
-    double collective_s = 0;  ///< once an iteration: its ring, tensors shared with later stages, the optimizer's step
+    double collective_s = 0;  ///< once an iteration: the stage's ring, tensors shared with later stages, the optimizer's step
     int depth = 1;
-    int in_flight = 1;  ///< K: microbatches whose activations it holds at once; 1 outside training
+    int in_flight = 1;  ///< K: microbatches whose activations the stage holds at once; 1 outside training
     std::vector<device_step> devices = {};
     std::vector<std::size_t> in = {};  ///< indices of links
     std::vector<std::size_t> out = {};
@@ -42,11 +40,11 @@ struct pipeline_steps {
     double forward_cut = 0;     ///< bytes per sample
     double backward_cut = 0;    ///< bytes per sample; 0 outside training
     double forward_s = 0;       ///< latency included
-    double backward_s = 0;      ///< latency included; 0 where nothing goes back
-    double forward_wire_s = 0;  ///< without the latency: what keeps the next microbatch off the wire
+    double backward_s = 0;      ///< latency included; 0 without gradients
+    double forward_wire_s = 0;  ///< wire occupied, latency excluded; the next microbatch waits this long
     double backward_wire_s = 0;
     double total_s = 0;  ///< forward + backward
-    double own_s = 0;    ///< the iteration's whole traffic of this link, one microbatch behind the other
+    double own_s = 0;    ///< whole traffic of the link in an iteration, microbatches back to back
   };
 
   hetplan::mode mode = mode::training;
@@ -54,7 +52,7 @@ struct pipeline_steps {
   std::vector<stage_step> stages;  ///< in the plan's order, which is topological
   std::vector<link_step> links;    ///< by (from, to)
 
-  /// Are all routes there that the plan needs? Otherwise every estimate is infinite.
+  /// Returns true if every route that the plan needs exists; otherwise every estimate is infinite.
   [[nodiscard]] bool connected() const;
 };
 
@@ -62,30 +60,26 @@ namespace detail {
 
 [[nodiscard]] std::vector<device_id> devices_of(const stage& s);
 
-/// Bytes of the weight groups that stage s trains and some later stage holds too.
+/// Returns the bytes of the weight groups that stage s trains and some later stage also holds.
 [[nodiscard]] double tied_bytes(const plan& p, const planning_graph& model, std::size_t s);
 
-/// What ends a stage's iteration in training [s].
+/// Returns the seconds that end stage s's iteration in training: ring, tied tensors, optimizer.
 [[nodiscard]] double collective_s(const stage_costs& whole, std::size_t s);
 
 }  // namespace detail
 
-/// Times a link that every microbatch crosses, there with `forward_cut` and back with `backward_cut` bytes per sample.
-///
-/// own = forward + backward + (M - 1) wire, where wire is the sum of both directions if they take turns and the larger
-/// one if the wire is full duplex.
+/// Returns the times of a link that every microbatch crosses, with `forward_cut` bytes per sample forward and `backward_cut` back.
+/// own = forward + backward + (M - 1) wire, where wire is the larger of both directions on a full-duplex wire, else their sum.
 [[nodiscard]] pipeline_steps::link_step time_link(const exchange_cost& x, int microbatch_size, int microbatches, double forward_cut,
                                                   double backward_cut);
 
-/// Times the steps of a plan; every link has its peak bandwidth to itself.
-///
-/// Stage: the slowest of its devices. Link: the slowest pair of its two groups is charged for all of them. Collective of a
-/// stage: its ring, then the tensors that a later stage holds too at the cluster's worst pair both ways, then the slowest
-/// device's optimizer step.
+/// Times the steps of a plan; every link has its peak bandwidth to itself. A stage takes the time of its slowest device, a link that of
+/// the slowest pair between its two groups. A stage's collective is its ring, then the exchange of tensors that a later stage also holds,
+/// at the cluster's worst pair both ways, then the slowest device's optimizer step.
 ///
 /// @param s         of one pipeline, one microbatch size, 1F1B or GPipe, no parameter server; stages in topological order.
 /// Units            SI.  Complexity  O(layers x devices of their stage + pairs of devices).
-/// Throws           invalid_input (the plan is invalid or none of these); invalid_model (a cost is not finite or negative).
+/// Throws           invalid_input (an invalid or unsupported plan); invalid_model (a cost is not finite or negative).
 /// Source           Asteroid, section 3.2, eqs. 4 and 5. Deviations: latency; full-duplex wires; rings on shared resources;
 ///                  tied tensors, which the paper does not have, belong to the earlier stage. The plan's transfer rules and
 ///                  network policy are not read.

@@ -15,7 +15,7 @@ namespace hetplan {
 
 namespace detail {
 
-/// Throws invalid_input unless a plan is one that estimators can read.
+/// Throws invalid_input unless estimators support the plan.
 void require_estimable(const plan& p);
 
 }  // namespace detail
@@ -83,7 +83,7 @@ HETPLAN_INLINE pipeline_steps::link_step time_link(const exchange_cost& x, int m
   pipeline_steps::link_step link{.forward_cut = forward_cut, .backward_cut = backward_cut};
   const double forward_bytes = microbatch_size * forward_cut;
   link.forward_s = x.forward.time_s(forward_bytes);
-  link.forward_wire_s = forward_bytes > 0 ? forward_bytes * x.forward.s_per_byte : 0;  // 0 bytes on a missing route: no NaN
+  link.forward_wire_s = forward_bytes > 0 ? forward_bytes * x.forward.s_per_byte : 0;  // avoids the NaN of 0 bytes on a missing route
   if (backward_cut > 0) {
     const double backward_bytes = microbatch_size * backward_cut;
     link.backward_s = x.backward.time_s(backward_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// How the steps of a pipeline add up to its latency: the door for step laws.
+/// Concept for step laws: how the steps of a pipeline add up to its latency.
 
 #include <algorithm>
 #include <cmath>
@@ -19,28 +19,26 @@
 
 namespace hetplan {
 
-/// An iteration of a pipeline, as far as a law knows it.
+/// Parameters of a pipeline's iteration that a step law uses.
 struct pipelining {
   int microbatches = 1;
-  int in_turn = 1;  ///< microbatches that go the whole way before the next one starts: all where warm-up lets in one, else 1
+  int in_turn = 1;  ///< microbatches that pass all stages before the next one starts: all if every stage holds one at a time, else 1
 };
 
-/// Seconds of a stage.
 struct stage_times {
   double total_s = 0;       ///< e: forward and backward of a microbatch
-  double backward_s = 0;    ///< b: of it, the way back; 0 outside training
-  double collective_s = 0;  ///< A: once an iteration
+  double backward_s = 0;    ///< b: backward part of e; 0 outside training
+  double collective_s = 0;  ///< A: collectives, once an iteration
 };
 
-/// Seconds of a link between two stages.
 struct link_times {
-  double total_s = 0;     ///< e: a microbatch there and its gradients back
-  double backward_s = 0;  ///< b: of it, the way back
-  double own_s = 0;       ///< the whole traffic of an iteration, latency once each way
+  double total_s = 0;     ///< e: activations of a microbatch forward and their gradients back
+  double backward_s = 0;  ///< b: backward part of e
+  double own_s = 0;       ///< whole traffic of an iteration, latency once in each direction
 };
 
-/// What stages and the links between them, from somewhere to the end of the pipeline, amount to. Two numbers, whose meaning is the
-/// law's; both 0 behind the last stage.
+/// Summary of the stages and links from some point to the end of the pipeline: two numbers whose meaning the law defines. Both are 0
+/// behind the last stage.
 struct pipeline_tail {
   double reach_s = 0;
   double rest_s = 0;
@@ -50,7 +48,7 @@ struct pipeline_tail {
 
 template <class L>
 concept extends_by_a_stage = requires(const L& l, const pipelining& p, const stage_times& s, const pipeline_tail& behind) {
-  { l.extend(p, s, behind) } -> std::same_as<pipeline_tail>;  // pure, as all of them
+  { l.extend(p, s, behind) } -> std::same_as<pipeline_tail>;  // pure, like all members
 };
 template <class L>
 concept extends_by_a_link = requires(const L& l, const pipelining& p, const link_times& c, const pipeline_tail& behind) {
@@ -58,31 +56,31 @@ concept extends_by_a_link = requires(const L& l, const pipelining& p, const link
 };
 template <class L>
 concept tells_response = requires(const L& l, const pipelining& p, const pipeline_tail& whole) {
-  { l.response_s(p, whole) } -> std::same_as<double>;  // of all stages; >= 0
+  { l.response_s(p, whole) } -> std::same_as<double>;  // of the tail of all stages; >= 0
 };
-/// Optional: no less than what is certain when a link with at least these times and then one or more stages come before the tail,
-/// that take path_s for one microbatch together and busiest_s in the slowest of them. Without it: response_s(p, behind).
+/// Optional: a lower bound on the response of every pipeline that puts a link with at least the times `least`, then one or more stages,
+/// before the tail. The stages take path_s together for one microbatch and busiest_s in the slowest one. Default: response_s(p, behind).
 template <class L>
 concept tells_bound =
     requires(const L& l, const pipelining& p, const pipeline_tail& behind, const link_times& least, double path_s, double busiest_s) {
       { l.bound_s(p, behind, least, path_s, busiest_s) } -> std::same_as<double>;
     };
 
-/// How the steps of a pipeline add up, from its end: extend a tail by a stage, by the link before it, by the next stage, ..., then the
-/// response. What a search minimises; `recipes::dora`, `view_search` and `search_options` take one.
+/// Rule by which stages and links add up to a pipeline's latency, from the last stage to the first. The law extends a tail by a stage,
+/// by the link before it, by the next stage, and so on. The response of the whole tail is the latency, which a search minimises.
+/// `recipes::dora`, `view_search` and `search_options` take a law.
 ///
-/// * All answers are non-decreasing in both numbers of the tail and in every time but backward_s, in which they must not increase (more
-///   of the same total on the way back): then a tail that is no worse in both numbers is no worse in any whole, and a search may drop the
-///   other. `check_law` finds a law that is not so, with the two points: `invalid_model`, before anything is searched.
-/// * Two tails behind one stage of a DAG count as the larger of both numbers.
-/// * A law of one's own costs the search one virtual call per question. An answer that is no number, or a response below 0, is
-///   `invalid_model`.
-/// * The better the optional bound, the faster the search. Any number will do, one below 0 too.
-/// * Called from several threads at once where a search has threads.
+/// * All answers are non-decreasing in both numbers of the tail and in every time but `backward_s`. In `backward_s`, at the same total,
+///   they are non-increasing. Hence a tail that is no worse in both numbers is no worse in any pipeline, and a search may drop the other.
+///   Before a search starts, `check_law` throws `invalid_model` for a law that violates this, with the two points.
+/// * Several tails behind one stage of a DAG count as one, with the maximum of each number.
+/// * A user's law costs the search one virtual call per query. NaN, or a response below 0, is `invalid_model`.
+/// * A tighter `bound_s` makes the search faster. It may be negative.
+/// * A search with several threads calls the law concurrently.
 ///
 /// Ships: `training_pipeline` (1F1B and GPipe), `inference_pipeline` and `generation_pipeline`, all by the dominant step;
-/// `sum_and_largest` (Alpa, Metis); `largest_step` (PipeDream); `any_step_law` (chosen at run time). The recurrence that laws serve, with
-/// nothing pruned: partition/brute_force.hpp.
+/// `sum_and_largest` (Alpa, Metis); `largest_step` (PipeDream); `any_step_law` (chosen at run time). The recurrence behind the laws,
+/// without pruning, is in partition/brute_force.hpp.
 template <class L>
 concept step_law = extends_by_a_stage<L> && extends_by_a_link<L> && tells_response<L>;
 
@@ -96,7 +94,7 @@ struct bound_s_call {
 }  // namespace detail
 
 namespace detail {
-/// Likely slips in the optional members' names.
+/// Returns true if a law has a member whose name is a likely misspelling of `bound_s`.
 template <class L>
 concept nearly_names_bound_s = HETPLAN_HAS_FUNCTION(L, bounds_s) || HETPLAN_HAS_FUNCTION(L, bound_S) || HETPLAN_HAS_FUNCTION(L, boundS) ||
                                HETPLAN_HAS_FUNCTION(L, lower_bound_s) || HETPLAN_HAS_FUNCTION(L, bound_seconds);
@@ -119,17 +117,15 @@ consteval bool check_step_law() {
   return step_law<L>;
 }
 
-// The step laws that ship: by dominant step in each mode, by sum and largest, by largest step.
-
-/// 1F1B and GPipe in training, by the dominant step: T = D + R with reach D = max_i (M e_i + sum_{j<i} e_j) and
-/// rest R = max_s (A_s - sum_{j<s} b_j), steps i from the head, stages s. Microbatches in turn: D = M sum_i e_i.
+/// Law of 1F1B and GPipe in training, by the dominant step: T = D + R with reach D = max_i (M e_i + sum_{j<i} e_j) and
+/// rest R = max_s (A_s - sum_{j<s} b_j), steps i from the head, stages s. Without overlap of microbatches: D = M sum_i e_i.
 ///
 /// A stage h and its link c before a pipeline with (D, R) give
 ///
 ///     D' = max(M e_h, e_h + M e_c, e_h + e_c + D),    R' = max(A_h, R - b_h - b_c)
 ///
-/// so the pair is all that a search needs to know of the stages behind. On a graph of stages there is one pair for each place where the
-/// part that is planned reads from the part that is not (a port), sums follow the longest way, and T is that of the worst source.
+/// so the pair is all that a search needs to know of the stages behind. On a DAG of stages there is one pair per port (a place where the
+/// planned part reads from the unplanned part), sums follow the longest path, and T is that of the worst source.
 ///
 /// Source     Asteroid, section 3.2, eqs. 4-6, regrouped. Deviation: a link counts its own whole traffic instead of M e, so that both
 ///            directions of a full-duplex wire overlap.
@@ -150,9 +146,8 @@ struct training_pipeline {
   }
 };
 
-/// Inference, by the dominant step: T = max_i (M e_i + sum_{j != i} e_j) is the reach; the rest is the sum, one microbatch's way.
-///
-/// Source     Asteroid, eqs. 4-6, without the way back.
+/// Law of inference, by the dominant step: the reach is T = max_i (M e_i + sum_{j != i} e_j), the rest one microbatch's sum of steps.
+/// Source     Asteroid, eqs. 4-6, without the backward pass.
 struct inference_pipeline {
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
     return {std::max(p.microbatches * s.total_s + behind.rest_s, s.total_s + behind.reach_s), s.total_s + behind.rest_s};
@@ -166,10 +161,9 @@ struct inference_pipeline {
   }
 };
 
-/// Generation, between two tokens of a sequence: T = max(M max_i e_i, sum_i e_i) is the reach, a full pipeline's period or a
-/// token's way, whichever is longer; the rest is the sum.
-///
-/// Source     ours (semantics, section 4). Deviation: the token's way back is left out.
+/// Law of generation, for the time between two tokens of a sequence: the reach is T = max(M max_i e_i, sum_i e_i), the larger of a full
+/// pipeline's period and a token's path. The rest is the sum.
+/// Source     ours (semantics, section 4). Deviation: the token's return to the first stage is left out.
 struct generation_pipeline {
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
     const double way_s = s.total_s + behind.rest_s;
@@ -184,11 +178,9 @@ struct generation_pipeline {
   }
 };
 
-/// T = sum_i e_i + (M - 1) max_i e_i over the steps, links among them: fill once, then wait for the slowest. A stage's
-/// collective A is spread over the microbatches, e + A / M. The reach is the second term, the rest the first.
-///
-/// Source     Alpa (Zheng et al., 2022), section 5.1, eq. 2: its latency of a pipeline; Metis takes the same. Deviation: links
-///            are steps.
+/// Law of one fill, then the slowest step for every other microbatch: T = sum_i e_i + (M - 1) max_i e_i over the steps, links included. A
+/// stage's collective A is spread over the microbatches, e + A / M. The reach is the second term, the rest the first.
+/// Source     Alpa (Zheng et al., 2022), section 5.1, eq. 2, its latency of a pipeline; Metis takes the same. Deviation: links are steps.
 struct sum_and_largest {
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
     const double step_s = s.total_s + s.collective_s / p.microbatches;
@@ -203,11 +195,9 @@ struct sum_and_largest {
   }
 };
 
-/// T = the largest of all stages' work, collectives and links' traffic of an iteration, the reach: a pipeline that never fills
-/// or drains, whose reductions hide behind work.
-///
-/// Source     PipeDream (Narayanan et al., 2019), section 3.1: the slowest stage of its optimizer, where synchronisation
-///            overlaps with computation.
+/// Law of a pipeline that never fills or drains, with reductions hidden behind work. The reach T is the largest of all stages' work,
+/// collectives and links' traffic of an iteration.
+/// Source     PipeDream (Narayanan et al., 2019), section 3.1: the slowest stage of its optimizer; synchronisation overlaps computation.
 struct largest_step {
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
     return {std::max({p.microbatches * s.total_s, s.collective_s, behind.reach_s}), 0};
@@ -221,13 +211,12 @@ struct largest_step {
   }
 };
 
-/// Zero-bubble pipelines, whose gradients of weights fill what gaps there are: T = max_s (M e_s + max(0, w_s - min(M, K) f_s) + A_s), with
-/// the window w_s = f_s + b_{s+1} + c_s + w_{s+1} between a stage's first forward and the end of the gradient that follows from it, and f
-/// and b the shares of forward and input gradient in a stage's time e, c a microbatch there and back. The reach is the largest term, the
-/// rest the window with the stage's own b. Links' whole traffic counts as a stage does.
+/// Law of zero-bubble pipelines, whose weight gradients fill idle gaps: T = max_s (M e_s + max(0, w_s - min(M, K) f_s) + A_s). The window
+/// w_s = f_s + b_{s+1} + c_s + w_{s+1} runs from a stage's first forward to the end of the gradient that follows from it. f and b are the
+/// shares of forward and input gradient in a stage's time e; c is the round trip of a microbatch over the link. The reach is the largest
+/// term, the rest the window with the stage's own b. A link's whole traffic competes in the maximum like a stage.
 ///
-/// Source     the bound on the longest span of Qi et al., Zero Bubble Pipeline Parallelism, 2023, for stages that differ
-/// (docs/semantics.md,
+/// Source     the bound on the longest span of Qi et al., Zero Bubble Pipeline Parallelism, 2023, for unequal stages (docs/semantics.md,
 ///            section 7). Deviation: one split of e for all stages; the best order of a pipeline may take longer, and transfers share
 ///            links.
 struct split_backward {
@@ -252,8 +241,6 @@ struct split_backward {
 static_assert(check_step_law<training_pipeline>() && check_step_law<inference_pipeline>() && check_step_law<generation_pipeline>() &&
               check_step_law<sum_and_largest>() && check_step_law<largest_step>() && check_step_law<split_backward>());
 
-// A step law chosen at run time, and what it says of a whole plan.
-
 namespace detail {
 
 [[nodiscard]] std::string law_text(const pipeline_tail& t);
@@ -263,7 +250,7 @@ namespace detail {
 [[noreturn]] void refuse_tail(const pipelining& p, const std::string& step, const pipeline_tail& behind, const pipeline_tail& given);
 [[noreturn]] void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given, const char* expected);
 
-/// A user's law: one virtual call per question. Answers that are no numbers, or a response below 0, are invalid_model.
+/// User-defined law behind one virtual call per query. Throws invalid_model for NaN and for a response below 0.
 class erased_step_law {
  public:
   erased_step_law() = default;
@@ -323,11 +310,11 @@ static_assert(check_step_law<erased_step_law>());
 
 }  // namespace detail
 
-/// Holds any step law by value; copies share a user's. A search asks those that ship by their own types, any other by one virtual
-/// call per question: nothing of the search is compiled anew for it.
+/// Holder of any step law by value; copies share a user-defined law. A search calls the built-in laws through their own types and any
+/// other by one virtual call per query, so no code of the search is instantiated for it.
 class any_step_law {
  public:
-  /// The dominant step's law of a mode.
+  /// Selects the dominant-step law of a mode.
   explicit any_step_law(mode m) : number_(m == mode::training ? 0 : m == mode::inference ? 1 : 2) {}
   template <class L>
     requires(!std::same_as<L, any_step_law> && !std::same_as<L, mode>)
@@ -338,9 +325,9 @@ class any_step_law {
     }
   }
 
-  /// Is it none of those that ship?
+  /// Returns true if the law is not in `shipped` and is called virtually.
   [[nodiscard]] bool is_users() const { return number_ == std::tuple_size_v<shipped>; }
-  /// Calls f with the law.
+  /// Calls f with the law in its own type.
   template <class F>
   decltype(auto) visit(F&& f) const {
     switch (number_) {
@@ -353,14 +340,13 @@ class any_step_law {
     }
   }
 
-  /// Of a whole plan: a latency_estimator. Tails behind one stage, and at last all sources, count as the larger of both numbers.
-  ///
+  /// Returns the latency of a whole plan. Tails behind one stage, and finally all sources, count as one with the maximum of each number.
   /// Complexity  O(stages + links).
   [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
 
  private:
   using shipped = std::tuple<training_pipeline, inference_pipeline, generation_pipeline, sum_and_largest, largest_step>;
-  /// The law's place among those that ship; their number for any other.
+  /// Index of the law in `shipped`; the size of `shipped` for any other law.
   template <class L, class... Laws>
   static constexpr std::size_t number_of(std::tuple<Laws...>) {
     std::size_t n = 0;
@@ -374,13 +360,13 @@ class any_step_law {
 
 static_assert(check_latency_estimator<any_step_law>());
 
-/// How a plan's microbatches pass: all in turn where every stage holds one at a time.
+/// Returns the parameters of a plan's iteration; microbatches do not overlap if every stage holds one at a time.
 [[nodiscard]] pipelining pipelining_of(const pipeline_steps& steps);
 
-/// Throws invalid_model where, on a grid of points, an answer is not a number, falls where it must not (see step_law), or the bound
-/// exceeds the response of a pipeline that it should bound: with the two points.
-///
-/// Complexity  some thousand questions.
+/// Queries the law on a grid of points.
+/// Complexity  some thousand queries.
+/// Throws invalid_model, with the two points, where an answer is NaN, violates the monotonicity of `step_law`, or where the bound
+/// exceeds the response of a pipeline that it covers.
 void check_law(const any_step_law& law, const pipelining& p);
 
 }  // namespace hetplan

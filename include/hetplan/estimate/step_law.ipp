@@ -62,7 +62,7 @@ HETPLAN_INLINE void refuse_seconds(const pipelining& p, const char* member, cons
   refuse_law(p, std::string(member) + " of " + law_text(t) + " is " + to_text(given) + " s; expected " + expected);
 }
 
-/// Asks a law the same question at two points that differ in one number.
+/// Grid test of a law: queries at pairs of points that differ in one number.
 template <class Law>
 class law_probe {
  public:
@@ -95,7 +95,7 @@ class law_probe {
     if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p_, law_text(s), t, x);
     return x;
   }
-  /// At `more` no number may be less.
+  /// Throws invalid_model if a number at `more` is less than its counterpart.
   template <class Step>
   void compare(const Step& s, const pipeline_tail& t, const Step& more_s, const pipeline_tail& more_t) const {
     const pipeline_tail x = extended(s, t), y = extended(more_s, more_t);
@@ -120,7 +120,7 @@ class law_probe {
         refuse(text(t) + " takes " + to_text(here) + " s, " + text(response(reach) < here ? reach : rest) + " takes " + to_text(there) +
                " s; expected no less");
     }
-    // One stage more, then another without a link of its own.
+    // A pipeline with one stage more, then with two, the second behind an empty link.
     const pipeline_tail one = extended(s, extended(c, t)), two = extended(stage_times{1, 0, 0}, extended(link_times{}, one));
     check_bound(t, c, s.total_s, s.total_s, one);
     check_bound(t, c, s.total_s + 1, std::max(s.total_s, 1.0), two);

@@ -54,7 +54,7 @@ HETPLAN_INLINE std::string write_placement(const plan& p, const planning_graph& 
 
 namespace detail {
 
-/// A member of an object in which other keys may stand, too.
+/// Returns a member of an object that may have unknown keys.
 [[nodiscard]] HETPLAN_INLINE std::optional<io::json_node> foreign_member(const io::json_node& object, std::string_view key) {
   for (const auto& [k, value] : object.members()) {
     if (k == key) return value;
@@ -67,12 +67,12 @@ namespace detail {
   object.fail_missing(key, expected);
 }
 
-/// A plain number >= 0: the format has no units in texts.
+/// Returns a plain number >= 0: the format has no units in strings.
 [[nodiscard]] HETPLAN_INLINE double plain_number(const io::json_node& object, std::string_view key) {
   return required_member(object, key, "a number >= 0").number(io::range::at_least_zero);
 }
 
-/// `true`, `false`, 1 or 0.
+/// Returns a boolean written as `true`, `false`, 1 or 0.
 [[nodiscard]] HETPLAN_INLINE bool flag(const io::json_node& object, std::string_view key) {
   const io::json_node n = required_member(object, key, "true, false, 1 or 0");
   if (!n.is_integer()) return n.boolean();
@@ -83,7 +83,6 @@ namespace detail {
   return required_member(object, key, "an integer >= 0");
 }
 
-/// The operator with the id that stands here.
 [[nodiscard]] HETPLAN_INLINE std::size_t known_operator(const io::json_node& n, const std::map<long long, std::size_t>& by_id) {
   const auto at = by_id.find(n.integer<long long>(0));
   if (at == by_id.end()) n.fail("the id of a node");

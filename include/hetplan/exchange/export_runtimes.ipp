@@ -27,7 +27,7 @@ namespace hetplan::exchange {
 
 namespace detail {
 
-/// Which layers belong to which block, by the numbers in their names.
+/// Blocks of a model, found by the numbers in its layers' names (see find_runtime_layers).
 class block_finder {
  public:
   explicit block_finder(const planning_graph& model) : model_(model), numbers_(model.size()) {
@@ -68,7 +68,7 @@ class block_finder {
   }
 
  private:
-  /// "a.l3.fc1" has 3 behind "a.l" and 1 behind "a.l3.fc": whatever part between dots ends in digits.
+  /// Returns the number at the end of each part of a name, by its stem: "a.l3.fc1" has 3 for "a.l" and 1 for "a.l3.fc".
   static std::map<std::string, int> numbers_in(const std::string& name) {
     std::map<std::string, int> all;
     constexpr std::size_t most_digits = 6;
@@ -82,7 +82,7 @@ class block_finder {
   }
 
   const planning_graph& model_;
-  std::vector<std::map<std::string, int>> numbers_;  ///< by layer: from what stands before a number to the number
+  std::vector<std::map<std::string, int>> numbers_;  ///< by layer: numbers by stem
   std::string stem_;
   std::size_t count_ = 0;
 };
@@ -92,7 +92,7 @@ class block_finder {
 HETPLAN_INLINE runtime_layers find_runtime_layers(const planning_graph& model) {
   const detail::block_finder find(model);
   const auto edges = model.edges();
-  std::vector<char> after_block(model.size(), 0), before_block(model.size(), 0);  // by layer: of any block
+  std::vector<char> after_block(model.size(), 0), before_block(model.size(), 0);  // by layer: true if it reads a block, if a block reads it
   for (const layer_edge& e : edges) {
     const auto from = find.block_of(e.from), to = find.block_of(e.to);
     if (from && to && *from > *to) {
@@ -162,7 +162,7 @@ HETPLAN_INLINE stage_row stages_in_a_row(const plan& p, const planning_graph& mo
 HETPLAN_INLINE std::vector<runtime_stage> runtime_stages(const plan& p, const planning_graph& model, std::string_view runtime) {
   const auto fail = [&](const std::string& why) { detail::refuse_export(runtime, why); };
   const detail::stage_row row = detail::stages_in_a_row(p, model, runtime);
-  for (const stage& s : p.stages) {  // optimizer state in parts needs several devices, which are refused above
+  for (const stage& s : p.stages) {  // sharded optimizer state needs several devices, which are refused above
     if (s.recompute) fail("it keeps activations; stage " + io::in_quotes(s.name) + " recomputes them");
   }
   const runtime_layers parts = find_runtime_layers(model);
@@ -189,7 +189,7 @@ HETPLAN_INLINE std::vector<runtime_stage> runtime_stages(const plan& p, const pl
     if (s.end_block == 0) s.first_block = b;
     s.end_block = b + 1;
   }
-  for (std::size_t k = 1; k < stages.size(); ++k) {  // without blocks: the head alone
+  for (std::size_t k = 1; k < stages.size(); ++k) {  // a stage without blocks has the head alone
     if (stages[k].blocks() == 0) stages[k].first_block = stages[k].end_block = stages[k - 1].end_block;
   }
   return stages;
@@ -378,12 +378,12 @@ HETPLAN_INLINE torch_split split_for_torch(const plan& p, const planning_graph& 
   const std::vector<runtime_stage> stages = runtime_stages(p, model, "torch");
   const std::size_t blocks = stages.back().end_block;
   torch_split split;
-  std::vector<char> cut(blocks + 1, 0);  // before each block, and behind the last
+  std::vector<char> cut(blocks + 1, 0);  // true if a stage begins at this boundary: before each block, after the last
   for (const runtime_stage& s : stages) {
     split.devices.push_back(s.device);
     if (split.devices.size() > 1) cut[s.first_block] = 1;
   }
-  std::size_t whole = blocks + 1;  // behind the last place without a cut
+  std::size_t whole = blocks + 1;  // first boundary of the unbroken run of cuts at the end
   while (whole > 0 && cut[whole - 1] != 0) --whole;
   if (whole == 0) detail::refuse_export("torch", "a split point names a block; the plan has more cuts than blocks");
   for (std::size_t b = 0; b <= blocks; ++b) {

@@ -18,7 +18,7 @@
 namespace hetplan::exchange {
 
 HETPLAN_INLINE void require_text(std::string_view text, const std::string& file) {
-  // What files begin with that these programs have made.
+  // Magic numbers of compressed files.
   constexpr std::array<std::pair<std::string_view, const char*>, 3> compressed{
       {{"\xFD\x37zXZ", "xz"}, {"\x1F\x8B", "gzip"}, {"\x28\xB5\x2F\xFD", "zstd"}}};
   for (const auto& [begin, program] : compressed) {

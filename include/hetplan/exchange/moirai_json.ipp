@@ -22,7 +22,7 @@ namespace hetplan::exchange {
 
 namespace detail {
 
-/// The numbers of a list that must have so many of them.
+/// Returns the numbers of a list. Throws invalid_input unless there are `count` of them.
 [[nodiscard]] HETPLAN_INLINE std::vector<double> numbers_of(const io::json_node& list, std::size_t count, const std::string& of_what) {
   std::vector<double> all;
   const std::string expected = std::to_string(count) + " numbers, " + of_what;
@@ -31,7 +31,6 @@ namespace detail {
   return all;
 }
 
-/// A wire for every ordered pair.
 HETPLAN_INLINE void join_all_pairs(place::placement_data& t) {
   for (std::size_t p = 0; p < t.devices.size() * t.devices.size(); ++p) {
     place::device_pair& pair = t.pairs.emplace_back();
@@ -106,8 +105,8 @@ HETPLAN_INLINE place::placement_table read_dnn_partitioning_latency(const io::js
     held += units.size_bytes[u];
   }
   t.operators.resize(units.size());
-  std::map<std::pair<std::size_t, std::size_t>, double> carried;  // by units; an output counts once for each that reads it
-  std::set<std::pair<std::size_t, std::size_t>> known;            // operator, reading unit
+  std::map<std::pair<std::size_t, std::size_t>, double> carried;  // by pair of units; an output counts once per reading unit
+  std::set<std::pair<std::size_t, std::size_t>> known;            // operator and reading unit
   for (std::size_t i = 0; i < operators.size(); ++i) {
     std::string& name = t.operators[units.unit_of[i]];
     if (name.empty()) name = std::to_string(w.ids[i]) + (operators[i].name.empty() ? "" : " " + operators[i].name);
@@ -121,7 +120,7 @@ HETPLAN_INLINE place::placement_table read_dnn_partitioning_latency(const io::js
     t.devices.push_back((k < accelerators ? "accelerator" : "cpu") + std::to_string(k < accelerators ? k : k - accelerators));
     t.capacity_bytes.push_back(k < accelerators ? w.workload.accelerator_memory.value() : held);
   }
-  t.resources = 2 * accelerators;  // out of each accelerator, into each
+  t.resources = 2 * accelerators;  // links out of and into each accelerator
   for (std::size_t a = 0; a < devices; ++a) {
     for (std::size_t b = 0; b < devices; ++b) {
       place::device_pair& p = t.pairs.emplace_back();
@@ -159,7 +158,7 @@ HETPLAN_INLINE table_model model_of(const place::placement_table& t, const std::
     if (longest > 0) worst = std::max(worst, off / longest);
   }
 
-  // Devices that take the same time for everything are one kind.
+  // Devices with equal times for all operators are of one kind.
   std::vector<std::size_t> kind(devices);
   for (std::size_t k = 0; k < devices; ++k) {
     const auto alike = [&](std::size_t other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What is wrong with an ONNX file before anything of it is computed.
+/// Checks of an ONNX file before shapes are inferred, and names of tensors in nested graphs.
 
 #include <functional>
 #include <set>
@@ -13,50 +13,45 @@
 
 namespace hetplan::exchange::detail {
 
-// Names of tensors in graphs within graphs: the branches of If, and functions of a file's own.
-
-/// The name that a tensor has elsewhere.
+/// Maps the name of a tensor to its new name.
 using onnx_renaming = std::function<std::string(const std::string&)>;
 
-/// Inputs, constants and what nodes make; nothing of subgraphs.
+/// Returns the names of a graph's inputs, constants and node outputs, without its subgraphs.
 [[nodiscard]] std::set<std::string> names_made(const onnx::GraphProto& g);
 
-/// Every name in a graph, its subgraphs included.
+/// Adds every name in a graph and its subgraphs.
 void collect_names(const onnx::GraphProto& g, std::set<std::string>& all);
 
-/// What a node reads: its inputs, and what its subgraphs take from around them.
+/// Returns the names of a node's inputs and of the tensors that its subgraphs capture from outer graphs.
 [[nodiscard]] std::vector<std::string> names_read(const onnx::NodeProto& n);
 
-/// Renames what a node reads.
-///
-/// @param to      of its inputs, and what its subgraphs take from around them.
-/// @param own_to  of what subgraphs make for themselves. No name of them may be one that `to` gives.
+/// Renames the tensors that a node reads.
+/// @param to      names of its inputs and of the tensors that its subgraphs capture.
+/// @param own_to  names of tensors defined in its subgraphs. These must not collide with names from `to`.
 void rename_reads(onnx::NodeProto& n, const onnx_renaming& to, const onnx_renaming& own_to);
 
-/// Renames what a graph within a graph makes and reads, likewise.
+/// Renames the tensors that a nested graph defines and reads, with the parameters of rename_reads.
 void rename_graph(onnx::GraphProto& g, const onnx_renaming& to, const onnx_renaming& own_to);
 
-/// A name that nobody has: as it is wished, or with a number behind it.
+/// Returns an unused name, the wished one or that with a number appended, and marks it as taken.
 [[nodiscard]] std::string free_name(std::set<std::string>& taken, const std::string& wish);
 
 using onnx_failure = std::function<void(const std::string&)>;  ///< does not return
 
-/// What a message calls a node.
 [[nodiscard]] std::string label(const onnx::NodeProto& n);
 
-/// Is every name UTF-8, in subgraphs and functions, too?
+/// Checks that all names are UTF-8, also in subgraphs and functions.
 void check_names(const onnx::ModelProto& model, const onnx_failure& fail);
 
-/// One version for each domain of operators, "ai.onnx" being "".
-///
-/// @param assumed  gets a sentence of a version that the library does not know.
+/// Checks that each operator domain has a single version; renames the domain "ai.onnx" to "". `assumed` gets a sentence for a version that
+/// the library does not know.
 void check_versions(onnx::ModelProto& model, std::vector<std::string>& assumed, const onnx_failure& fail);
 
-/// Does every operator have a type and make something, is every tensor made once in its graph, and everything that is read made in it or,
-/// within branches of If, around it? Functions are expanded before.
+/// Checks that every operator has a type and an output, that every tensor is defined once per graph, and that every tensor that is read is
+/// defined in its graph or, within branches of If, in an outer graph. Functions must be expanded.
 void check_tensors(const onnx::GraphProto& g, const onnx_failure& fail);
 
-/// Can a node be counted? Subgraphs, but for the branches of If, and sparse constants cannot.
+/// Checks that the cost of a node can be counted: it has no sparse constants and no subgraphs other than the branches of If.
 void check_readable(const onnx::NodeProto& n, const onnx_failure& fail);
 void check_readable(const onnx::GraphProto& g, const onnx_failure& fail);
 

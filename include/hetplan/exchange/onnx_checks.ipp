@@ -34,7 +34,7 @@ HETPLAN_INLINE void collect_names(const onnx::GraphProto& g, std::set<std::strin
   }
 }
 
-/// What a graph within a graph takes from around it.
+/// Adds the names of tensors that a nested graph captures from outer graphs.
 HETPLAN_INLINE void add_outer_reads(const onnx::GraphProto& g, std::vector<std::string>& all) {
   const std::set<std::string> own = names_made(g);
   const auto add = [&](const std::string& name) {
@@ -167,7 +167,7 @@ HETPLAN_INLINE void check_versions(onnx::ModelProto& model, std::vector<std::str
   first.set_version(1);
 }
 
-/// Names that a graph makes, and those of the graphs around it.
+/// Names defined in a graph and in its outer graphs.
 struct onnx_scope {
   std::set<std::string> made;
   const onnx_scope* around = nullptr;
@@ -178,7 +178,7 @@ struct onnx_scope {
 HETPLAN_INLINE void check_tensors_in(const onnx::GraphProto& g, const onnx_scope* around, const onnx_failure& fail) {
   onnx_scope scope{{}, around};
   for (const auto& i : g.initializer()) scope.made.insert(i.name());
-  for (const auto& i : g.sparse_initializer()) scope.made.insert(i.values().name());  // check_readable refuses them where they are read
+  for (const auto& i : g.sparse_initializer()) scope.made.insert(i.values().name());  // check_readable refuses sparse initializers later
   for (const auto& i : g.input()) scope.made.insert(i.name());
   for (const auto& n : g.node()) {
     if (n.op_type().empty()) fail("an operator has no type");

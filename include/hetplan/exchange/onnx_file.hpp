@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What reading and cutting ONNX files share: a parsed model with shapes, in an order in which producers come first.
+/// A parsed ONNX model with inferred shapes, its nodes in topological order: shared by the reader and the writer of cut models.
 
 #include <cstddef>
 #include <map>
@@ -19,7 +19,7 @@
 
 namespace hetplan::exchange::detail {
 
-/// A file, checked as far as a planner needs, its functions and branches in place, its shapes inferred.
+/// A checked ONNX file. Calls of functions and operators If are replaced by their bodies, shapes are inferred.
 class onnx_file {
  public:
   /// Throws invalid_input: see read_onnx.
@@ -27,29 +27,29 @@ class onnx_file {
   onnx_file(const onnx_file&) = delete;
   onnx_file& operator=(const onnx_file&) = delete;
 
-  /// Without functions and operators If: what they stand for is in their place.
+  /// Returns the model without functions and operators If: their bodies are inlined.
   [[nodiscard]] const onnx::ModelProto& model() const { return model_; }
   [[nodiscard]] const onnx::NodeProto& node(std::size_t i) const { return model_.graph().node(static_cast<int>(i)); }
-  /// Nodes, producers first; the file's order where that is one.
+  /// Returns the nodes in topological order, which is the file's order if that is topological.
   [[nodiscard]] const std::vector<std::size_t>& order() const { return done_.order; }
   [[nodiscard]] const onnx_tensor& tensor(const std::string& name) const;
   [[nodiscard]] const onnx_lookup& tensors() const { return look_up_; }
   [[nodiscard]] const std::vector<std::string>& assumed() const { return done_.assumed; }
-  /// Does a node compute only constants or shapes?
+  /// True if a node computes only constants or shapes.
   [[nodiscard]] bool is_folded(std::size_t node) const { return folded_[node]; }
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
-  /// What is known so far; a branch that is tried has one of its own.
+  /// State of shape inference. Every branch of If under trial has its own.
   struct progress {
     std::vector<std::size_t> order;
     std::vector<std::string> assumed;
-    std::vector<std::string> believed;  ///< tensors of which nothing else is known
-    std::size_t without_shape = 0;      ///< operators whose shapes ONNX would not infer
+    std::vector<std::string> believed;  ///< tensors whose shapes are taken from the file
+    std::size_t without_shape = 0;      ///< operators for which ONNX infers no shape
     std::size_t branches = 0;           ///< operators If
-    std::vector<std::string> asked;     ///< names for which a branch was asked, of operators If that count
+    std::vector<std::string> asked;     ///< names of the counted operators If for which the user chose a branch
   };
-  /// A branch of If in place of it, its outputs under names of its own.
+  /// A branch of If, inlined in place of its operator, with new names for its outputs.
   struct trial {
     progress done;
     std::vector<std::string> outputs;
@@ -59,10 +59,10 @@ class onnx_file {
   void read_constants(const onnx::GraphProto& g);
   void set_shape(const std::string& name, const onnx_tensor& t);
   [[nodiscard]] std::vector<std::size_t> sorted(const std::vector<std::size_t>& nodes) const;
-  /// Infers nodes, and puts the branches of If where they are.
+  /// Infers the shapes of nodes and inlines branches of If.
   void run(const std::vector<std::size_t>& nodes);
   void infer(std::size_t at);
-  /// Computes a shape, or from shapes; false: it does not.
+  /// Computes a node's values if they follow from shapes and constants. Returns false otherwise.
   bool fold_values(std::size_t at);
   void mark_folded(std::size_t at);
   void find_conditions(const onnx::GraphProto& g, std::set<std::string>& names) const;
@@ -76,13 +76,13 @@ class onnx_file {
   onnx::ModelProto model_;
   onnx_lookup look_up_;
   onnx_inference inference_;
-  std::map<std::string, std::string> other_versions_;  ///< see expand_functions
+  std::map<std::string, std::string> other_versions_;  ///< of operators from functions, see expand_functions
   std::map<std::string, onnx_tensor> tensors_;
-  std::map<std::string, long long> sizes_;     ///< of axes by name, given or assumed
-  std::map<std::string, onnx_tensor> stated_;  ///< what the file says of tensors in between
+  std::map<std::string, long long> sizes_;     ///< of named axes, given or assumed
+  std::map<std::string, onnx_tensor> stated_;  ///< shapes of intermediate tensors as stated in the file
   progress done_;
-  std::set<std::string> names_;     ///< of all tensors, those in branches that do not run included
-  std::set<std::string> in_place_;  ///< of tensors in the graph, and in branches that have been tried
+  std::set<std::string> names_;     ///< of all tensors, also of branches that do not run
+  std::set<std::string> in_place_;  ///< of tensors in the graph and in branches under trial
   std::vector<char> folded_;
 };
 

@@ -26,18 +26,15 @@
 
 namespace hetplan::exchange::detail {
 
-// Sizes of the axes of an ONNX file's inputs.
-
-/// Puts sizes into the inputs: those that are given, of axes that have none or 0 in the file; else 1 for first axes.
+/// Sets sizes of the inputs' axes: the given ones for axes without a size or with size 0 in the file, else 1 for first axes.
 ///
-/// @param assumed  gets a sentence for each size that nobody gave, of each axis that stays 0, and of a sequence of tokens that count as
-/// one.
+/// @param assumed  gets a sentence for each assumed size, for each axis that stays 0, and for a sequence that counts as one token.
 /// @param fail     does not return: an input that is no tensor or has no shape, an axis without a size, a size for no axis.
 /// @return         sizes by the names of axes.
 [[nodiscard]] std::map<std::string, long long> size_inputs(onnx::GraphProto& g, const onnx_options& options,
                                                            std::vector<std::string>& assumed, const onnx_failure& fail);
 
-/// "seq", "seq_len", "SequenceLength" and the like.
+/// True for names of sequence axes: "seq", "seq_len", "SequenceLength" and the like.
 [[nodiscard]] HETPLAN_INLINE bool is_sequence(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name.starts_with("seq");
@@ -50,7 +47,7 @@ HETPLAN_INLINE std::map<std::string, long long> size_inputs(onnx::GraphProto& g,
   bool tokens_known = options.tokens_per_sample.has_value();
   std::set<std::string> constants, used;
   for (const auto& i : g.initializer()) constants.insert(i.name());
-  struct free_axis {  // that has no size in the file
+  struct free_axis {
     onnx::TensorShapeProto::Dimension* size;
     std::string name, place, input;
     bool first;
@@ -91,7 +88,7 @@ HETPLAN_INLINE std::map<std::string, long long> size_inputs(onnx::GraphProto& g,
     used.insert(given->first);
     a.size->set_dim_value(given->second);
     if (tokens_known || given->second == 1 || !is_sequence(a.name)) continue;
-    tokens_known = true;  // one line is enough
+    tokens_known = true;
     assumed.push_back("axis \"" + a.name + "\" is " + std::to_string(given->second) +
                       ", yet a sample counts as one token: --tokens-per-sample says how many it has");
   }
@@ -249,7 +246,7 @@ HETPLAN_INLINE bool onnx_file::fold_values(std::size_t at) {
   if (folded.size() != static_cast<std::size_t>(n.output_size())) return false;
   const auto count = [](const onnx_tensor& t) { return t.values ? t.values->size() : t.reals ? t.reals->size() : 0; };
   if (std::any_of(folded.begin(), folded.end(), [&](const onnx_tensor& t) { return count(t) > most_folded_values; })) return false;
-  if (!folded.front().known) infer(at);  // one of another shape
+  if (!folded.front().known) infer(at);  // infer the shape if the value does not tell it
   for (std::size_t i = 0; i < folded.size(); ++i) {
     const std::string& name = n.output(static_cast<int>(i));
     if (name.empty()) continue;
@@ -348,7 +345,7 @@ HETPLAN_INLINE onnx_file::trial onnx_file::try_branch(const onnx::NodeProto& n, 
   for (const auto& o : inner.output()) {
     t.outputs.push_back(o.name());
     if (made.erase(o.name()) > 0) continue;
-    auto& same = *inner.add_node();  // of what is around it, a constant, or once more
+    auto& same = *inner.add_node();  // the output is captured, a constant, or a duplicate
     same.set_op_type("Identity");
     same.add_input(o.name());
     t.outputs.back() = *in_place_.insert(free_name(names_, o.name())).first;

@@ -27,14 +27,14 @@
 
 namespace hetplan::exchange::detail {
 
-/// Is a shape small whatever its order of axes, so that none of its parts is large where another is 0?
+/// True if a shape is small even with its zeros replaced by 1, so that no partial product of its sizes is large.
 [[nodiscard]] HETPLAN_INLINE bool is_small(const std::vector<long long>& shape) {
   double n = 1;
   for (const long long d : shape) n *= d < 0 ? 1e30 : static_cast<double>(std::max(d, 1LL));
   return n <= static_cast<double>(most_folded_values);
 }
 
-/// Numbers of a tensor, in another order or not all of them.
+/// Returns the elements of a tensor at these flat indices, with a new shape.
 [[nodiscard]] HETPLAN_INLINE onnx_tensor picked(const onnx_tensor& x, const std::vector<std::size_t>& at, std::vector<long long> shape) {
   onnx_tensor t{.known = true, .shape = std::move(shape), .type = x.type};
   if (x.values) t.values.emplace();
@@ -46,7 +46,7 @@ namespace hetplan::exchange::detail {
   return t;
 }
 
-/// Places in an array, by what is picked of every axis.
+/// Returns the flat indices of the elements selected along every axis.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> places_in(const std::vector<long long>& shape,
                                                                 const std::vector<std::vector<long long>>& wanted) {
   std::vector<std::size_t> at{0};
@@ -60,7 +60,7 @@ namespace hetplan::exchange::detail {
   return at;
 }
 
-/// All of every axis, in order.
+/// Returns all indices along every axis, in order.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::vector<long long>> all_places(const std::vector<long long>& shape) {
   std::vector<std::vector<long long>> all;
   for (const long long size : shape) {
@@ -76,7 +76,7 @@ namespace hetplan::exchange::detail {
   return picked(x, places_in(x.shape, wanted), std::move(shape));
 }
 
-/// An axis of a tensor from the front; nothing where it has no such axis.
+/// Returns an axis counted from the front, none if the tensor has no such axis.
 [[nodiscard]] HETPLAN_INLINE std::optional<std::size_t> axis_of(const onnx_tensor& x, long long axis) {
   const auto rank = static_cast<long long>(x.shape.size());
   if (axis < -rank || axis >= rank) return std::nullopt;
@@ -178,7 +178,7 @@ namespace hetplan::exchange::detail {
   return t;
 }
 
-/// Parts of an axis, as long as the second input, the attribute, or the number of outputs says.
+/// Folds Split. Sizes come from the second input, the attribute, or the number of outputs.
 [[nodiscard]] HETPLAN_INLINE std::vector<onnx_tensor> fold_split(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   const onnx_tensor& x = tensor(n.input(0));
   const auto axis = axis_of(x, attribute_or(n, "axis", 0));
@@ -222,7 +222,7 @@ namespace hetplan::exchange::detail {
   return t;
 }
 
-/// What a node makes of no tensor's numbers: constants and shapes.
+/// Folds operators that read no values: Constant, Shape, Size.
 [[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_source(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   using list = std::vector<long long>;
   constexpr int wide = onnx::TensorProto::INT64, single = onnx::TensorProto::FLOAT;
@@ -258,7 +258,7 @@ namespace hetplan::exchange::detail {
   return row(list(x.shape.begin() + from, x.shape.begin() + to));
 }
 
-/// One number, as often as a shape says.
+/// Folds ConstantOfShape.
 [[nodiscard]] HETPLAN_INLINE std::optional<onnx_tensor> fold_filled(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   const onnx_tensor& shape = tensor(n.input(0));
   const auto* a = attribute(n, "value");
@@ -276,7 +276,7 @@ namespace hetplan::exchange::detail {
   return t.is_read() ? std::optional(t) : std::nullopt;
 }
 
-/// Where the numbers are that are not 0: an axis a row.
+/// Folds NonZero. Each row of the output has the indices along one axis.
 [[nodiscard]] HETPLAN_INLINE onnx_tensor fold_nonzero(const onnx_tensor& x) {
   std::vector<std::size_t> at;
   for (std::size_t i = 0; i < static_cast<std::size_t>(x.elements()); ++i) {
@@ -343,7 +343,7 @@ HETPLAN_INLINE std::vector<onnx_tensor> fold(const onnx::NodeProto& n, const onn
   return one(fold_elementwise(n, tensor));
 }
 
-/// The texts of a field of a message, whether or not the library's own version of the message has that field.
+/// Returns the strings of a message's field, also of fields that the linked library does not know.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::string> texts_of_field(const google::protobuf::MessageLite& message, int field) {
   using wire = google::protobuf::internal::WireFormatLite;
   const std::string all = message.SerializeAsString();
@@ -405,7 +405,7 @@ class onnx_function_expander {
   }
 
   void expand(onnx::NodeProto&& n, node_list& to) {
-    if (n.domain() == "ai.onnx") n.clear_domain();  // two names for ONNX's own operators
+    if (n.domain() == "ai.onnx") n.clear_domain();
     for (auto& a : *n.mutable_attribute()) {
       if (!a.ref_attr_name().empty() && open_.empty())
         fail_("operator " + n.op_type() + " \"" + called(n) + "\" refers to attribute \"" + a.ref_attr_name() +
@@ -448,7 +448,7 @@ class onnx_function_expander {
     std::string prefix = called(n);
     if (prefix.size() > longest_prefix) prefix = n.op_type() + " " + std::to_string(expanded_);
 
-    std::map<std::string, std::string> names;  // in the function, and where it is called
+    std::map<std::string, std::string> names;  // by name in the function: name at the call
     for (int i = 0; i < f.input_size(); ++i) names[f.input(i)] = input_of(n, i);
     std::vector<std::pair<std::string, std::string>> copies;
     for (int i = 0; i < n.output_size(); ++i) {
@@ -480,7 +480,7 @@ class onnx_function_expander {
     }
   }
 
-  /// Operators of a function are called CALL/NAME, those in its branches, too.
+  /// Renames the operators of a function, and of its branches, to CALL/NAME.
   static void set_names(onnx::NodeProto& n, const std::string& prefix) {
     if (!n.name().empty()) n.set_name(prefix + "/" + n.name());
     const auto inside = [&](onnx::GraphProto& g) {
@@ -492,7 +492,7 @@ class onnx_function_expander {
     }
   }
 
-  /// By name: what the call gives, else the function's defaults.
+  /// Returns attributes by name: those of the call, else the function's defaults.
   [[nodiscard]] attributes attributes_of(const onnx::NodeProto& n, const onnx::FunctionProto& f) const {
     attributes all;
     for (const auto& a : n.attribute()) all[a.name()] = a;
@@ -503,7 +503,7 @@ class onnx_function_expander {
     return all;
   }
 
-  /// Attributes that refer to the function's become those.
+  /// Replaces references to the function's attributes by their values.
   void bind(onnx::NodeProto& n, const attributes& given, const std::string& function) {
     auto& all = *n.mutable_attribute();
     for (int i = all.size(); i-- > 0;) {
@@ -530,7 +530,7 @@ class onnx_function_expander {
     }
   }
 
-  /// A function may import what the file does not, and other versions, if its operators are the same ones in both.
+  /// Imports the operator versions of a function. Notes versions that conflict with the file's if an operator differs between them.
   void import_versions(const function_key& key, const onnx::FunctionProto& f) {
     if (!imported_.insert(key).second) return;
     std::map<std::string, std::int64_t> whole = imports_;
@@ -562,13 +562,13 @@ class onnx_function_expander {
   const say& note_;
   const say& fail_;
   std::map<function_key, const onnx::FunctionProto*> functions_;
-  std::set<std::pair<std::string, std::string>> named_;  ///< domains and names that any overload has
+  std::set<std::pair<std::string, std::string>> named_;  ///< domains and names of functions, without overloads
   std::set<std::string> taken_;                          ///< names of tensors
-  std::vector<function_key> open_;                       ///< calls within calls
+  std::vector<function_key> open_;                       ///< stack of open calls
   std::set<function_key> imported_;
-  std::map<function_key, std::string> asks_;     ///< for other versions than the file, in a sentence
-  std::map<std::string, std::string> asks_of_;   ///< by first output of each of its operators
-  std::map<std::string, std::int64_t> imports_;  ///< that the file lacks
+  std::map<function_key, std::string> asks_;     ///< sentence on operator versions other than the file's
+  std::map<std::string, std::string> asks_of_;   ///< the same by first output of each operator of the function
+  std::map<std::string, std::int64_t> imports_;  ///< operator versions that the file lacks
   std::size_t expanded_ = 0, bytes_ = 0;
 };
 

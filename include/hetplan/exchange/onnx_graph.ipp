@@ -23,7 +23,6 @@ namespace detail {
 
 constexpr double most_flops = 1e30;
 
-/// Layers, and what they hold and move.
 class onnx_graph_reader {
  public:
   onnx_graph_reader(const onnx_file& f, std::string name, int tokens) : file_(f), name_(std::move(name)), tokens_(tokens) {}
@@ -62,7 +61,7 @@ class onnx_graph_reader {
   }
 
  private:
-  /// Adds what a constant is stored as: itself, the one that it is another view of, or packed numbers with their scales and zero points.
+  /// Adds the stored tensors behind a constant: itself, the source of a view, or packed numbers with their scales and zero points.
   void add_stored(const std::string& constant, std::set<std::string>& all) const {
     std::vector<std::string> open{constant};
     std::set<std::string> seen;
@@ -80,7 +79,7 @@ class onnx_graph_reader {
       }
     }
   }
-  /// Sizes and single numbers are none of them.
+  /// Returns the constants that count as a node's weights: no sizes, no single numbers.
   [[nodiscard]] std::set<std::string> constants_of(const onnx::NodeProto& n) const {
     std::set<std::string> all;
     for (int i = 0; i < n.input_size(); ++i) {
@@ -90,7 +89,7 @@ class onnx_graph_reader {
     return all;
   }
 
-  /// Layers with the same constants are a group. A constant that is in several groups, or in one and alone, counts in each of them.
+  /// Groups layers with equal sets of constants. A constant in several such sets counts once in each.
   void share_constants() {
     std::map<std::set<std::string>, std::vector<std::size_t>> sharers;
     std::map<std::string, std::size_t> sets_with;
@@ -108,7 +107,7 @@ class onnx_graph_reader {
     }
   }
 
-  /// Of the type that most weights have.
+  /// Returns the bytes of the data type that most weights have.
   [[nodiscard]] double bytes_per_parameter() const {
     std::map<int, double> elements;
     std::set<std::string> all;
@@ -165,15 +164,15 @@ class onnx_graph_reader {
 
   const onnx_file& file_;
   std::string name_;
-  int tokens_;                               ///< of a sample
-  std::vector<std::size_t> layers_;          ///< nodes
-  std::vector<std::set<std::string>> held_;  ///< constants, by layer
-  std::vector<std::string> groups_;          ///< by layer
-  std::map<std::string, layer_id> made_by_;  ///< tensors
+  int tokens_;                               ///< per sample
+  std::vector<std::size_t> layers_;          ///< node of each layer
+  std::vector<std::set<std::string>> held_;  ///< constants of each layer
+  std::vector<std::string> groups_;          ///< weight group of each layer
+  std::map<std::string, layer_id> made_by_;  ///< producing layer of each tensor
   std::set<std::string> names_, unknown_types_;
   std::set<std::string> unknown_constants_;
-  std::map<int, std::string> odd_types_;  ///< of elements, with the first tensor of each
-  std::set<std::string> used_;            ///< tensors that somebody reads
+  std::map<int, std::string> odd_types_;  ///< element types of unknown size, with the first tensor of each
+  std::set<std::string> used_;            ///< tensors with a reader
   std::vector<std::string> not_inferred_, empty_;
   std::size_t copied_ = 0;
   double copied_bytes_ = 0;
@@ -189,10 +188,9 @@ HETPLAN_INLINE onnx_model read_onnx(std::string_view text, const std::string& fi
 
 namespace detail {
 
-/// Where a node runs: its part.
+/// Step and device of a part.
 using onnx_part_key = std::pair<int, device_id>;
 
-/// Puts parts together: nodes, what they need, what others want of them.
 class onnx_part_writer {
  public:
   explicit onnx_part_writer(const onnx_file& f) : file_(f), position_(f.order().size()) {
@@ -207,7 +205,8 @@ class onnx_part_writer {
     for (const auto& o : whole.graph().output()) outputs_[o.name()] = &o;
   }
 
-  /// @param nodes  producers first.   @param wanted  tensors that others read; those that no node makes are constants.
+  /// @param nodes   in topological order.
+  /// @param wanted  tensors that other parts read; tensors without a producing node are constants.
   [[nodiscard]] onnx::ModelProto write(const std::vector<std::size_t>& nodes, const std::vector<std::string>& wanted) {
     onnx::ModelProto part = frame_;
     graph_ = part.mutable_graph();
@@ -228,10 +227,10 @@ class onnx_part_writer {
   }
 
  private:
-  /// A constant with all that makes it, a folded shape as a constant, or an input.
+  /// Adds a tensor from outside of the part: as an initializer, as the constant nodes that compute it, or as an input.
   void need(const std::string& first) {
     std::vector<std::string> open{first};
-    std::set<std::pair<std::size_t, std::size_t>> makers;  // constant nodes by position
+    std::set<std::pair<std::size_t, std::size_t>> makers;  // by position in the topological order
     while (!open.empty()) {
       const std::string name = std::move(open.back());
       open.pop_back();
@@ -241,7 +240,8 @@ class onnx_part_writer {
       if (it != initializers_.end() || t.is_shape()) {
         if (it != initializers_.end()) *graph_->add_initializer() = *it->second;
         else put_values(*graph_->add_initializer(), name, t);
-        if (frame_.ir_version() < 4) describe(*graph_->add_input(), name, t);  // constants are inputs, too
+        if (frame_.ir_version() < 4)
+          describe(*graph_->add_input(), name, t);  // before version 4 of the format, constants must be inputs, too
       } else if (t.constant && t.producer) {
         makers.emplace(position_[*t.producer], *t.producer);
         const onnx::NodeProto& n = file_.node(*t.producer);
@@ -254,7 +254,7 @@ class onnx_part_writer {
     for (const auto& [position, node] : makers) *graph_->add_node() = file_.node(node);
   }
 
-  /// An input or output: as the file has it where nothing better is known.
+  /// Declares an input or output, with the shape stated in the file if none is inferred.
   void declare(onnx::ValueInfoProto& info, const std::string& name) {
     const onnx_tensor& t = file_.tensor(name);
     const auto stated = outputs_.find(name);
@@ -264,8 +264,8 @@ class onnx_part_writer {
   }
 
   const onnx_file& file_;
-  onnx::ModelProto frame_;             ///< what all parts have
-  std::vector<std::size_t> position_;  ///< by node, in the order of the file
+  onnx::ModelProto frame_;             ///< fields shared by all parts
+  std::vector<std::size_t> position_;  ///< by node: position in the topological order
   std::map<std::string, const onnx::TensorProto*> initializers_;
   std::map<std::string, const onnx::ValueInfoProto*> outputs_;
   onnx::GraphProto* graph_ = nullptr;
@@ -292,14 +292,14 @@ HETPLAN_INLINE std::vector<onnx_part> cut_onnx(std::string_view text, const std:
                                                const onnx_model& model, const plan& p) {
   const detail::onnx_file f(text, file, options);
   if (p.pipeline_count() > 1) f.fail("expected a plan with one pipeline, got " + std::to_string(p.pipeline_count()));
-  std::map<std::size_t, device_id> device;  // of nodes that are layers
+  std::map<std::size_t, device_id> device;  // by node that is a layer
   for (const stage& s : p.stages) {
     if (const std::string more = beyond_plain(s); !more.empty())
       f.fail("expected a plan with every layer on one device, got stage \"" + s.name + "\", which is " + more);
     if (s.devices.size() != 1) f.fail("expected a plan with every layer on one device, got stage \"" + s.name + "\" on several");
     for (const layer_id l : s.layers) device[model.node_of[l.index()]] = s.devices.front().device;
   }
-  std::map<std::string, detail::onnx_part_key> made_in;  // tensors
+  std::map<std::string, detail::onnx_part_key> made_in;  // producing part of each tensor
   std::map<detail::onnx_part_key, std::vector<std::size_t>> parts;
   for (const std::size_t i : f.order()) {
     const auto mine = device.find(i);
@@ -337,7 +337,7 @@ HETPLAN_INLINE std::vector<onnx_part> cut_onnx(std::string_view text, const std:
       }
     }
     if (all.empty()) out.insert(out.end(), constant_outputs.begin(), constant_outputs.end());
-    if (out.empty()) out.push_back(detail::first_output(f.node(nodes.back())));  // what nobody reads
+    if (out.empty()) out.push_back(detail::first_output(f.node(nodes.back())));  // a part needs an output even if nothing reads it
     const onnx::ModelProto part = writer.write(nodes, out);
     all.push_back({key.second, key.first, part.SerializeAsString(), detail::files_beside(part.graph())});
   }

@@ -12,47 +12,46 @@
 
 namespace hetplan::exchange::detail {
 
-// Shapes of operators of newer versions than the library may know.
-
-/// What is inferred of a node.
+/// Inferred outputs of a node.
 struct inferred_outputs {
-  std::vector<onnx_tensor> outputs;  ///< by output; `known` where it has inferred the shape
-  std::string broken;                ///< "", or why the node breaks its operator's specification
-  std::string reason;                ///< "", or why there is no shape
-  std::string left_out;              ///< attributes that may say more of the shape than what is known of the operator
+  std::vector<onnx_tensor> outputs;  ///< one per output; `known` if its shape is inferred
+  std::string broken;                ///< why the node breaks its operator's specification, or ""
+  std::string reason;                ///< why no shape is inferred, or ""
+  std::string left_out;              ///< unknown attributes that may affect the shape
 };
 
-/// Attributes of a node that are not known, for a message; "" for none.
+/// Returns the quoted names of a node's unknown attributes for a message, "" for none.
 [[nodiscard]] std::string names_of_others(const onnx::NodeProto& n, const std::function<bool(const std::string&)>& known);
 
-/// What operators make whose shapes follow other rules since version 18, with inputs or attributes that were not there before: pooling,
-/// Pad, Resize, Split, reductions, (de)quantization, DFT, GridSample, CenterCropPad, Attention. Nothing for other operators. Pooling: a
-/// window that would begin behind the input and its first padding is none, in any version.
+/// Infers outputs of operators whose shape rules, inputs or attributes have changed since version 18: pooling, Pad, Resize, Split,
+/// reductions, (de)quantization, DFT, GridSample, CenterCropPad, Attention. Returns none for other operators. In pooling of any version, a
+/// window that would begin after the input and its leading padding does not count.
 ///
-/// @param n  of a version that the library does not know, or one that pools with ceil_mode; find_unsafe has let it pass, and for pooling of
-///           a version that is known the library's check of inputs and attributes.
+/// @param n  a node of a version newer than the library's, or pooling with ceil_mode. It has passed find_unsafe and, for pooling of a known
+///           version, the library's check of inputs and attributes.
 /// Source    ONNX's operator specifications of versions 18 to 24.
 [[nodiscard]] std::optional<inferred_outputs> infer_newer(const onnx::NodeProto& n, const onnx_lookup& tensor);
 
-/// Asks the library. It trusts ranks, axes and attributes, and some of its versions read beyond them: what could hurt is refused before.
+/// Runs ONNX's shape inference on single nodes. The library trusts ranks, axes and attributes, and some of its versions read out of bounds;
+/// unsafe nodes are refused beforehand.
 class onnx_inference {
  public:
   onnx_inference() = default;
   explicit onnx_inference(const onnx::ModelProto& model);
 
   [[nodiscard]] inferred_outputs operator()(const onnx::NodeProto& n, const onnx_lookup& tensor) const;
-  /// The version of ONNX's own operators that the file asks for, and the newest that the library knows.
+  /// Returns the version of ONNX's operators that the file imports.
   [[nodiscard]] long long asked() const { return version_of(""); }
   [[nodiscard]] static long long newest();
 
  private:
   [[nodiscard]] long long version_of(const std::string& domain) const;
 
-  onnx::ModelProto frame_;  ///< a model without nodes
+  onnx::ModelProto frame_;  ///< without nodes
   std::map<std::string, long long> version_;
 };
 
-/// Why the library must not see a node; "" where it may.
+/// Returns why a node must not be passed to the library, "" if it may.
 [[nodiscard]] std::string find_unsafe(const onnx::NodeProto& n, const onnx_lookup& tensor);
 
 }  // namespace hetplan::exchange::detail

@@ -29,7 +29,7 @@ HETPLAN_INLINE std::string names_of_others(const onnx::NodeProto& n, const std::
   return names;
 }
 
-/// A rule fills this in, or says what is wrong.
+/// Shape rules of newer operators.
 class newer_rule {
  public:
   using list = std::vector<long long>;
@@ -41,7 +41,7 @@ class newer_rule {
   [[nodiscard]] std::optional<inferred_outputs> infer() {
     struct rule {
       void (newer_rule::*apply)();
-      std::set<std::string_view> attributes;  ///< of all versions
+      std::set<std::string_view> attributes;  ///< of all versions of the operator
     };
     static const rule pooling{
         &newer_rule::pool,
@@ -81,14 +81,14 @@ class newer_rule {
     else if (output < o_.node.output_size()) found_.outputs[static_cast<std::size_t>(output)] = {true, std::move(shape), type};
   }
   void wrong(std::string what) { found_.broken = std::move(what); }
-  /// An axis from the front; outside of them, an error.
+  /// Returns an axis counted from the front. Records an error if the axis is out of range.
   [[nodiscard]] std::size_t axis(long long a) {
     const auto rank = static_cast<long long>(x_.shape.size());
     if (a >= -rank && a < rank) return static_cast<std::size_t>(a < 0 ? a + rank : a);
     wrong("expected axes of an input that has " + std::to_string(rank) + ", got " + std::to_string(a));
     return 0;
   }
-  /// Those of an input or an attribute, else all. Nothing where only a run knows them.
+  /// Returns the axes of an input or an attribute, by default all. None if they are known only at run time.
   [[nodiscard]] std::optional<std::vector<std::size_t>> axes(int input) {
     list given = attribute_list(o_.node, "axes");
     if (input >= 0 && o_.has(input)) {
@@ -135,7 +135,7 @@ class newer_rule {
       if (how.starts_with("SAME")) out = (in + stride - 1) / stride;
     }
     give(0, shape, x_.type);
-    give(1, shape, onnx::TensorProto::INT64);  // where the maxima stand
+    give(1, shape, onnx::TensorProto::INT64);  // indices of the maxima
   }
 
   void pad() {
@@ -152,7 +152,7 @@ class newer_rule {
     give(0, shape, x_.type);
   }
 
-  /// In single precision, as runtimes compute it.
+  /// In single precision, as runtimes compute sizes.
   void resize() {
     const auto along = axes(-1);
     const auto& scales = o_.in(2).reals;
@@ -329,13 +329,13 @@ HETPLAN_INLINE long long onnx_inference::version_of(const std::string& domain) c
   return it == version_.end() ? 0 : it->second;
 }
 
-/// Windows that slide: the library takes the rank for granted.
+/// Checks ranks and attributes of convolutions and pooling, which the library does not check.
 [[nodiscard]] HETPLAN_INLINE std::string find_unsafe_window(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   static const std::set<std::string_view> sliding{"Conv",    "ConvTranspose", "ConvInteger", "QLinearConv",
                                                   "MaxPool", "AveragePool",   "LpPool",      "MaxUnpool"};
   if (!sliding.contains(n.op_type())) return "";
   const onnx_tensor& first = tensor(input_of(n, 0));
-  const onnx_tensor& second = tensor(input_of(n, n.op_type() == "QLinearConv" ? 3 : 1));  // weights, or the places of maxima
+  const onnx_tensor& second = tensor(input_of(n, n.op_type() == "QLinearConv" ? 3 : 1));  // weights, or indices of maxima
   const std::size_t rank = first.shape.size();
   if (first.known && rank < 3) return "expected an input of three axes or more, got " + std::to_string(rank);
   if (n.op_type() == "MaxUnpool" && !second.known) return "expected places of a known shape";
@@ -353,7 +353,7 @@ HETPLAN_INLINE long long onnx_inference::version_of(const std::string& domain) c
   return "";
 }
 
-/// Ranks and attributes that the library takes for granted, by operator.
+/// Checks ranks and attributes of other operators, which the library does not check.
 [[nodiscard]] HETPLAN_INLINE std::string find_unsafe_rank(const onnx::NodeProto& n, const onnx_lookup& tensor) {
   using ranks = std::vector<std::size_t>;
   static const std::map<std::string_view, ranks> exact{
@@ -387,7 +387,7 @@ HETPLAN_INLINE long long onnx_inference::version_of(const std::string& domain) c
 }
 
 HETPLAN_INLINE std::string find_unsafe(const onnx::NodeProto& n, const onnx_lookup& tensor) {
-  // The library makes as many axes as such an input has numbers, whatever their number.
+  // The library allocates one axis per element of such an input, without a limit.
   static const std::set<std::string_view> sized{"ConstantOfShape", "Reshape", "Expand", "Tile",    "Resize",
                                                 "Upsample",        "Slice",   "Pad",    "Squeeze", "Unsqueeze"};
   if (sized.contains(n.op_type())) {
@@ -401,9 +401,7 @@ HETPLAN_INLINE std::string find_unsafe(const onnx::NodeProto& n, const onnx_look
   return unsafe.empty() ? find_unsafe_rank(n, tensor) : unsafe;
 }
 
-/// A node of a newer operator set as the newest one that the library knows would have it.
-///
-/// @return  the attributes that this takes away and that may say something of the shape.
+/// Turns a node of a newer operator set into the newest known version. Returns the removed attributes that may affect the shape.
 [[nodiscard]] HETPLAN_INLINE std::string take_as_known(onnx::NodeProto& n, const onnx::OpSchema& schema) {
   static const std::set<std::string_view> of_numbers{"saturate", "round_mode", "stash_type", "precision"};
   const auto known = [&](const std::string& name) { return schema.attributes().contains(name); };
@@ -440,7 +438,7 @@ HETPLAN_INLINE inferred_outputs onnx_inference::operator()(const onnx::NodeProto
     if (input.empty() || !given.insert(input).second) continue;
     const onnx_tensor& t = tensor(input);
     describe(*g.add_input(), input, t);
-    if (t.is_read()) put_values(*g.add_initializer(), input, t);  // a shape that was worked out here
+    if (t.is_read()) put_values(*g.add_initializer(), input, t);  // a folded shape
   }
   for (const auto& output : n.output()) {
     if (!output.empty()) g.add_output()->set_name(output);

@@ -23,22 +23,22 @@ namespace hetplan::exchange::detail {
   return p;
 }
 
-/// An equation of Einsum over its inputs. Axes behind an ellipsis are indices, too, and come first.
+/// An equation of Einsum with its inputs. Axes of an ellipsis are indices, too, and come first.
 struct einsum_equation {
-  std::vector<long long> sizes;      ///< by index; 1 where no input says it
-  std::vector<std::uint64_t> terms;  ///< by input, a bit for each index along which it is not spread
+  std::vector<long long> sizes;      ///< by index; 1 if no input tells
+  std::vector<std::uint64_t> terms;  ///< by input: a bit for each index along which it is not broadcast
   std::vector<std::size_t> output;   ///< indices
-  std::vector<char> sized;           ///< by index: do all inputs that have it say its size?
-  bool counted = true;               ///< is it known how many axes are behind an ellipsis?
-  std::string broken;                ///< "", or why it does not fit its inputs
+  std::vector<char> sized;           ///< by index: true if every input with the index has a known shape
+  bool counted = true;               ///< true if the number of axes of every ellipsis is known
+  std::string broken;                ///< why the equation does not fit its inputs, or ""
 };
 
 constexpr std::size_t most_indices = 64;
 
-/// The first ellipsis of a term; its length where there is none.
+/// Returns the position of a term's ellipsis, the term's length if it has none.
 [[nodiscard]] HETPLAN_INLINE std::size_t dots_in(const std::string& term) { return std::min(term.find("..."), term.size()); }
 
-/// An equation without blanks: its terms, and what is behind the arrow; nothing where there is none.
+/// Splits an equation, without blanks, into its terms and the output after the arrow, if any.
 [[nodiscard]] HETPLAN_INLINE std::pair<std::vector<std::string>, std::optional<std::string>> parts_of_equation(const operator_view& o) {
   const auto* a = attribute(o.node, "equation");
   std::string left = a == nullptr ? "" : a->s();
@@ -67,7 +67,7 @@ constexpr std::size_t most_indices = 64;
     return wrong("expected an equation of " + std::to_string(o.node.input_size()) + " terms, as there are inputs, got " +
                  std::to_string(terms.size()));
   std::size_t hidden = 0;
-  std::vector<std::size_t> behind;  // an ellipsis: axes, by input
+  std::vector<std::size_t> behind;  // by input: number of axes of its ellipsis
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const std::size_t named = terms[i].size() - (dots_in(terms[i]) < terms[i].size() ? 3 : 0);
     const onnx_tensor& t = o.in(static_cast<int>(i));
@@ -120,7 +120,7 @@ constexpr std::size_t most_indices = 64;
       if (!t.known || t.shape[k] == e.sizes[index]) e.terms.back() |= std::uint64_t{1} << index;
     }
   }
-  if (!output) {  // without an arrow, what stands there once stays, and what an ellipsis stands for
+  if (!output) {  // without an arrow, the output has the ellipsis and the letters that occur once
     std::string all;
     for (const std::string& term : terms) all += term;
     output = dots_in(all) < all.size() ? "..." : "";
@@ -135,14 +135,14 @@ constexpr std::size_t most_indices = 64;
 
 HETPLAN_INLINE std::string einsum_fault(const operator_view& o) { return read_equation(o).broken; }
 
-/// Operands of Einsum as sets of indices.
+/// Contraction of Einsum's operands, each a set of indices.
 class einsum_contraction {
  public:
   explicit einsum_contraction(const einsum_equation& e) : sizes_(e.sizes.begin(), e.sizes.end()), terms_(e.terms) {
     for (const std::size_t index : e.output) output_ |= std::uint64_t{1} << index;
   }
 
-  /// The fewest FLOP of contractions in pairs, two for each combination of a pair's indices; of many operands, from left to right.
+  /// Returns the least FLOP over all orders of pairwise contractions, 2 per combination of a pair's indices. Many operands: left to right.
   [[nodiscard]] double flops() const {
     if (terms_.size() == 1) return product(terms_[0]);
     const std::size_t all = (std::size_t{1} << std::min(terms_.size(), most_tried)) - 1;
@@ -151,7 +151,7 @@ class einsum_contraction {
     std::vector<std::uint64_t> left(all + 1);
     for (std::size_t set = 1; set <= all; ++set) {
       left[set] = indices_after(set);
-      if ((set & (set - 1)) == 0) continue;  // one operand
+      if ((set & (set - 1)) == 0) continue;
       least[set] = std::numeric_limits<double>::infinity();
       for (std::size_t part = (set - 1) & set; part > (set ^ part); part = (part - 1) & set)
         least[set] = std::min(least[set], least[part] + least[set ^ part] + 2 * product(left[part] | left[set ^ part]));
@@ -167,14 +167,14 @@ class einsum_contraction {
     for (std::size_t i = 0; i < sizes_.size(); ++i) p *= (indices >> i & 1) != 0 ? sizes_[i] : 1;
     return p;
   }
-  /// What is left of a set of operands when they are one: what the output or other operands want.
+  /// Returns the indices left after contracting a set of operands: those of the output or of other operands.
   [[nodiscard]] std::uint64_t indices_after(std::size_t set) const {
     std::uint64_t inside = 0, outside = output_;
     for (std::size_t i = 0; i < terms_.size(); ++i) (set >> i & 1 ? inside : outside) |= terms_[i];
     return (set & (set - 1)) == 0 ? inside : inside & outside;
   }
   [[nodiscard]] double left_to_right() const {
-    std::vector<std::uint64_t> later(terms_.size(), output_);  // what is wanted behind an operand
+    std::vector<std::uint64_t> later(terms_.size(), output_);  // by operand: indices used by later operands or the output
     for (std::size_t i = terms_.size() - 1; i-- > 0;) later[i] = later[i + 1] | terms_[i + 1];
     double sum = 0;
     std::uint64_t so_far = terms_[0];
@@ -206,7 +206,7 @@ HETPLAN_INLINE std::vector<onnx_tensor> einsum_shape(const operator_view& o) {
   return {t};
 }
 
-/// LSTM, GRU, RNN: two products a step, biases and functions of each gate.
+/// Returns the FLOP of LSTM, GRU, RNN: two products per step, biases and activations of each gate.
 [[nodiscard]] HETPLAN_INLINE double recurrent_flops(const operator_view& o) {
   const double steps = o.axis(0, 0) * o.axis(0, 1);  // sequence and batch, in either order
   return steps * (2 * o.in(1).elements() + 2 * o.in(2).elements() + 6 * o.axis(1, 0) * o.axis(1, 1));
@@ -214,7 +214,7 @@ HETPLAN_INLINE std::vector<onnx_tensor> einsum_shape(const operator_view& o) {
 
 HETPLAN_INLINE double attention_sizes::flops() const { return batch * queries * keys * (2 * (key + value) + 5 * heads); }
 
-/// ONNX's own operator, since version 23: heads are an axis, or packed in the last one.
+/// Returns the sizes of ONNX's Attention (since version 23), whose heads are an axis of their own or packed into the last one.
 [[nodiscard]] HETPLAN_INLINE attention_sizes onnx_attention(const operator_view& o) {
   const bool apart = o.in(0).shape.size() == 4;
   const double heads = apart ? o.axis(0, 1) : o.attribute("q_num_heads", 1);
@@ -226,13 +226,13 @@ HETPLAN_INLINE double attention_sizes::flops() const { return batch * queries * 
 HETPLAN_INLINE attention_sizes microsoft_attention(const operator_view& o) {
   const auto rank = [&](int i) { return o.in(i).shape.size(); };
   attention_sizes s{o.axis(0, 0), o.axis(0, 1), o.axis(0, 1), o.attribute("num_heads", 1), o.axis(0, 2), o.axis(0, 2)};
-  if (o.type() == "Attention") {  // x, weights of queries, keys and values together, bias, mask, past
+  if (o.type() == "Attention") {  // x, packed weights of queries, keys and values, bias, mask, past
     const std::vector<long long> sizes = attribute_list(o.node, "qkv_hidden_sizes");
     s.key = sizes.size() == 3 ? static_cast<double>(sizes[0]) : std::floor(o.axis(1, 1) / 3);
     s.value = sizes.size() == 3 ? static_cast<double>(sizes[2]) : s.key;
     if (rank(4) == 5) s.keys += o.axis(4, 3);
   } else if (o.type() == "GroupQueryAttention") {
-    const double packed = s.heads + 2 * o.attribute("kv_num_heads", 1);  // heads of queries, keys and values behind each other
+    const double packed = s.heads + 2 * o.attribute("kv_num_heads", 1);  // packed heads of queries, keys and values
     if (!o.has(1) && packed > 0) s.key = s.value = s.heads * std::floor(o.axis(0, 2) / packed);
     if (rank(3) == 4) s.keys += o.axis(3, 2);
   } else {
@@ -245,7 +245,7 @@ HETPLAN_INLINE attention_sizes microsoft_attention(const operator_view& o) {
   return s;
 }
 
-/// Each output is a sum over a window along every axis that changes: two or four wide, wider where antialiasing shrinks.
+/// Counts a sum over a window along every resized axis: two or four wide, wider for antialiased downsampling.
 [[nodiscard]] HETPLAN_INLINE double resize_flops(const operator_view& o) {
   const auto* mode = attribute(o.node, "mode");
   const std::string how = mode == nullptr ? "nearest" : mode->s();
@@ -264,7 +264,6 @@ HETPLAN_INLINE attention_sizes microsoft_attention(const operator_view& o) {
   return changes ? 2 * taps * o.out() : 0;
 }
 
-/// FLOP of operators that multiply matrices or slide a window; nothing for others.
 [[nodiscard]] HETPLAN_INLINE std::optional<double> product_flops(const operator_view& o) {
   const std::string& op = o.type();
   const double out = o.out();
@@ -298,7 +297,7 @@ HETPLAN_INLINE attention_sizes microsoft_attention(const operator_view& o) {
   return std::nullopt;
 }
 
-/// What 64 bits hold, with room for the rounding of the test.
+/// Largest integer that fits in 64 bits, less a margin for rounding in the check.
 constexpr double most_whole = 9.2e18;
 
 HETPLAN_INLINE std::optional<std::vector<long long>> spread_shape(const std::vector<std::vector<long long>>& shapes) {
@@ -339,7 +338,7 @@ HETPLAN_INLINE std::optional<double> rounded(double v, int type) {
   return std::abs(v) <= most ? std::optional(v) : std::nullopt;
 }
 
-/// Integers, where nothing may be lost.
+/// Integer arithmetic. None on overflow.
 [[nodiscard]] HETPLAN_INLINE std::optional<long long> calculate(const std::string& op, long long a, long long b, bool truncated) {
   const auto fits = [](double v) { return std::abs(v) <= most_whole; };
   const auto x = static_cast<double>(a), y = static_cast<double>(b);
@@ -372,7 +371,7 @@ HETPLAN_INLINE std::optional<double> rounded(double v, int type) {
   return std::nullopt;
 }
 
-/// Floating point, but for functions that libraries round differently.
+/// Floating-point arithmetic. None for functions that libraries round differently.
 [[nodiscard]] HETPLAN_INLINE std::optional<double> calculate_real(const std::string& op, double a, double b) {
   if (op == "Add" || op == "Sum") return a + b;
   if (op == "Sub") return a - b;
@@ -395,7 +394,7 @@ HETPLAN_INLINE std::optional<double> rounded(double v, int type) {
   return std::nullopt;
 }
 
-/// Of one number. Halves are rounded to even.
+/// Functions of one number. Halves round to even.
 [[nodiscard]] HETPLAN_INLINE std::optional<double> calculate_one(const std::string& op, double v) {
   if (op == "Neg") return -v;
   if (op == "Abs") return std::abs(v);
@@ -409,7 +408,7 @@ HETPLAN_INLINE std::optional<double> rounded(double v, int type) {
   return std::nullopt;
 }
 
-/// Puts numbers together in the form that the type has.
+/// Collects the elements of a tensor of a given type.
 class number_list {
  public:
   explicit number_list(int type) : type_(type) {}
@@ -447,10 +446,10 @@ HETPLAN_INLINE std::optional<onnx_tensor> fold_elementwise(const onnx::NodeProto
   static const std::set<int> types{onnx::TensorProto::INT64, onnx::TensorProto::INT32, onnx::TensorProto::BOOL, onnx::TensorProto::FLOAT,
                                    onnx::TensorProto::DOUBLE};
   const std::string& op = n.op_type();
-  if (attribute(n, "axis") != nullptr) return std::nullopt;  // how operators before version 7 are spread
+  if (attribute(n, "axis") != nullptr) return std::nullopt;  // old broadcasting, before version 7
   std::vector<onnx_tensor> in;
   std::vector<std::vector<long long>> shapes;
-  std::vector<std::string> steps;  // by input: how it joins those before it
+  std::vector<std::string> steps;  // by input: operator that combines it with those before
   for (int i = 0; i < n.input_size(); ++i) {
     const std::string& name = n.input(i);
     const bool bound = op == "Clip" && i > 0;
@@ -527,7 +526,7 @@ HETPLAN_INLINE std::optional<onnx_tensor> fold_reduction(const onnx::NodeProto& 
   const auto size = static_cast<std::size_t>(out.elements());
   const bool mean = n.op_type() == "ReduceMean";
   const std::string op = n.op_type() == "ReduceProd" ? "Mul" : mean || n.op_type() == "ReduceSum" ? "Add" : n.op_type().substr(6);
-  if (size == 0 || to.size() < size) return std::nullopt;  // of nothing
+  if (size == 0 || to.size() < size) return std::nullopt;
   const auto count = static_cast<double>(to.size() / size);
   std::vector<std::optional<double>> real(size);
   std::vector<std::optional<long long>> whole(size);
@@ -555,7 +554,6 @@ HETPLAN_INLINE std::optional<onnx_tensor> fold_reduction(const onnx::NodeProto& 
 
 using rates = std::map<std::string_view, double>;
 
-/// FLOP an output element.
 [[nodiscard]] HETPLAN_INLINE const rates& flops_per_output() {
   static const rates all = [] {
     rates r;
@@ -580,7 +578,6 @@ using rates = std::map<std::string_view, double>;
   return all;
 }
 
-/// FLOP an input element.
 [[nodiscard]] HETPLAN_INLINE const rates& flops_per_input() {
   static const rates all{{"ReduceMean", 1},
                          {"ReduceSum", 1},
@@ -630,7 +627,7 @@ HETPLAN_INLINE bool is_size(const onnx::NodeProto& n, int input, const onnx_look
   const onnx_tensor& t = tensor(n.input(input));
   if (t.is_shape() && t.elements() <= 1) return true;
   if (input == 0 || !n.domain().empty()) return false;
-  if (op == "Resize" || op == "Upsample") return t.constant;  // scales and regions are floating point
+  if (op == "Resize" || op == "Upsample") return t.constant;  // scales and regions are floating-point
   const bool data = op == "Concat" || (op.starts_with("Scatter") && input == 2);
   return t.is_shape() && ((moves_data(n) && !data) || op.starts_with("Reduce") || others.contains(op));
 }
@@ -641,7 +638,7 @@ HETPLAN_INLINE bool is_random(const onnx::NodeProto& n, const onnx_lookup& tenso
   if (n.op_type() != "Dropout") return all.contains(n.op_type());
   const std::string& training = input_of(n, 2);
   if (training.empty()) return false;
-  const auto& known = tensor(training).values;  // which may be computed when it runs
+  const auto& known = tensor(training).values;  // may be unknown until run time
   return !known || known->empty() || known->front() != 0;
 }
 
@@ -662,7 +659,7 @@ HETPLAN_INLINE double bytes_read(const onnx::NodeProto& n, int input, const onnx
   return table ? std::min(all, tensor(first_output(n)).bytes()) : all;
 }
 
-/// Rows times columns, for the last axes; the first ones as the left side has them.
+/// Returns the shape of a matrix product over the last two axes; leading axes are those of the left operand.
 [[nodiscard]] HETPLAN_INLINE std::vector<onnx_tensor> product_shape(const operator_view& o, long long columns, int type,
                                                                     bool turned = false) {
   onnx_tensor t{.known = true, .shape = o.in(0).shape, .type = type};
@@ -693,7 +690,7 @@ HETPLAN_INLINE std::vector<onnx_tensor> shapes_beyond_onnx(const onnx::NodeProto
   const std::string& op = n.op_type();
   if ((!n.domain().empty() && !is_microsoft(n)) || !o.in(0).known) return {};
   onnx_tensor like = {.known = true, .shape = o.in(0).shape, .type = o.in(0).type};
-  if (op.starts_with("Skip") && like_first.contains(op)) return {like, {}, {}, like};  // mean, spread, and the sum that is normed
+  if (op.starts_with("Skip") && like_first.contains(op)) return {like, {}, {}, like};  // mean, deviation, and the normalized sum
   if (like_first.contains(op)) return {like};
   if (op == "Einsum") return einsum_shape(o);
   if (op == "BitwiseNot") return {like};

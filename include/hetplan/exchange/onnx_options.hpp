@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a reader of ONNX files has to be told.
+/// Options of the ONNX reader.
 
 #include <map>
 #include <optional>
@@ -11,12 +11,12 @@
 namespace hetplan::exchange {
 
 struct onnx_options {
-  std::map<std::string, long long> dimensions = {};  ///< sizes of dynamic axes, by the names that the file gives them; or "INPUT[AXIS]"
-  std::string name = "";                             ///< of the model; "": that of the file
-  /// Do operators If whose condition only a run can know take their first branch? By their names, or those of their first outputs; "" is
-  /// all others. One that is not named takes the branch that computes more.
+  std::map<std::string, long long> dimensions = {};  ///< sizes of dynamic axes by their names in the file, or by "INPUT[AXIS]"
+  std::string name = "";                             ///< of the model; "": the file's name
+  /// Branches of operators If with a condition known only at run time, true for then_branch. Keys are names of operators or of their first
+  /// outputs; "" stands for all others. By default the branch with more FLOP counts.
   std::map<std::string, bool> conditions = {};
-  /// Tokens of a sample, in a language model; 1 where it is not given, which is said where an axis is called like a sequence.
+  /// Tokens per sample of a language model, 1 by default. The default is reported if the name of an axis suggests a sequence.
   std::optional<int> tokens_per_sample = {};
 };
 

@@ -10,13 +10,13 @@
 namespace hetplan::exchange::detail {
 
 HETPLAN_INLINE std::optional<double> bytes_of_type(int type) {
-  switch (type) {  // the numbers are of types that are newer than the headers
+  switch (type) {  // literal numbers: types newer than the headers
     case 25:       // UINT2, INT2
     case 26: return 0.25;
     case 21:  // UINT4, INT4, FLOAT4E2M1
     case 22:
     case 23: return 0.5;
-    case 17:  // the four of FLOAT8, FLOAT8E8M0
+    case 17:  // the four FLOAT8 types, FLOAT8E8M0
     case 18:
     case 19:
     case 20:
@@ -85,7 +85,7 @@ HETPLAN_INLINE void put_values(onnx::TensorProto& to, const std::string& name, c
   }
 }
 
-/// The numbers of a tensor, from their own field or from raw bytes; nothing where there are not so many.
+/// Returns a tensor's elements from their own field or from raw bytes, none unless there are exactly `count`.
 template <class Number, class Field>
 [[nodiscard]] std::optional<std::vector<Number>> numbers_in(const onnx::TensorProto& t, const Field& field, std::size_t count) {
   std::vector<Number> v;
@@ -103,7 +103,7 @@ HETPLAN_INLINE bool is_real(int type) { return type == onnx::TensorProto::FLOAT 
 HETPLAN_INLINE void read_numbers(const onnx::TensorProto& from, onnx_tensor& t) {
   double n = 1;
   for (const auto d : from.dims()) n *= static_cast<double>(d);
-  // Shapes are 64 bit wide, as a rule; what is longer in other types are data, such as the biases of quantized convolutions.
+  // Shapes are usually INT64. Longer constants of other types are data, such as the biases of quantized convolutions.
   const int type = from.data_type();
   if (!(n >= 0 && n <= static_cast<double>(type == onnx::TensorProto::INT64 ? most_folded_values : most_folded_data))) return;
   const auto count = static_cast<std::size_t>(n);

@@ -76,7 +76,7 @@ class pipedream_reader {
     if (!v || *v < 0) fail(std::string(key) + " >= 0", io::in_quotes(word));
     return *v;
   }
-  /// One size, or the sizes of several outputs: "[6291456.0; 131072.0]".
+  /// Returns one size, or the sum over several outputs: "[6291456.0; 131072.0]".
   [[nodiscard]] double sizes(std::string_view word, std::string_view key) const {
     if (!word.starts_with('[')) return amount(word, key);
     if (!word.ends_with(']')) fail(std::string(key) + " to end with ]", io::in_quotes(word));
@@ -87,7 +87,7 @@ class pipedream_reader {
   }
 
   void read_node(std::string_view text) {
-    // A fourth part, where there is one, is the stage that PipeDream's optimizer chose.
+    // The optional fourth column is the stage that PipeDream's optimizer chose.
     const auto columns = parts(text, " -- ");
     if (columns.size() != 3 && columns.size() != 4) fail("ID -- DESCRIPTION -- MEASUREMENTS", io::in_quotes(text));
     if (columns[0].empty()) fail("the id of a node", io::in_quotes(text));
@@ -131,7 +131,7 @@ class pipedream_reader {
     for (const edge& e : edges_) {
       line_ = e.line;
       pairs.emplace_back(find(e.from), find(e.to));
-      nodes_[pairs.back().second].input = false;  // only a source is the loader
+      nodes_[pairs.back().second].input = false;  // only a source can be the data loader
     }
     if (const auto at = index_on_cycle(nodes_.size(), pairs)) {
       line_ = edges_[*at].line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// PipeEdge's models and device types: what its files say, and planning graph and cluster from it. Needs yaml-cpp (hetplan::yaml).
+/// Models and device types of PipeEdge as planning graphs and clusters. Needs yaml-cpp (hetplan::yaml).
 
 #include <optional>
 #include <span>
@@ -15,12 +15,12 @@
 
 namespace hetplan::exchange {
 
-/// One entry of models.yml. An element is one number of a tensor; its bytes depend on the profile's dtype.
+/// An entry of models.yml. Elements are numbers of a tensor; their bytes depend on the profile's dtype.
 struct pipeedge_model {
   std::string name;
-  std::vector<bytes> memory;         ///< per layer, as its profiler saw the process grow: weights and working space
-  double elements_in = 0;            ///< of one sample, into the first layer
-  std::vector<double> elements_out;  ///< of one sample, by layer
+  std::vector<bytes> memory;         ///< per layer: growth of the profiler's process, so weights and working memory
+  double elements_in = 0;            ///< per sample, into the first layer
+  std::vector<double> elements_out;  ///< per sample and layer
 };
 
 /// Measured seconds of a model's layers, forward only, for a whole batch.
@@ -31,7 +31,7 @@ struct pipeedge_profile {
   std::vector<double> time_s;
 };
 
-/// One entry of device_types.yml.
+/// An entry of device_types.yml.
 struct pipeedge_device_type {
   std::string name;
   bytes_per_second bandwidth = {};
@@ -39,7 +39,7 @@ struct pipeedge_device_type {
   std::vector<pipeedge_profile> profiles;
 };
 
-/// How many devices of a type a cluster has.
+/// Number of devices of a type in a cluster.
 struct pipeedge_count {
   std::string type;
   int devices = 1;
@@ -49,7 +49,7 @@ namespace detail {
 
 [[nodiscard]] std::vector<double> amounts(const yaml_node& list, std::string_view expected);
 
-/// Every device has a link of its own bandwidth in each direction. Resources "A.up" and "A.down", as of a star.
+/// A network in which every device has a link of its own bandwidth in each direction. Resources are "A.up" and "A.down", as in a star.
 struct own_links {
   std::vector<bytes_per_second> bandwidth;
 
@@ -62,9 +62,9 @@ static_assert(check_network_model<own_links>());
 
 /// Reads models.yml.
 ///
-/// Units       mem_MB in 10^6 bytes, by which the profiler's numbers are whole pages; parameters_in and parameters_out count elements.
+/// Units       mem_MB in 10^6 bytes, with which the profiler's numbers are whole pages; parameters_in and parameters_out in elements.
 /// Throws      invalid_input `FILE: line N: KEY: expected X, got Y`: no YAML, a missing key, a wrong type, a number that is not finite or
-///             < 0, a list of another length than `layers`, a model twice. Other keys are let be.
+///             < 0, a list of another length than `layers`, a duplicate model. Other keys are ignored.
 /// Source      PipeEdge (DSD 2022), its repository's scheduler files. Deviations: its scheduler takes a MB for 2^20 bytes and Mbit/s
 ///             for 2^20 bit/s; its profiler, which wrote the numbers, 10^6.
 [[nodiscard]] std::vector<pipeedge_model> parse_pipeedge_models(const std::string& text, const std::string& file);
@@ -73,35 +73,35 @@ static_assert(check_network_model<own_links>());
 /// Reads device_types.yml.
 ///
 /// Units       bw_Mbps in 10^6 bit/s, mem_MB in 10^6 bytes, time_s in seconds of a whole batch.
-/// Throws      as parse_pipeedge_models; and a profile twice.
+/// Throws      as parse_pipeedge_models; a duplicate profile.
 /// Source      PipeEdge (DSD 2022), its repository's scheduler files.
 [[nodiscard]] std::vector<pipeedge_device_type> parse_pipeedge_device_types(const std::string& text, const std::string& file);
 [[nodiscard]] std::vector<pipeedge_device_type> read_pipeedge_device_types(const std::string& path);
 
-/// Bytes of one element: torch.float32 has 4.
+/// Returns the bytes of one element: 4 for "torch.float32".
 ///
-/// Throws  invalid_input for a dtype that is not known, naming those that are.
+/// Throws  invalid_input for an unknown dtype, with a list of the known ones.
 /// Source  PyTorch's element types.
 [[nodiscard]] double bytes_of_dtype(std::string_view dtype);
 
-/// A chain of the model's layers, with a profile for every type that measured the model with the dtype; layers are called "layer1", ...
-/// as PipeEdge numbers them.
+/// Returns the chain of a model's layers, "layer1", "layer2" and so on as PipeEdge numbers them, with a profile for every device type that
+/// has measured the model with the dtype.
 ///
-/// Samples     of a batch are the graph's samples. Where a type was measured at one batch size alone, smaller batches take its time and
-///             larger ones in proportion.
-/// Memory      a layer's `weight` is its `mem_MB`: what a device needs for it, not parameters alone, so `parameters()` of the graph says
-///             too much. Nothing was measured backward: the graph is for inference, its layers are not trainable.
-/// Throws      invalid_input: no layer, a dtype that is not known, a profile with another number of layers than the model (both are
-///             named), no type that measured the model.
+/// Samples     of a batch are the graph's samples. With a single measured batch size, smaller batches take its time and larger ones time
+///             in proportion.
+/// Memory      a layer's `weight` is its `mem_MB`, all the memory that it needs on a device, so `parameters()` of the graph is too large.
+///             The backward was not measured: the graph is for inference, its layers are not trainable.
+/// Throws      invalid_input: no layer, an unknown dtype, a profile whose number of layers differs from the model's (both are named), no
+///             type with a profile of the model.
 /// Complexity  O(layers x types x profiles).
-/// Source      PipeEdge (DSD 2022) sec. IV, its repository's scheduler files. Deviation: the input of the first layer is on no edge.
+/// Source      PipeEdge (DSD 2022) sec. IV, its repository's scheduler files. Deviation: no edge carries the input of the first layer.
 [[nodiscard]] planning_graph pipeedge_graph(const pipeedge_model& m, std::span<const pipeedge_device_type> types,
                                             std::string_view dtype = "torch.float32");
 
-/// So many devices of each type, called "TYPE-0", "TYPE-1", ..., each with a link of its type's bandwidth in both directions: between two
-/// the smaller counts.
+/// Returns a cluster with the given number of devices of each type, "TYPE-0", "TYPE-1" and so on. Each device has a link of its type's
+/// bandwidth in both directions, so the smaller bandwidth limits a transfer.
 ///
-/// Throws  invalid_input: an unknown type, one without memory or bandwidth, a count < 1, more than io::max_devices.
+/// Throws  invalid_input: an unknown type, a type without memory or bandwidth, a count < 1, more than io::max_devices.
 /// Source  PipeEdge (DSD 2022) sec. IV: the bandwidth between two devices is the smaller one of theirs.
 [[nodiscard]] cluster pipeedge_cluster(const std::string& name, std::span<const pipeedge_device_type> types,
                                        std::span<const pipeedge_count> counts);

@@ -55,7 +55,7 @@ HETPLAN_INLINE std::vector<double> amounts(const yaml_node& list, std::string_vi
                          .memory = bytes(scaled("mem_MB", 1e6, "MB >= 0")),
                          .profiles = {}};
   const yaml_node profiles = n.at("model_profiles", "a map from model to profiles");
-  if (profiles.is_null()) return t;  // a type that was not measured
+  if (profiles.is_null()) return t;  // a type without measurements
   for (const auto& [model, list] : profiles.members("a map from model to profiles")) {
     for (const yaml_node& p : list.elements("a list of profiles")) {
       pipeedge_profile read{.model = model,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Piper's profiled models: a file's content, and planning graph and cluster from it.
+/// Profiled models of Piper as planning graphs and clusters.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,48 +18,48 @@
 
 namespace hetplan::exchange {
 
-/// One way to run a layer at one degree of tensor parallelism: Piper's TMPC. With m microbatches under way a layer takes
-/// memory_per_microbatch * m + memory_fixed. The maps go by the neighbour's index in piper_workload::nodes.
+/// One way to run a layer at one degree of tensor parallelism: Piper's TMPC. With m microbatches in flight a layer takes
+/// memory_per_microbatch * m + memory_fixed. Keys of the maps are neighbours' indices in piper_workload::nodes.
 struct piper_configuration {
   std::string name;                                 ///< "vanilla", "activation recomp"
   double time = 0;                                  ///< forward + backward of one microbatch, in the file's unit of time
   bytes parameters = {};                            ///< per device
   bytes memory_per_microbatch = {};                 ///< a
   bytes memory_fixed = {};                          ///< b
-  std::map<std::size_t, bytes> sync_forward = {};   ///< c^fw, by the layers that this one reads
-  std::map<std::size_t, bytes> sync_backward = {};  ///< c^bw, by the layers that read this one
+  std::map<std::size_t, bytes> sync_forward = {};   ///< c^fw, by predecessor
+  std::map<std::size_t, bytes> sync_backward = {};  ///< c^bw, by successor
 };
 
 struct piper_node {
   std::int64_t id = 0;
-  std::string name = "";                                           ///< for people; need not be unique
+  std::string name = "";                                           ///< need not be unique
   std::map<int, std::vector<piper_configuration>> configurations;  ///< by degree of tensor parallelism
 };
 
 struct piper_edge {
   std::size_t from = 0, to = 0;  ///< indices into piper_workload::nodes
-  bytes cost = {};               ///< of one microbatch
+  bytes cost = {};               ///< per microbatch
 
   friend bool operator==(const piper_edge&, const piper_edge&) = default;
 };
 
-/// What a file says.
+/// The content of a Piper input file.
 struct piper_workload {
-  std::string name;            ///< the file's, without folder and ending
-  int devices = 1;             ///< at most
+  std::string name;            ///< the file's, without folder and extension
+  int devices = 1;             ///< upper limit
   bytes memory = {};           ///< of a device
-  bytes_per_second bandwidth;  ///< from a device to the outside
-  int microbatches = 1;        ///< in a batch
+  bytes_per_second bandwidth;  ///< from a device to all others
+  int microbatches = 1;        ///< per batch
   std::vector<piper_node> nodes;
   std::vector<piper_edge> edges;
 };
 
-/// How a workload becomes a planning graph.
+/// Options for turning a workload into a planning graph.
 struct piper_choice {
   int tensor_parallel = 1;
   std::string configuration = "vanilla";
-  seconds time_unit{1};           ///< the format names no unit: the BERT file holds seconds, those made from PipeDream's profiles ms
-  double forward_share = 1. / 3;  ///< of the time; the rest is backward. By convention 1 : 2; 1 : 3 where activations are recomputed
+  seconds time_unit{1};           ///< the format has none: the BERT file holds seconds, files made from PipeDream's profiles ms
+  double forward_share = 1. / 3;  ///< share of the time; the usual ratio to backward is 1 : 2, or 1 : 3 with recomputation
   std::string device_kind = "piper";
 };
 
@@ -72,7 +72,7 @@ class piper_reader {
   piper_workload read();
 
  private:
-  /// Nodes are known before their configurations, which name neighbours.
+  /// Numbers a node. All nodes are numbered before configurations, which refer to neighbours, are read.
   void number(const io::json_node& n);
 
   void read_configurations(const io::json_node& n, piper_node& node) const;
@@ -96,28 +96,28 @@ class piper_reader {
 
 /// Reads a Piper input.
 ///
-/// Throws      invalid_input `FILE: /pointer: expected X, got Y`: a missing key, a wrong type, a number that is not finite or < 0, an
-///             id or an edge twice, an unknown id, a cycle. Keys that the format does not have are let be.
+/// Throws      invalid_input `FILE: /pointer: expected X, got Y`: a missing key, a wrong type, a number that is not finite or < 0, a
+///             duplicate id or edge, an unknown id, a cycle. Unknown keys are ignored.
 /// Complexity  O(size log size).
-/// Source      Piper (NeurIPS 2021) sec. 3, and the README beside its inputs. Deviations from that README, by what the files hold:
-///             `maxBatchSize` is called `mbsInBatch`, and `syncTimeFw` is keyed by the tails of incoming edges, `syncTimeBw` by the
-///             heads of outgoing ones.
+/// Source      Piper (NeurIPS 2021) sec. 3, and the README beside its inputs. Deviations from that README, following the files:
+///             `maxBatchSize` is called `mbsInBatch`; `syncTimeFw` is keyed by the tails of incoming edges, `syncTimeBw` by the heads of
+///             outgoing ones.
 [[nodiscard]] inline piper_workload read_piper_workload(const io::json_document& d) { return detail::piper_reader(d).read(); }
 
-/// The planning graph of one configuration. A sample is a microbatch; k of them take k times as long. Layers are called by id and
+/// Returns the planning graph of one configuration. A sample is a microbatch; k of them take k times as long. A layer's name is its id and
 /// name, "5 ParallelTransformerLayer".
 ///
-/// Weights     are `parameters`, what is kept for the backward is `memory_per_microbatch`. `memory_fixed` is left out: in the vanilla
+/// Weights     are `parameters`; activations kept for the backward are `memory_per_microbatch`. `memory_fixed` is left out: in the vanilla
 ///             configurations it is twice the parameters, which is what planning with an optimizer factor of 0 counts (weights and
-///             gradients). That of recomputation holds working space besides.
-/// Tensor parallelism  a degree t > 1 makes every device of the plan a group of t accelerators. Its synchronisation (`sync_*`) is in
-///             no time here.
-/// Throws      invalid_input: a node without the chosen configuration (it lists what the node has), a share outside [0, 1], a unit
+///             gradients). With recomputation it includes working memory.
+/// Tensor parallelism  a degree t > 1 makes every device of the plan a group of t accelerators. Times do not include its synchronisation
+///             (`sync_*`).
+/// Throws      invalid_input: a node without the chosen configuration (the message lists those it has), a share outside [0, 1], a unit
 ///             that is not finite and > 0.
 /// Source      Piper (NeurIPS 2021) sec. 3; the split of time into forward and backward is ours.
 [[nodiscard]] planning_graph piper_graph(const piper_workload& w, const piper_choice& choice = {});
 
-/// The devices that a workload allows, equal and each with its bandwidth to a switch.
+/// Returns the cluster of a workload: equal devices, each linked to a switch with its bandwidth.
 ///
 /// Throws  invalid_input: more than io::max_devices.
 [[nodiscard]] cluster piper_cluster(const piper_workload& w, const std::string& device_kind = "piper");

@@ -23,7 +23,7 @@ HETPLAN_INLINE piper_workload piper_reader::read() {
   read_.devices = top_.at("maxDevices", "an integer >= 1").integer<int>(1);
   read_.memory = bytes(top_.number("maxMemoryPerDevice", io::range::above_zero));
   read_.bandwidth = bytes_per_second(top_.number("bandwidth", io::range::above_zero));
-  const auto described = top_.find("maxBatchSize");  // as the format's description calls it; the files say mbsInBatch
+  const auto described = top_.find("maxBatchSize");  // name in the format's description; files say mbsInBatch
   read_.microbatches = (described ? *described : top_.at("mbsInBatch", "an integer >= 1")).integer<int>(1);
   const io::json_node nodes = top_.at("nodes", "an array of nodes");
   for (const io::json_node n : nodes.elements("at least one node", 1)) number(n);

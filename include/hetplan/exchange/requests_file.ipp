@@ -28,7 +28,7 @@ namespace hetplan::exchange {
 
 namespace detail {
 
-/// A point in time as Azure writes it, in nanoseconds since 1970; none where the text is something else.
+/// Parser of Azure's timestamps: nanoseconds since 1970, none for other texts.
 class timestamp_text {
  public:
   explicit timestamp_text(std::string_view text) : rest_(text) {}
@@ -38,7 +38,7 @@ class timestamp_text {
     const int hour = digits(2, ":"), minute = digits(2, ":"), second = digits(2, "");
     const std::chrono::year_month_day date(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                                            std::chrono::day(static_cast<unsigned>(day)));
-    // The years that nanoseconds in 64 bits reach to; 60 is a leap second.
+    // 64-bit nanoseconds cover these years; second 60 is a leap second.
     if (failed_ || year < 1970 || year > 2200 || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
     const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
     const std::int64_t fraction_ns = fraction();
@@ -48,7 +48,7 @@ class timestamp_text {
   }
 
  private:
-  /// So many digits, and one of the characters behind them.
+  /// Reads exactly `count` digits and one of the characters after them.
   int digits(std::size_t count, std::string_view behind) {
     int v = 0;
     const auto word = rest_.substr(0, count);
@@ -85,12 +85,11 @@ class timestamp_text {
   bool failed_ = false;
 };
 
-/// Takes one request after another, and knows what they must be like.
 class trace_builder {
  public:
   explicit trace_builder(const std::string& file) { trace_.file = file; }
 
-  /// False for a time before the one before.
+  /// Adds a request. False if it arrives before the previous one.
   [[nodiscard]] bool add(token_arrival a) {
     if (a.at_s < before_s_) return false;
     before_s_ = a.at_s;
@@ -146,7 +145,7 @@ inline constexpr std::string_view in_order = "a time not before that of the line
   return std::move(trace).finish();
 }
 
-/// A line of JSON: that it is line 1 of itself is nobody's business.
+/// Parses a line of JSON. Messages omit the line number within that line.
 [[nodiscard]] HETPLAN_INLINE io::json_document parse_json_line(std::string_view line, const std::string& where) {
   try {
     return io::json_document::parse(line, where);
@@ -213,7 +212,7 @@ HETPLAN_INLINE token_trace read_token_trace(const std::string& path) {
 
 namespace detail {
 
-/// The services of a trace's models, in their order; where it names none, of all.
+/// Returns the service of each model of a trace, or a single service for all requests.
 [[nodiscard]] HETPLAN_INLINE std::vector<serve::service_id> services_of(const token_trace& trace,
                                                                         const std::vector<serve::service>& services,
                                                                         const std::string& wanted) {
@@ -254,7 +253,7 @@ HETPLAN_INLINE serve::request_stream replay_trace(const token_trace& trace, cons
   all.reserve(trace.arrivals.size());
   for (const auto& a : trace.arrivals) {
     const std::size_t i = all.size();
-    // The last turn is one that no handler draws.
+    // No handler draws in turn 63.
     const auto server =
         options.seed ? static_cast<std::size_t>(serve::draw(*options.seed, i, 63) * static_cast<double>(cloud.size())) : i % cloud.size();
     const auto target = targets[targets.size() == 1 ? 0 : a.model];

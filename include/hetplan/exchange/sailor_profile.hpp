@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Sailor's layer times and the layer sizes beside them, put onto planning graphs.
+/// Plans, layer times and layer sizes from Sailor's files, and planning graphs and plans made from them.
 
 #include <cstddef>
 #include <map>
@@ -20,13 +20,11 @@
 
 namespace hetplan::exchange {
 
-// Sailor's plan files: what a file says, with the times that its authors measured, and a plan of ours from it.
-
-/// One data-parallel replica of a stage: machines that run it together by tensor parallelism.
+/// A data-parallel replica of a stage: machines that run it together by tensor parallelism.
 struct sailor_replica {
   struct machine {
     std::string kind;
-    int accelerators = 1;  ///< that take part
+    int accelerators = 1;  ///< used by the replica
     std::string zone;
 
     friend bool operator==(const machine&, const machine&) = default;
@@ -37,23 +35,23 @@ struct sailor_replica {
   friend bool operator==(const sailor_replica&, const sailor_replica&) = default;
 };
 
-/// Consecutive layers, and who computes them.
+/// Consecutive layers and the replicas that compute them.
 struct sailor_stage {
-  std::vector<std::size_t> layers;  ///< as the file lists them, mistakes included; see renumbered
+  std::vector<std::size_t> layers;  ///< as listed in the file, mistakes included; see renumbered
   std::vector<sailor_replica> replicas;
 
   friend bool operator==(const sailor_stage&, const sailor_stage&) = default;
 };
 
-/// What a plan file says. Times and bytes were measured on the real cluster and are in validation files only.
+/// The content of a plan file. Times and bytes were measured on the real cluster; only validation files have them.
 struct sailor_plan {
-  std::string file;         ///< for messages
+  std::string file;         ///< name in messages
   int microbatch_size = 1;  ///< samples per replica
-  int batch = 1;            ///< samples of an iteration, all replicas together
+  int batch = 1;            ///< samples per iteration, over all replicas
   std::vector<sailor_stage> stages;
   std::optional<seconds> iteration;  ///< "real"
-  std::optional<seconds> reduction;  ///< "red_grads"; of which device is not said, waiting for slower replicas seems to count
-  std::optional<bytes> peak_memory;  ///< "max_mem" of one accelerator
+  std::optional<seconds> reduction;  ///< "red_grads"; the file names no device, and waiting for slower replicas seems to count
+  std::optional<bytes> peak_memory;  ///< "max_mem", per accelerator
 
   [[nodiscard]] std::size_t layers() const;
 };
@@ -89,64 +87,62 @@ class sailor_plan_reader {
 
 /// Reads a plan file of Sailor: one pipeline of stages, each with its layers and replicas.
 ///
-/// Units       seconds and bytes, as its simulator takes them.
-/// Throws      invalid_input `FILE: /pointer: expected X, got Y`: a missing key, a wrong type, lists that do not have an entry per stage, a
-///             number of replicas or a batch that does not go together with the rest, several pipelines.
+/// Units       seconds and bytes, as in its simulator.
+/// Throws      invalid_input `FILE: /pointer: expected X, got Y`: a missing key, a wrong type, lists without one entry per stage, an
+///             inconsistent number of replicas, a batch that replicas cannot divide, several pipelines.
 /// Source      Sailor (SOSP 2025), its repository's sailor/Planner/simulations/validation.
 [[nodiscard]] inline sailor_plan read_sailor_plan(const io::json_document& d) { return detail::sailor_plan_reader(d).read(); }
 
-/// The same plan, each stage's layers counted on from where those of the stage before it end.
+/// Returns the plan with layers numbered consecutively from stage to stage.
 ///
-/// Three of the published files list a layer 29 where only 19 is missing; how many layers a stage has is not in doubt.
+/// Three of the published files list a layer 29 in place of the missing 19; the number of layers per stage is correct.
 /// Source      own.
 [[nodiscard]] sailor_plan renumbered(sailor_plan p);
 
-/// A device per replica: stage by stage, replicas in file order. Named by kind and number within the kind ("GH-96.0").
+/// Returns a device per replica, stage by stage in file order, named by kind and number within the kind ("GH-96.0").
 ///
-/// A replica computes and sends as one, so its accelerators are one device; its memory is left for the caller to say.
+/// A replica computes and sends as one, so its accelerators are one device. The caller sets the device's memory.
 /// Throws      invalid_input: a replica over several machines, which is no single device.
 /// Source      own.
 [[nodiscard]] std::vector<device> sailor_devices(const sailor_plan& p);
 
-/// The plan as ours: the devices of sailor_devices, in that order; 1F1B with as many microbatches ahead as stages follow, as DeepSpeed runs
-/// it.
+/// Returns a file's plan on the devices of sailor_devices, scheduled as by DeepSpeed: 1F1B with a warm-up microbatch per later stage.
 ///
-/// Profiles that were measured at the replica's degree describe the whole replica (with_sailor_profiles), so every assignment says
-/// tensor_parallel 1.
+/// Profiles measured at the replica's degree describe the whole replica (with_sailor_profiles), so every assignment has tensor_parallel 1.
 ///
-/// @param model  layer i of the file is layer i here.
-/// Throws      invalid_input: layers that are not those of the model, each once and in order (the first that is not is named).
+/// @param model  its layer i is layer i of the file.
+/// Throws      invalid_input: layers other than those of the model, each once and in order (the message names the first).
 /// Complexity  O(layers + replicas).
 /// Source      Sailor (SOSP 2025); its training framework is DeepSpeed's pipeline engine.
 [[nodiscard]] plan plan_of(const sailor_plan& p, const planning_graph& model);
 
-/// Seconds of one layer for a whole microbatch.
+/// Seconds of a layer for a whole microbatch.
 struct sailor_times {
   double forward_s = 0, backward_s = 0;
-  double update_s = 0;  ///< of the optimizer, once per iteration; planning graphs have no place for it
+  double update_s = 0;  ///< of the optimizer, once per iteration; planning graphs do not hold it
 
   friend bool operator==(const sailor_times&, const sailor_times&) = default;
 };
 
-/// What a profile.json says: one model on one kind of device.
+/// The content of a profile.json: one model on one kind of device.
 struct sailor_profile {
-  std::string file;                                               ///< for messages
-  std::size_t layers = 0;                                         ///< of every entry
+  std::string file;                                               ///< name in messages
+  std::size_t layers = 0;                                         ///< in every entry
   std::map<int, std::map<int, std::vector<sailor_times>>> times;  ///< microbatch size -> degree of tensor parallelism -> layer
 };
 
-/// A profile as it goes onto a graph. A degree t > 1 makes every such device of a plan a group of t accelerators.
+/// A profile to add to a graph. With a degree t > 1, a device of the plan is a group of t accelerators.
 struct sailor_measurement {
   std::string device_kind;
   sailor_profile profile;
   int tensor_parallel = 1;
 };
 
-/// The layer sizes that Metis reads: of one microbatch size and degree of tensor parallelism, which only the file's name tells.
+/// Layer sizes in the format of Metis, for a microbatch size and a degree of tensor parallelism that only the file's name tells.
 struct layer_sizes {
   std::string name;                ///< of the model
   std::vector<bytes> parameters;   ///< per device, by layer
-  std::vector<bytes> activations;  ///< a layer's output, of the whole microbatch
+  std::vector<bytes> activations;  ///< output of each layer, for the whole microbatch
 };
 
 namespace detail {
@@ -171,21 +167,21 @@ class sailor_reader {
 
 /// Reads a profile.json of Sailor.
 ///
-/// Units       seconds of a whole microbatch; profiles take them as they are, by batch size.
+/// Units       seconds of a whole microbatch, kept by batch size.
 /// Throws      invalid_input `FILE: /pointer: expected X, got Y`: a wrong type, a number that is not finite or < 0, a key that is no
-///             whole number, a layer missing, entries with different numbers of layers.
-/// Source      Sailor (SOSP 2025), its repository's planner profiles. The order of the outer keys is ours to find: forward times grow
-///             with the outer one and update times shrink with the inner one, so they are microbatch size and degree.
+///             whole number, a missing layer, entries with different numbers of layers.
+/// Source      Sailor (SOSP 2025), its repository's planner profiles. The meaning of the keys is inferred: forward times grow with the
+///             outer key, update times shrink with the inner one, so they are microbatch size and degree.
 [[nodiscard]] inline sailor_profile read_sailor_profile(const io::json_document& d) { return detail::sailor_reader(d).read(); }
 
-/// Reads layer sizes in the form of Metis, which Sailor keeps beside its profiles (mbs1_tmp2.json: microbatch size 1, degree 2).
+/// Reads layer sizes in the format of Metis, which Sailor keeps beside its profiles (mbs1_tmp2.json: microbatch size 1, degree 2).
 ///
 /// Throws      invalid_input: a missing key, a wrong type, a number that is not finite or < 0, lists of different length.
-/// Source      Metis (ATC 2024), its repository's profile form, `model.parameters`; times in there are not read.
+/// Source      Metis (ATC 2024), its repository's profile format, `model.parameters`; its times are ignored.
 [[nodiscard]] layer_sizes read_layer_sizes(const io::json_document& d);
 
-/// The graph with a profile per measurement on every layer, layer i of the file on layer i of the graph; a profile that the graph has for
-/// the kind is replaced.
+/// Returns the graph with a profile per measurement on every layer: layer i of the file is layer i of the graph. Existing profiles of the
+/// same device kind are replaced.
 ///
 /// Throws      invalid_input: a measurement of another number of layers (both are named), at a degree that was not measured, without
 ///             kind, or two of one kind.
@@ -193,10 +189,10 @@ class sailor_reader {
 /// Source      Sailor (SOSP 2025), its repository's planner profiles.
 [[nodiscard]] planning_graph with_sailor_profiles(const planning_graph& g, std::span<const sailor_measurement> measurements);
 
-/// A chain of the given sizes with a profile per measurement; layers are called "layer0", "layer1", ...
+/// Returns a chain of layers "layer0", "layer1" and so on, with the given sizes and a profile per measurement.
 ///
-/// @param microbatch  samples that the sizes are of: the 1 of mbs1_tmp2.json.
-/// Deviations  what a layer keeps for its backward is not in the files: its output stands for it, which is less.
+/// @param microbatch  samples that the sizes are for: 1 in mbs1_tmp2.json.
+/// Deviations  the files lack the activations kept for the backward; the layer's output stands for them, which is less.
 /// Throws      what with_sailor_profiles throws; invalid_input: no measurement, a microbatch < 1.
 /// Source      Metis (ATC 2024) for the sizes, Sailor (SOSP 2025) for the times.
 [[nodiscard]] planning_graph sailor_chain(const layer_sizes& sizes, int microbatch, std::span<const sailor_measurement> measurements);

@@ -206,7 +206,7 @@ HETPLAN_INLINE std::vector<sailor_times> sailor_reader::read_layers(const io::js
     n.fail_with("expected " + std::to_string(read_.layers) + " layers as in the first entry, got " + std::to_string(found.size()));
   }
   std::vector<sailor_times> all;
-  for (const auto& t : found) all.push_back(*t);  // as many as numbers below their count, each once: all are there
+  for (const auto& t : found) all.push_back(*t);  // distinct indices below their own count: all are set
   return all;
 }
 
@@ -218,7 +218,7 @@ HETPLAN_INLINE sailor_times sailor_reader::read_times(const io::json_node& n) {
   return {v[0], v[1], v[2]};
 }
 
-/// One layer's profile over all microbatch sizes that were measured at the degree.
+/// Returns the profile of a layer over all microbatch sizes measured at the degree.
 [[nodiscard]] HETPLAN_INLINE layer_profile profile_of(const sailor_measurement& m, std::size_t layer) {
   layer_profile p{m.device_kind, {}, {}, {}};
   for (const auto& [size, degrees] : m.profile.times) {

@@ -20,7 +20,6 @@ namespace hetplan::exchange {
 
 namespace detail {
 
-/// The mean of what was measured several times.
 class mean_time {
  public:
   void add(double time_s) {
@@ -39,7 +38,7 @@ class mean_time {
   return static_cast<int>(v);
 }
 
-/// Rows must agree in what describes the whole file.
+/// Checks that columns describing the whole file are equal in all rows.
 class same_in_all_rows {
  public:
   void check(const io::csv_lines& lines, std::size_t column) {
@@ -58,7 +57,7 @@ class same_in_all_rows {
   return below->second + (size - below->first) / (above->first - below->first) * (above->second - below->second);
 }
 
-/// base + slope x by least squares of the relative error.
+/// The line base + slope x with the least squared relative error.
 struct fitted_line {
   double base = 0, slope = 0;
 };
@@ -83,7 +82,7 @@ struct fitted_line {
 }  // namespace detail
 
 HETPLAN_INLINE vidur_compute parse_vidur_compute(std::string_view text, const std::string& file) {
-  // The columns that are needed, then the one that may be missing.
+  // Required columns, then one optional column.
   static constexpr std::array<std::string_view, 17> columns{"num_tokens",
                                                             "num_tensor_parallel_workers",
                                                             "n_embd",
@@ -104,7 +103,7 @@ HETPLAN_INLINE vidur_compute parse_vidur_compute(std::string_view text, const st
   constexpr std::size_t first_part = 8;
   auto lines = foreign_table(text, file, columns, columns.size() - 1);
   vidur_compute read{.file = file, .layer = {}};
-  std::map<int, std::map<int, detail::mean_time>> measured;  // degree -> tokens
+  std::map<int, std::map<int, detail::mean_time>> measured;  // by degree, then tokens
   detail::same_in_all_rows model;
   while (lines.next()) {
     for (std::size_t c = 2; c < first_part; ++c) model.check(lines, c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// YAML files, checked: what the readers of YAML formats walk over. Needs yaml-cpp (hetplan::yaml).
+/// Checked access to YAML files. Needs yaml-cpp (hetplan::yaml).
 
 #include <cstddef>
 #include <memory>
@@ -16,14 +16,14 @@
 
 namespace hetplan::exchange {
 
-/// The largest YAML file that is read: 4 MB. yaml-cpp keeps a node of some hundred bytes for every value.
+/// Size limit of YAML files: 4 MB, as yaml-cpp keeps a node of some hundred bytes for every value.
 inline constexpr std::size_t max_yaml_bytes = 4'000'000;
 
-/// A value of a YAML file and the checked questions that readers ask it. Every question throws invalid_input
-/// `FILE: line N: KEY: KEY: expected X, got Y` where the value is something else.
+/// A value of a YAML file with checked accessors. An accessor throws invalid_input `FILE: line N: KEY: KEY: expected X, got Y` if the value
+/// is something else.
 class yaml_node {
  public:
-  /// Parses a text that holds one document; `file` is what messages call it.
+  /// Parses a text with one document; `file` is its name in messages.
   ///
   /// Throws  invalid_input, one line that starts with the file: more than max_yaml_bytes, a syntax error with line and column, an
   ///         alias, nesting > 64, bytes that are no UTF-8, no document or several.
@@ -36,18 +36,17 @@ class yaml_node {
   [[noreturn]] void fail_with(std::string_view text) const;
   [[noreturn]] void fail(std::string_view expected) const { fail_with("expected " + std::string(expected) + ", got " + shown()); }
 
-  /// Key and value of every member of a map, in file order. A key is a text, each once.
+  /// Returns key and value of every member of a map, in file order. Keys are distinct strings.
   [[nodiscard]] std::vector<std::pair<std::string, yaml_node>> members(std::string_view expected) const;
-  /// A member that must be there; others are let be.
+  /// Returns a member that must be there. Other members are ignored.
   [[nodiscard]] yaml_node at(std::string_view key, std::string_view expected) const;
-  /// The elements of a list.
   [[nodiscard]] std::vector<yaml_node> elements(std::string_view expected) const;
 
-  /// A text that is not empty.
+  /// Returns a string that is not empty.
   [[nodiscard]] std::string name(std::string_view expected) const;
-  /// A finite decimal number >= least that is not in quotes.
+  /// Returns a finite decimal number >= least, not in quotes.
   [[nodiscard]] double number(double least, std::string_view expected) const;
-  /// A whole number >= least.
+  /// Returns a whole number >= least.
   [[nodiscard]] double whole(double least, std::string_view expected) const;
 
  private:
@@ -56,7 +55,7 @@ class yaml_node {
   [[nodiscard]] static std::string place(const YAML::Mark& mark) { return "line " + std::to_string(mark.line + 1); }
 
   std::shared_ptr<const std::string> file_;
-  std::string path_;  ///< "vit: layers: "
+  std::string path_;  ///< keys up to here: "vit: layers: "
   YAML::Node node_;
 };
 

@@ -16,7 +16,7 @@ namespace hetplan::exchange {
 
 namespace detail {
 
-/// Refuses what would let a small file stand for a huge one, before any of it is stored.
+/// Refuses aliases and deep nesting, with which a small file could stand for a huge one, before anything is stored.
 class yaml_guard final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Clusters as files: hetplan/cluster/1.
+/// Cluster files: hetplan/cluster/1.
 
 #include <array>
 #include <optional>
@@ -20,9 +20,9 @@ namespace hetplan::io {
 
 inline constexpr std::string_view cluster_format = "hetplan/cluster/1";
 
-/// A cluster knows the route of every ordered pair: more than this is refused before it costs gigabytes.
+/// Most devices of a cluster file. A cluster stores the route of every ordered pair, so larger ones would take gigabytes.
 inline constexpr std::size_t max_devices = 1000;
-/// Resources that one route, and all routes together, may take, for the same reason.
+/// Most resources of one route, and of all routes together, for the same reason.
 inline constexpr std::size_t max_steps_of_route = 1000;
 inline constexpr std::size_t max_route_steps = 20'000'000;
 
@@ -72,34 +72,34 @@ void fields_of(Device& d, Fields& f) {
   f("max_busy", d.max_busy, standard.max_busy, at_most{range::above_zero, 1, "a share > 0 and <= 1"}, "Share of the time.");
 }
 
-/// Listed resources, and for each ordered pair the route that wins there.
+/// A network of listed resources, in which a route may serve several ordered pairs.
 struct listed_network {
   std::vector<resource> listed = {};
   std::size_t devices = 0;
-  std::vector<const route*> chosen = {};  ///< from x to; null: no route
+  std::vector<const route*> chosen = {};  ///< by from x to; null: no route
 
   [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return listed; }
   [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const;
 };
-/// A route of its own for each ordered pair.
+/// A network of listed resources with a separate route for each ordered pair.
 struct spelled_network {
   std::vector<resource> listed = {};
   std::size_t devices = 0;
-  std::vector<std::optional<route>> routes = {};  ///< from x to
+  std::vector<std::optional<route>> routes = {};  ///< by from x to
 
   [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return listed; }
   [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const;
 };
 static_assert(check_network_model<listed_network>() && check_network_model<spelled_network>());
 
-/// Who makes the route of each pair of devices: a rule that names both ends wins over one end, over none; the first of equals.
+/// Selects the route rule of each ordered pair: rules with both ends named win over one end, over none; ties go to the first rule.
 class route_choice {
  public:
   explicit route_choice(std::size_t devices) : devices_(devices), named_(devices * devices, -1), chosen_(devices * devices, 0) {}
 
-  /// The next rule; an end that is not there is any device.
+  /// Adds the next rule. An end without value is any device.
   void add(std::optional<device_id> from, std::optional<device_id> to);
-  /// The number of the rule of two devices.
+  /// Returns the index of the rule of a pair, none if there is no route.
   [[nodiscard]] std::optional<std::size_t> rule_of(std::size_t from, std::size_t to) const;
 
  private:
@@ -129,12 +129,12 @@ class cluster_reader {
 
   cluster read_topology(const json_node& n);
 
-  /// Device and group names may make two resources of one name, which results could not tell apart.
+  /// Returns the cluster of a topology. Throws invalid_input if device and group names give two resources the same name.
   template <class Network>
   cluster named(const json_node& n, const Network& network) {
     std::vector<device> numbered = devices_;
     for (std::size_t i = 0; i < numbered.size(); ++i) numbered[i].id = device_id(i);
-    {  // a mesh has a million: gone before the cluster makes its own
+    {  // a mesh has a million resources: freed before the cluster builds its own
       const std::vector<resource> all = at_node(n, [&] { return network.resources(numbered); });
       std::unordered_set<std::string_view> seen;
       seen.reserve(all.size());
@@ -150,7 +150,7 @@ class cluster_reader {
 
   cluster read_network(const json_node& resources, const json_node& routes);
 
-  /// The same with the widest path where a pair has no route.
+  /// Returns the network with the widest path for every pair without a route.
   [[nodiscard]] spelled_network widened(const json_node& routes, listed_network net) const;
 
   static constexpr std::string_view route_end = "the name of a device or \"*\"";
@@ -169,11 +169,11 @@ class cluster_reader {
 
 /// Reads a cluster file.
 ///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input. That a device
-///         without compute needs profiles is for `check_together`, which knows the model.
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for what docs/reference/files.md calls bad input. `check_together` checks that
+///         devices without compute have profiles, as this depends on the model.
 [[nodiscard]] inline cluster read_cluster(const json_document& d) { return detail::cluster_reader(d).read(); }
 
-/// The cluster file with resources and routes spelled out; reading it gives the identical cluster.
+/// Returns the cluster file with explicit resources and routes; reading it gives the identical cluster.
 [[nodiscard]] std::string write_cluster(const cluster& c);
 
 }  // namespace hetplan::io

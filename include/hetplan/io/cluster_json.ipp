@@ -20,7 +20,6 @@ inline constexpr std::array<std::pair<std::string_view, topology_kind>, 5> topol
 
 inline constexpr std::array<std::pair<std::string_view, duplex>, 2> duplexes{{{"full", duplex::full}, {"half", duplex::half}}};
 
-/// Of pairs without a route.
 enum class indirection { none, widest };
 
 inline constexpr std::array<std::pair<std::string_view, indirection>, 2> indirections{
@@ -38,7 +37,7 @@ HETPLAN_INLINE std::optional<route> listed_network::find_route(std::span<const d
 HETPLAN_INLINE void route_choice::add(std::optional<device_id> from, std::optional<device_id> to) {
   const std::size_t rule = rules_++;
   const int weight = (from ? 1 : 0) + (to ? 1 : 0);
-  if (weight == 0 && std::exchange(everywhere_, true)) return;  // a second one never wins, and may come often
+  if (weight == 0 && std::exchange(everywhere_, true)) return;  // further rules for any pair never win, and there may be many
   for (std::size_t a = from ? from->index() : 0; a < (from ? from->index() + 1 : devices_); ++a) {
     for (std::size_t b = to ? to->index() : 0; b < (to ? to->index() + 1 : devices_); ++b) {
       if (named_[a * devices_ + b] >= weight) continue;
@@ -107,7 +106,7 @@ HETPLAN_INLINE cluster cluster_reader::read_topology(const json_node& n) {
     case topology_kind::star: return named(n, star{capacity, latency, wires});
     case topology_kind::hierarchical: break;
     case topology_kind::ring:
-      // A route takes a quarter of all wires on average.
+      // The average route takes a quarter of the links.
       if (devices_.size() * devices_.size() * devices_.size() / 4 > max_route_steps)
         n.fail_with("expected a ring of at most 430 devices, got " + std::to_string(devices_.size()));
       return named(n, ring{capacity, latency, wires});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Fields of nouns in files: one list per noun, `fields_of`, which its reader, its writer, its keys and its JSON schema walk.
+/// Fields of types in files: one list per type, `fields_of`, gives its reader, writer, keys and JSON schema.
 
 #include <array>
 #include <concepts>
@@ -18,11 +18,11 @@
 
 namespace hetplan::io::detail {
 
-/// A noun that is read, or a constant one that is written: a `fields_of` is a template of both.
+/// The type `Noun`, or its constant form: `fields_of` is a template over both, as readers change the object and writers do not.
 template <class T, class Noun>
 concept noun = std::same_as<std::remove_const_t<T>, Noun>;
 
-// What a missing field means: `required`, `absent`, a value, or the value of another field.
+// Meanings of a missing field: `required`, `absent`, a value, or the value of another field.
 
 struct required_field {};
 inline constexpr required_field required;
@@ -36,19 +36,19 @@ struct same_as {
 template <class T>
 same_as(const char*, const T&) -> same_as<T>;
 template <class T>
-struct always {  ///< is written although it is what a missing field means
+struct always {  ///< a default that is written nevertheless
   T value;
 };
 template <class T>
 always(T) -> always<T>;
 
-// What a field may be: a range (numbers and quantities), an array of names (enums), or one of these.
+// Rules for the value of a field: a range (numbers and quantities), an array of names (enums), or one of these.
 
-struct numbers_of {  ///< a double that stands for a quantity
+struct numbers_of {  ///< a double in a unit
   dimension unit;
   range allowed;
 };
-struct at_most {  ///< a number with an upper end
+struct at_most {  ///< a number with an upper limit
   range allowed;
   double most;
   std::string_view expected;
@@ -57,7 +57,7 @@ struct integers {
   long long low;
   std::optional<long long> most = {};
 };
-struct names {  ///< texts that are not empty
+struct names {  ///< strings that are not empty
   std::string_view expected = "a name";
 };
 struct truth {};
@@ -67,7 +67,6 @@ struct value_of : std::type_identity<T> {};
 template <class T>
 struct value_of<std::optional<T>> : std::type_identity<T> {};
 
-/// The dimension of a number in a field.
 template <class T>
 inline constexpr dimension unit_of{};
 template <int T, int D, int E, int W>
@@ -94,7 +93,7 @@ template <class T, class Rule>
   }
 }
 
-/// What a message expects where a field is missing that must be there.
+/// Returns the expected value of a missing required field, for messages.
 template <class T, class Rule>
 [[nodiscard]] std::string expected_value(const Rule& rule) {
   if constexpr (std::same_as<Rule, range>) {
@@ -123,11 +122,11 @@ class key_collector {
 
 namespace hetplan::io {
 
-// As in json_text.hpp, which writers include.
+// Declared here as in json_text.hpp, to keep headers free of it.
 using json = nlohmann::ordered_json;
 void put(json& object, const std::string& key, double value);
 
-/// The keys of a noun, in the order of its fields.
+/// Returns the keys of a type, in the order of its fields.
 template <class Noun>
 [[nodiscard]] key_list keys_of() {
   static const std::vector<std::string_view> all = [] {
@@ -141,12 +140,12 @@ template <class Noun>
 
 namespace detail {
 
-/// Sets a noun to what an object says, in the order of the fields.
+/// Sets an object's members from a JSON object, in the order of the fields.
 class field_reader {
  public:
   explicit field_reader(const json_object& o) : object_(&o) {}
 
-  void format(std::string_view) {}  // open_document has looked at it
+  void format(std::string_view) {}  // checked by open_document
 
   template <class T, class Otherwise, class Rule>
   void operator()(std::string_view key, T& value, const Otherwise& otherwise, const Rule& rule, std::string_view = {}) {
@@ -170,12 +169,12 @@ class field_reader {
     field_reader inner(o);
     fields_of(part, inner);
   }
-  /// @param read  (json_node): a field that is there
+  /// @param read  called with the json_node of the field, if present
   void by_hand(std::string_view key, const auto& read, const auto&) {
     last_ = object_->find(key);
     if (last_) read(*last_);
   }
-  /// What more is asked of the field before, where it is there.
+  /// Runs a further check on the previous field, if present.
   void check(const auto& refuse) {
     if (last_) refuse(*last_);
   }
@@ -185,11 +184,10 @@ class field_reader {
   std::optional<json_node> last_;
 };
 
-/// The object of a noun.
 template <class Json, class Noun>
 [[nodiscard]] Json write_fields(const Noun& from);
 
-/// Adds to a JSON object the fields that are not what a missing one means. A template, so that headers can do without all of JSON.
+/// Adds the fields that differ from their defaults to a JSON object. A template, so that headers need not include all of JSON.
 template <class Json>
 class field_writer {
  public:
@@ -214,7 +212,7 @@ class field_writer {
     Json o = write_fields<Json>(part);
     if (!o.empty()) (*object_)[std::string(key)] = std::move(o);
   }
-  /// @param write  (the object): adds the field or not
+  /// @param write  called with the JSON object; may add the field
   void by_hand(std::string_view, const auto&, const auto& write) { write(*object_); }
   void check(const auto&) {}
 
@@ -245,7 +243,6 @@ Json write_fields(const Noun& from) {
   return o;
 }
 
-/// The noun that an object says.
 template <class Noun>
 void read_fields(const json_object& o, Noun& to) {
   field_reader reader(o);

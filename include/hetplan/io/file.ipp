@@ -41,7 +41,7 @@ HETPLAN_INLINE void fail_file(const std::string& path, const char* what, int cod
   fail_file(path, std::string(what) + ": " + std::generic_category().message(code));
 }
 
-/// Writes and closes; the error of the first step that failed, or 0. A full disk may show only at the end.
+/// Writes and closes a file. Returns the error of the first failing step, or 0. A full disk may show only on closing.
 [[nodiscard]] HETPLAN_INLINE int write_and_close(file_handle f, std::string_view text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), f.get()) == text.size() && std::fflush(f.get()) == 0;
@@ -57,7 +57,7 @@ HETPLAN_INLINE std::pair<file_handle, std::string> make_new(const std::string& b
     std::string name = begin;
     for (std::uint64_t rest = number, i = 0; i < 6; rest /= letters.size(), ++i) name += letters[rest % letters.size()];
     errno = 0;
-    file_handle f(std::fopen(name.c_str(), "wbx"));  // "x": never somebody else's file, and two writers get two names
+    file_handle f(std::fopen(name.c_str(), "wbx"));  // "x": fails on existing files, so that two writers get two names
     if (f || errno != EEXIST) return {std::move(f), std::move(name)};
   }
 }
@@ -77,7 +77,7 @@ HETPLAN_INLINE std::string read_text(const std::string& path, std::size_t most) 
     piece = std::max<std::size_t>(piece, size + 1);
   }
   std::string text;
-  for (;; piece *= 2) {  // a pipe has no size, and a file may grow
+  for (;; piece *= 2) {  // pipes have no size, and files may grow
     const std::size_t before = text.size();
     text.resize(before + piece);
     const std::size_t got = std::fread(text.data() + before, 1, piece, f.get());
@@ -134,7 +134,7 @@ HETPLAN_INLINE void staged_file::commit() {
 }
 
 HETPLAN_INLINE detail::file_handle staged_file::open_temporary() {
-  constexpr std::size_t longest = 200;  // so that the temporary name is not too long where the file's is not
+  constexpr std::size_t longest = 200;  // leaves room for the suffix within the length limit of names
   const std::filesystem::path place(target_);
   const std::string begin = (place.parent_path() / place.filename().string().substr(0, longest)).string() + ".tmp";
   auto [f, name] = detail::make_new(begin, static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Jobs as files: hetplan/job/1.
+/// Job files: hetplan/job/1.
 
 #include <array>
 #include <string>
@@ -25,7 +25,6 @@ inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> obje
                                                                                         {"energy", objective_kind::energy},
                                                                                         {"qoe", objective_kind::qoe}}};
 
-// What is read and written by hand.
 [[nodiscard]] std::vector<int> microbatch_sizes_in(const json_node& list);
 [[nodiscard]] memory_savers savers_in(const json_node& list, mode how);
 void put_savers(json& o, const memory_savers& s);
@@ -70,27 +69,26 @@ void fields_of(Job& j, Fields& f) {
   f.object("qoe", j.qoe, "an object with latency, lambda, deadline, iterations");
 }
 
-/// The job in an object that has the keys of a job.
 [[nodiscard]] job job_of(const json_object& o);
 
 }  // namespace detail
 
-/// What `schedule` may be.
+/// Returns the names allowed for `schedule`.
 [[nodiscard]] std::vector<std::string_view> schedule_names();
 
-/// Gives a job one more schedule by name.
+/// Adds a schedule to a job by name.
 ///
-/// @param base  has it 1f1b or gpipe already?
-/// @return      what was expected in place of the name, or "".
+/// @param base  true if the job already has 1f1b or gpipe; updated.
+/// @return      the expected names if the name is wrong, else "".
 [[nodiscard]] std::string name_schedule(job& j, std::string_view name, bool& base);
 
 /// Reads a job file.
 ///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for what docs/reference/files.md calls bad input.
 /// Source  docs/reference/files.md, hetplan/job/1.
 [[nodiscard]] inline job read_job(const json_document& d) { return detail::job_of(open_document(d, job_format, keys_of<job>())); }
 
-/// The job file, without what equals a default; reading it gives the identical job.
+/// Returns the job file without defaults; reading it gives the identical job.
 ///
 /// Source  docs/reference/files.md, hetplan/job/1.
 [[nodiscard]] std::string write_job(const job& j);

@@ -22,7 +22,6 @@ HETPLAN_INLINE std::vector<int> microbatch_sizes_in(const json_node& list) {
   return sizes;
 }
 
-/// The memory savers that a list names.
 HETPLAN_INLINE memory_savers savers_in(const json_node& list, mode how) {
   memory_savers s;
   for (const json_node n : list.elements("an array of \"recompute\", \"shard_state\"")) {
@@ -41,7 +40,7 @@ HETPLAN_INLINE void put_savers(json& o, const memory_savers& s) {
   if (s.shard_state) o["memory_savers"].push_back("shard_state");
 }
 
-/// One name or a list: 1f1b or gpipe, the order of plans, and rules that make others.
+/// Reads one schedule or a list: at most one of 1f1b and gpipe, and order rules.
 HETPLAN_INLINE void read_schedule(const json_node& n, job& j) {
   j.orders.clear();
   bool base = false;

@@ -15,7 +15,7 @@
 
 namespace hetplan::io {
 
-/// Receives nlohmann-json's events; every limit is checked when it is reached.
+/// Receives nlohmann-json's events and checks limits as soon as they are exceeded.
 class json_document::builder {
  public:
   using json = nlohmann::json;
@@ -46,12 +46,12 @@ class json_document::builder {
   bool open(kind what);
   bool close();
 
-  /// Sorts a large object's keys instead of comparing each pair.
+  /// Checks that an object's keys are distinct. Large objects are sorted instead of comparing each pair.
   void check_keys(std::uint32_t object);
   [[noreturn]] void fail_twice(const std::pair<std::string_view, std::uint32_t>& key) const;
   [[noreturn]] void fail(std::uint32_t index, const std::string& what) const;
 
-  /// nlohmann-json's sentence without its prefix, and with what it read last cut short.
+  /// Returns nlohmann-json's message without its prefix and with the last token shortened.
   static std::string explanation(std::string_view what);
 
   json_document& document_;
@@ -155,7 +155,7 @@ HETPLAN_INLINE bool json_document::builder::add(const entry& e) {
 
 HETPLAN_INLINE bool json_document::builder::open(kind what) {
   const auto index = static_cast<std::uint32_t>(document_.entries_.size());
-  add(numbered(what, std::numeric_limits<std::uint32_t>::max()));  // open: everything that comes is inside
+  add(numbered(what, std::numeric_limits<std::uint32_t>::max()));  // open: everything that follows is inside
   open_.push_back(index);
   if (open_.size() > max_nesting) {
     fail(index, "expected nesting of at most " + std::to_string(max_nesting) + ", got deeper");
@@ -216,7 +216,7 @@ HETPLAN_INLINE json_document json_document::json_document::parse(std::string_vie
   d.file_ = std::move(file);
   if (text.size() > max_file_bytes) throw invalid_input(escaped(d.file_) + ": expected at most 64 MB, got more");
   builder b(d, text);
-  // nlohmann-json takes a zero byte for the end of the text and would ignore all that follows.
+  // nlohmann-json takes a zero byte for the end of the text and would ignore the rest.
   if (const void* zero = std::memchr(text.data(), 0, text.size()); zero != nullptr) {
     b.fail_at(static_cast<std::size_t>(static_cast<const char*>(zero) - text.data()), "expected text, got a zero byte");
   }

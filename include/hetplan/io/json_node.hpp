@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A place in a JSON document and the checked questions that readers ask there.
+/// Checked access to the values of JSON documents, and quantities with units.
 
 #include <array>
 #include <cmath>
@@ -18,9 +18,9 @@
 
 namespace hetplan::io {
 
-// Amounts as people write them: "900 Mbit/s", "6 GB", "200 ms", "35 W", "9.1 TFLOP/s".
+// Quantities as text: "900 Mbit/s", "6 GB", "200 ms", "35 W", "9.1 TFLOP/s".
 
-/// The powers of time [s], data [B], energy [J] and work [FLOP] of an amount; all 0: a plain number.
+/// Powers of time [s], data [B], energy [J] and work [FLOP] in a quantity's unit; all 0: a plain number.
 struct dimension {
   int time = 0;
   int data = 0;
@@ -40,11 +40,10 @@ struct dimension_of_quantity<quantity<T, D, E, W>> {
 };
 }  // namespace detail
 
-/// The dimension of a quantity type: `dimension_of<bytes_per_second>`.
+/// Dimension of a quantity type: `dimension_of<bytes_per_second>`.
 template <class Quantity>
 inline constexpr dimension dimension_of = detail::dimension_of_quantity<Quantity>::value;
 
-/// What messages call the dimension.
 [[nodiscard]] constexpr std::string_view to_string(const dimension& d) {
   if (d == dimension_of<seconds>) return "seconds";
   if (d == dimension_of<bytes>) return "bytes";
@@ -57,28 +56,28 @@ inline constexpr dimension dimension_of = detail::dimension_of_quantity<Quantity
   return "a number";
 }
 
-/// An amount that was read from text: its SI value, or nothing and perhaps what the writer meant.
+/// A quantity parsed from text: its SI value, or none and perhaps a correction.
 struct parsed_quantity {
   std::optional<double> value = {};
-  std::string meant = {};  ///< the whole text with a correct unit; "" = no idea
+  std::string meant = {};  ///< the text with the unit that was probably meant; "" if unknown
 };
 
-/// Reads number, optional space, optional prefix, unit, optional "/s" or "/B" as an amount of dimension d.
+/// Parses number, optional space, optional prefix, unit, optional "/s" or "/B" as a quantity of dimension d.
 ///
-/// A decimal prefix moves the decimal point before the number is rounded, so "200 ms" is exactly 0.2 and
-/// "600 Mbit/s" exactly 600e6 / 8. Case matters: "Mb" is nothing, and `meant` then says "Mbit". So are prefixes that make
-/// no sense: less than one bit, byte or FLOP, more than 1000 s, any of min and h; "600 mbit/s" means "600 Mbit/s".
-/// Independent of the locale. A plain dimension has no unit, so no text is one.
+/// A decimal prefix moves the decimal point before the number is rounded, so "200 ms" is exactly 0.2 and "600 Mbit/s" exactly 600e6 / 8.
+/// Case matters: "Mb" is no unit, and `meant` then says "Mbit"; "600 mbit/s" is corrected to "600 Mbit/s". Implausible prefixes are
+/// refused: less than one bit, byte or FLOP, more than 1000 s, any of min and h. Independent of the locale. Plain numbers have no unit and
+/// cannot be written as text.
 [[nodiscard]] parsed_quantity parse_quantity(std::string_view text, const dimension& d);
 
-/// What a number may be.
+/// Allowed values of a number.
 enum class range { any, at_least_zero, above_zero };
 
-/// "bytes > 0", "a number >= 0": the expectation in a message.
+/// Returns the expected value for messages: "bytes > 0", "a number >= 0".
 [[nodiscard]] std::string expectation(const dimension& d, range r);
 
-/// One value of a document. Every question throws invalid_input `FILE: /pointer: expected X, got Y` where the
-/// value is something else; the document must outlive the node.
+/// A value of a document with checked accessors. An accessor throws invalid_input `FILE: /pointer: expected X, got Y` if the value is
+/// something else. The document must outlive the node.
 class json_node {
  public:
   using kind = json_document::kind;
@@ -93,30 +92,28 @@ class json_node {
   [[nodiscard]] std::string pointer() const { return document_->pointer(index_); }
   [[nodiscard]] std::uint32_t index() const { return index_; }
 
-  /// The value as messages show it.
   [[nodiscard]] std::string shown() const;
 
-  /// Throws `FILE: /pointer: TEXT`.
+  /// Throws invalid_input `FILE: /pointer: TEXT`.
   [[noreturn]] void fail_with(std::string_view text) const { fail_below("", text); }
-  /// Throws `FILE: /pointer: expected X, got THIS` and a hint that starts with its own "; ".
+  /// Throws invalid_input `FILE: /pointer: expected X, got VALUE` and the hint, which starts with its own "; ".
   [[noreturn]] void fail(std::string_view expected, std::string_view hint = "") const;
-  /// Throws `FILE: /pointer/key: expected X, got nothing`.
+  /// Throws invalid_input `FILE: /pointer/key: expected X, got nothing`.
   [[noreturn]] void fail_missing(std::string_view key, std::string_view expected) const;
 
   [[nodiscard]] std::string_view text(std::string_view expected = "text") const;
-  /// A text that is not empty.
+  /// Returns a string that is not empty.
   [[nodiscard]] std::string_view name(std::string_view expected = "a name") const;
   [[nodiscard]] bool boolean() const;
 
-  /// A number, or a text with a unit of the dimension (a plain dimension takes numbers only).
+  /// Returns a number, also from a string with a unit of the dimension. A plain dimension takes numbers only.
   [[nodiscard]] double number(range r, const dimension& d = {}) const;
-  /// A quantity: `node.amount<bytes>(range::above_zero)`.
   template <class Quantity>
   [[nodiscard]] Quantity amount(range r) const {
     return Quantity(number(r, dimension_of<Quantity>));
   }
 
-  /// An integer between two limits; 4.0 is one.
+  /// Returns an integer between two limits, also from a number without fraction such as 4.0.
   template <class Integer = int>
   [[nodiscard]] Integer integer(Integer low, Integer high = std::numeric_limits<Integer>::max()) const {
     const auto wanted = [&](bool both) {
@@ -138,7 +135,7 @@ class json_node {
     return static_cast<Integer>(v);
   }
 
-  /// The value that a text names in a table of all names.
+  /// Returns the enumerator named by a string, from a table of all names.
   template <class Enum, std::size_t N>
   [[nodiscard]] Enum one_of(const std::array<std::pair<std::string_view, Enum>, N>& names) const {
     if (is_text()) {
@@ -148,7 +145,6 @@ class json_node {
     }
     fail(name_list(names));
   }
-  /// `"a", "b" or "c"`.
   template <class Enum, std::size_t N>
   [[nodiscard]] static std::string name_list(const std::array<std::pair<std::string_view, Enum>, N>& names) {
     std::string all;
@@ -156,7 +152,6 @@ class json_node {
     return all;
   }
 
-  /// Elements of an array, members of an object.
   [[nodiscard]] std::size_t size() const { return document_->size_of(index_); }
 
   class element_iterator {
@@ -175,7 +170,7 @@ class json_node {
     [[nodiscard]] element_iterator begin() const { return first; }
     [[nodiscard]] element_iterator end() const { return last; }
   };
-  /// The elements of an array with at least `least` of them.
+  /// Returns the elements of an array. Throws invalid_input if there are fewer than `least`.
   [[nodiscard]] element_range elements(std::string_view expected, std::size_t least = 0) const;
 
   class member_iterator {
@@ -194,7 +189,7 @@ class json_node {
     [[nodiscard]] member_iterator begin() const { return first; }
     [[nodiscard]] member_iterator end() const { return last; }
   };
-  /// Key and value of every member of an object, in file order.
+  /// Returns key and value of every member of an object, in file order.
   [[nodiscard]] member_range members(std::string_view expected = "an object") const;
 
  private:
@@ -205,12 +200,10 @@ class json_node {
   std::uint32_t index_;
 };
 
-// An object whose keys are known: unknown ones are refused, known ones are found at once.
-
-/// The keys that an object may have, in the order of the format.
+/// Keys that an object may have, in the order of the format.
 using key_list = std::span<const std::string_view>;
 
-/// The members of an object, by key. Throws invalid_input for what is no object or has an unknown key.
+/// The members of an object by key. Throws invalid_input for a value that is no object or has an unknown key.
 class json_object {
  public:
   json_object(json_node node, key_list keys, std::string_view expected = "an object");
@@ -220,7 +213,7 @@ class json_object {
   [[nodiscard]] std::optional<json_node> find(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
 
-  /// A member that must be there.
+  /// Returns a member that must be there.
   [[nodiscard]] json_node at(std::string_view key, std::string_view expected) const;
 
   template <class Quantity>
@@ -259,14 +252,14 @@ class json_object {
   std::array<std::uint32_t, 24> found_{};
 };
 
-/// The whole document as an object of a format: `open_document(d, "hetplan/model/1", keys)`. The format is
-/// looked at first, so that a file of another kind or version is not called full of unknown keys.
+/// Opens a document as an object of a format: `open_document(d, "hetplan/model/1", keys)`. The format is checked before the keys, so that
+/// a file of another kind or version is not reported as full of unknown keys.
 [[nodiscard]] json_object open_document(const json_document& d, std::string_view format, key_list keys);
 
-/// What a document says that it is: "hetplan/cluster/1"; "" if it does not say.
+/// Returns the format that a document states, such as "hetplan/cluster/1", or "".
 [[nodiscard]] std::string document_format(const json_document& d);
 
-/// Runs something that checks on its own and puts file and pointer before what it objects to.
+/// Runs a function and prefixes the messages of its invalid_input and invalid_model with file and pointer.
 template <class F>
 auto at_node(const json_node& node, F&& f, std::string_view drop = "") {
   std::string what;

@@ -16,9 +16,9 @@ namespace detail {
 struct unit_name {
   std::string_view text;
   dimension dim;
-  double times;  ///< SI value = number * times / divided: exact where one of them is 1
+  double times;  ///< SI value = number * times / divided: exact if one of them is 1
   double divided;
-  int least;  ///< powers of ten of the prefixes that make sense: nobody means millibits, and "200 Ms" is 200 ms
+  int least;  ///< range of plausible prefixes, as powers of ten: no millibits, and "200 Ms" means 200 ms
   int most;
 };
 
@@ -34,11 +34,11 @@ inline constexpr std::array<unit_name, 9> unit_names{{{"min", {1, 0, 0, 0}, 60, 
 
 struct unit_prefix {
   std::string_view text;
-  int exponent;  ///< of ten
-  double times;  ///< for the binary ones
+  int exponent;  ///< power of ten
+  double times;  ///< factor of binary prefixes
 };
 
-/// The sign for micro is U+00B5 in formats and U+03BC on Greek keyboards; they look alike.
+/// Both micro signs are accepted: U+00B5 in formats, U+03BC on Greek keyboards. They look alike.
 inline constexpr std::array<unit_prefix, 13> unit_prefixes{{{"", 0, 1},
                                                             {"n", -9, 1},
                                                             {"u", -6, 1},
@@ -62,7 +62,7 @@ struct unit_meaning {
 
 [[nodiscard]] HETPLAN_INLINE std::optional<unit_meaning> parse_unit(std::string_view text) {
   dimension per{};
-  std::string spelled;  // holds "Mbit" of "Mbps"
+  std::string spelled;  // storage: "Mbit" for "Mbps"
   if (text.ends_with("bps")) {
     spelled = std::string(text.substr(0, text.size() - 3)) + "bit";
     text = spelled;
@@ -83,7 +83,7 @@ struct unit_meaning {
   return std::nullopt;
 }
 
-/// Case does not count, and "b" is a bit, "ps" is "/s", "FLOPS" a rate: how slips are compared with units.
+/// Normalizes a misspelled unit for comparison: lower case, "b" for bit, "ps" for "/s", "FLOPS" for a rate.
 [[nodiscard]] HETPLAN_INLINE std::string loosely_spelled(std::string_view text, const dimension& d) {
   std::string s(text);
   const auto replace_end = [&](std::string_view end, std::string_view with) {
@@ -110,7 +110,7 @@ struct unit_meaning {
   return s + rate;
 }
 
-/// A unit of the dimension that is spelled almost like the text; "" if there is none.
+/// Returns a unit of the dimension spelled almost like the text, "" if there is none.
 [[nodiscard]] HETPLAN_INLINE std::string meant_unit(std::string_view text, const dimension& d) {
   if (text.empty() || text.size() > 16) return {};
   const std::string given = loosely_spelled(text, d);
@@ -130,7 +130,7 @@ struct unit_meaning {
   return {};
 }
 
-/// The length of the number at the start: digits, fraction, exponent; 0 if there is none.
+/// Returns the length of the number at the start of a text (digits, fraction, exponent), 0 if there is none.
 [[nodiscard]] HETPLAN_INLINE std::size_t number_length(std::string_view t, std::size_t& mantissa) {
   const auto digits = [&](std::size_t i) {
     while (i < t.size() && t[i] >= '0' && t[i] <= '9') ++i;
@@ -163,7 +163,7 @@ HETPLAN_INLINE parsed_quantity parse_quantity(std::string_view text, const dimen
   const auto meaning = detail::parse_unit(unit);
   if (!meaning || meaning->dim != d) {
     std::string meant = detail::meant_unit(unit, d);
-    if (meant.empty() && d.time < 0) meant = detail::meant_unit(std::string(unit) + "/s", d);  // an amount where a rate is asked
+    if (meant.empty() && d.time < 0) meant = detail::meant_unit(std::string(unit) + "/s", d);  // an amount given for a rate
     return {{}, meant.empty() ? meant : std::string(text.substr(0, length)) + " " + meant};
   }
   int exponent = 0;
@@ -175,7 +175,7 @@ HETPLAN_INLINE parsed_quantity parse_quantity(std::string_view text, const dimen
   const std::string number = std::string(text.substr(0, mantissa)) + "e" + std::to_string(exponent + meaning->exponent);
   double value = 0;
   if (std::from_chars(number.data(), number.data() + number.size(), value).ec != std::errc()) {
-    // Too large is an error; what is too small is 0, as for numbers without unit.
+    // Overflow is an error; underflow is 0, as for numbers without unit.
     if (exponent + meaning->exponent > 0 || mantissa > 300) return {};
     value = 0;
   }

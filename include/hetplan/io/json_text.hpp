@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// JSON as files and standard output get it: stable order, short lines, numbers that read back the same.
+/// JSON text for files and standard output: stable order, short lines, numbers that read back the same.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace hetplan::io {
 
-/// What writers build: keys stay in the order in which they were added.
+/// JSON values built by writers. Keys stay in the order of insertion.
 using json = nlohmann::ordered_json;
 
-/// A finite number that reads back the same; a whole one is written without a fraction.
+/// Returns a finite number that reads back the same. Whole numbers have no fraction.
 [[nodiscard]] json json_number(double value);
-/// Adds a number unless it is not finite, which no file ever holds.
+/// Adds a number if it is finite: files hold no other.
 void put(json& object, const std::string& key, double value);
-/// "proof" where a status has one: {"of", "rows": [{"what", "needed", "available"}]} or {"of", "searched"}.
+/// Adds the proof of a status, if any, as "proof": {"of", "rows": [{"what", "needed", "available"}]} or {"of", "searched"}.
 void put_proof(json& object, const status& s);
 template <int T, int D, int E, int W>
 void put(json& object, const std::string& key, quantity<T, D, E, W> value) {
   put(object, key, value.value());
 }
-/// Adds a value that differs from the default of its format.
+/// Adds a value unless it equals the format's default.
 template <class Value>
 void put_unless(json& object, const std::string& key, const Value& value, const Value& otherwise) {
   if (value != otherwise) put(object, key, value);
@@ -37,29 +37,28 @@ void put_unless(json& object, const std::string& key, const std::string& value, 
 
 namespace detail {
 
-/// The value on one line; false as soon as that takes more than `width`.
+/// Writes a value on one line. Returns false as soon as that takes more than `width`.
 bool write_line(std::string& out, const json& value, std::size_t width);
 
 inline constexpr std::size_t line_width = 120;
 
-/// What fits stands on one line; long arrays of scalars are filled.
+/// Writes a value: on one line if it fits; long arrays of scalars are wrapped.
 void write_json(std::string& out, const json& value, std::size_t indent, std::size_t column);
 
 }  // namespace detail
 
-/// The text of a document, with a line break at its end.
+/// Returns the text of a document, with a line break at its end.
 [[nodiscard]] std::string json_text(const json& document);
 
-/// The text of an object whose lists are too long to be held as documents: their elements are made, written and forgotten one by
-/// one. The same text as that of json_text.
+/// Writer of an object with lists too long for memory: elements are created, written and dropped one by one. The text is json_text's.
 class object_text {
  public:
   void add(const std::string& key, const json& value);
-  /// @param make  (i) -> std::optional<json>: the element, an object or an array, or nothing; for i = 0 ... count - 1.
+  /// @param make  (i) -> std::optional<json> for i = 0 ... count - 1: the element, an object or an array, or none to skip it.
   template <class Make>
   void add_list(const std::string& key, std::size_t count, const Make& make) {
     begin(key);
-    json row = json::array();  // while it fits on one line
+    json row = json::array();  // kept while it fits on one line
     std::string line = "[]";
     bool fits = true, first = true;
     const auto put_down = [&](const json& element) {
@@ -90,7 +89,7 @@ class object_text {
 
   std::string out_;
   std::size_t column_ = 0;
-  json whole_ = json::object();  ///< as long as all of it may fit on one line
+  json whole_ = json::object();  ///< kept while everything may fit on one line
   bool short_ = true;
 };
 

@@ -42,9 +42,9 @@ HETPLAN_INLINE void put_unless(json& object, const std::string& key, const std::
 namespace detail {
 
 HETPLAN_INLINE std::string scalar_text(const json& value) {
-  // Names from a program may be no UTF-8; a result with a replacement character is better than none.
+  // Names from a program may be invalid UTF-8; a result with a replacement character is better than none.
   std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  // JSON escapes the first block of control characters alone; a terminal obeys those behind it, too.
+  // JSON escapes only the C0 control characters; terminals obey DEL and the C1 ones, too.
   return text.find_first_of("\x7F\xC2") == std::string::npos ? text : escaped(text);
 }
 

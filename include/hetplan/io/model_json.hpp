@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Models as files: hetplan/model/1.
+/// Model files: hetplan/model/1.
 
 #include <array>
 #include <string>
@@ -69,7 +69,7 @@ class model_reader {
   void read_edge(const json_node& n);
   [[nodiscard]] layer_id find_layer(const json_node& n) const;
 
-  /// Names an edge on a cycle; does nothing if there is none.
+  /// Throws invalid_input that names an edge if the graph has a cycle.
   void fail_on_cycle() const;
 
   json_object top_;
@@ -85,15 +85,13 @@ json model_json(const planning_graph& g);
 
 }  // namespace detail
 
-/// Reads a model file.
-///
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
+/// Reads a model file. Throws invalid_input `FILE: /pointer: expected X, got Y` for what docs/reference/files.md calls bad input.
 [[nodiscard]] inline planning_graph read_model(const json_document& d) { return detail::model_reader(d).read(); }
 
-/// The model file of a graph, without what equals a default; reading it gives the identical graph.
+/// Returns the model file of a graph without defaults; reading it gives the identical graph.
 [[nodiscard]] inline std::string write_model(const planning_graph& g) { return json_text(detail::model_json(g)); }
 
-/// What `show MODEL --json` prints: the model file and its totals.
+/// Returns the output of `show MODEL --json`: the model file and its totals.
 [[nodiscard]] std::string describe_model(const planning_graph& g);
 
 }  // namespace hetplan::io

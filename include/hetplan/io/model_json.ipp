@@ -55,7 +55,7 @@ HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
   }
   s.traffic = o.amount<bytes>("traffic", range::at_least_zero);
   s.kv_bytes_per_token = o.amount<bytes>("kv_bytes_per_token", range::at_least_zero).value_or(bytes{});
-  // The booleans of files that know rows alone.
+  // Older files have booleans: true for rows.
   if (const auto split = o.find("split"))
     s.split = !split->is_boolean() ? split->one_of(layer_splits) : split->boolean() ? layer_split::rows : layer_split::none;
   if (s.split == layer_split::along && s.weight > bytes{}) o.find("split")->fail_with("expected \"along\" for layers without weights only");

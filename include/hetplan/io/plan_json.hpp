@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Plans as files: hetplan/plan/1.
+/// Plan files: hetplan/plan/1.
 
 #include <array>
 #include <map>
@@ -17,8 +17,6 @@
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan::io {
-
-// From a plan file's names to the plan that validate judges.
 
 inline constexpr std::string_view plan_format = "hetplan/plan/1";
 
@@ -50,7 +48,7 @@ class plan_reader {
 
   plan read();
 
-  /// Where the file has what validate() calls `where`.
+  /// Returns the JSON pointer of a place reported by validate().
   [[nodiscard]] std::string pointer_of(const std::string& where) const;
 
  private:
@@ -62,7 +60,7 @@ class plan_reader {
 
   void read_stages_or_pipelines();
 
-  /// A pipeline holds every layer, so many pipelines take a long file and not only many `validate` tables.
+  /// Reads the stages of a pipeline. Every pipeline lists all layers, so that the tables of `validate` grow no faster than the file.
   void read_stages(const json_node& list, int pipeline);
 
   void read_stage(const json_node& n, int pipeline);
@@ -74,10 +72,10 @@ class plan_reader {
 
   void read_schedule(const json_node& n);
 
-  /// Part of the schedule; beside it they are understood too.
+  /// Reads flows, which may stand inside or beside the schedule.
   void read_flows(const json_node& flows);
 
-  /// A stage by index or by a name that is its alone.
+  /// Returns a stage by index or unique name.
   [[nodiscard]] stage_id find_stage(const json_node& n);
 
   void read_orders(const json_node& n);
@@ -100,11 +98,10 @@ class plan_reader {
 
 }  // namespace detail
 
-/// Reads a plan file for a model and a cluster, and validates the plan.
+/// Reads a plan file for a model and a cluster, and validates the plan. Busy times and bytes are not in `predicted` and read as 0.
 ///
-/// `predicted` has no busy times and no bytes: those are 0 in what is read.
-/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input, an order that
-///         can never finish included.
+/// Throws  invalid_input `FILE: /pointer: expected X, got Y` for what docs/reference/files.md calls bad input, including an order that
+///         deadlocks.
 [[nodiscard]] plan read_plan(const json_document& d, const planning_graph& model, const cluster& c);
 
 namespace detail {
@@ -112,14 +109,14 @@ namespace detail {
 json write_evaluation_by_device(const evaluation& e, const cluster& c, double (*number)(const device_evaluation&));
 json write_energy(const evaluation& e, const cluster& c);
 json write_peak_memory(const evaluation& e, const cluster& c);
-/// The bounds, and in generation the time between tokens.
+/// Adds the bounds and, in generation, the time between tokens.
 void put_bounds(json& o, const evaluation& e);
 
 json plan_json(const plan& p, const planning_graph& model, const cluster& c);
 
 }  // namespace detail
 
-/// The plan file of a valid plan; reading it gives the plan again (of `predicted`, what the file holds).
+/// Returns the plan file of a valid plan; reading it gives the plan again, with the part of `predicted` that the file holds.
 [[nodiscard]] std::string write_plan(const plan& p, const planning_graph& model, const cluster& c);
 
 }  // namespace hetplan::io

@@ -167,7 +167,7 @@ HETPLAN_INLINE std::vector<layer_id> plan_reader::read_layers(const json_node& l
   return layers;
 }
 
-/// With a grid the samples are those of its rows.
+/// In a grid, samples are given per row.
 HETPLAN_INLINE void plan_reader::read_devices(const json_object& o, stage& s) const {
   const json_node devices = o.at("devices", "an array of devices");
   const auto grid = o.find("grid");
@@ -245,7 +245,7 @@ HETPLAN_INLINE stage_id plan_reader::find_stage(const json_node& n) {
   if (stage_names_.empty()) {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       const auto [it, fresh] = stage_names_.emplace(p_.stages[s].name, stage_id(s));
-      if (!fresh) it->second = stage_id();  // several: no name for any of them
+      if (!fresh) it->second = stage_id();  // ambiguous names refer to no stage
     }
   }
   const auto it = stage_names_.find(std::string(n.text()));
@@ -280,7 +280,7 @@ HETPLAN_INLINE transfer_rule plan_reader::read_flow(const json_node& n) {
   r.to = find_device(o.at("to", "the name of a device"));
   r.kind = o.one_of("phase", transfer_kinds);
   std::optional<stage_id> from = stage_or_only_one(o, "from_stage", r.from), to = stage_or_only_one(o, "to_stage", r.to);
-  // A reduction with a parameter server speaks of one stage, that of the other device.
+  // A flow to or from a parameter server names one stage, that of the other device.
   if (r.kind == transfer_kind::sync && p_.parameter_server) {
     if (!o.has("from_stage") && r.from == *p_.parameter_server) from = to;
     if (!o.has("to_stage") && r.to == *p_.parameter_server) to = from;
@@ -289,7 +289,7 @@ HETPLAN_INLINE transfer_rule plan_reader::read_flow(const json_node& n) {
   if (!to) n.fail_missing("to_stage", which_stage(r.to));
   r.from_stage = *from;
   r.to_stage = *to;
-  // A reduction has no microbatch of its own.
+  // Reductions have no microbatch.
   r.microbatch = r.kind == transfer_kind::sync ? o.integer_or("microbatch", 0, 0) : o.required_integer("microbatch", 0);
   r.chunk = o.integer_or("chunk", 0, 0);
   r.chunks = o.integer_or("of", 1, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Requests as text: a line each, under a header that names the columns.
+/// CSV files, and requests to services in that format.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,30 +16,26 @@
 
 namespace hetplan::io {
 
-// Tables as text: lines of fields between commas, under a header.
-
-/// What becomes of columns whose names are not known: a fault of a file of ours, a matter of course in one of another project.
+/// Treatment of unknown columns: an error in this library's formats, ignored in those of other projects.
 enum class other_columns { refused, let_be };
 
-/// Goes through the lines of a table whose columns have names, in whatever order its header has them. A field in double quotes may hold
-/// commas, and quotes twice. Blank lines are passed over. Throws  invalid_input `FILE: line N: expected X, got Y`.
+/// Reads a CSV table line by line. The header names the columns, in any order. A field in double quotes may contain commas and doubled
+/// quotes. Blank lines are skipped. Throws invalid_input `FILE: line N: expected X, got Y`.
 class csv_lines {
  public:
-  /// @param columns  the names that are known; `needed` of them, from the front, must be there.
+  /// @param columns  the known names; the first `needed` of them are required.
   csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
             other_columns others = other_columns::refused);
 
-  /// The next line; false at the end.
+  /// Moves to the next line. False at the end.
   [[nodiscard]] bool next();
 
-  /// By number of the column among those that are known.
+  /// True if the line has a value in a column, given by index among the known names.
   [[nodiscard]] bool has(std::size_t column) const { return place_[column] >= 0 && !field(column).empty(); }
   [[nodiscard]] std::string_view field(std::size_t column) const {
     return place_[column] < 0 ? std::string_view() : fields_[static_cast<std::size_t>(place_[column])];
   }
-  /// A finite number >= 0.
   [[nodiscard]] double number(std::size_t column, std::string_view expected) const;
-  /// A whole number from `least` to 2^32 - 1.
   [[nodiscard]] std::uint32_t count(std::size_t column, std::uint32_t least) const;
 
   [[noreturn]] void fail(std::size_t column, std::string_view expected) const;
@@ -53,31 +49,31 @@ class csv_lines {
   std::vector<std::string> names_;
   std::vector<int> place_;
   std::vector<std::string_view> fields_;
-  std::vector<std::string> unquoted_;  ///< fields that had quotes to be taken off
+  std::vector<std::string> unquoted_;  ///< storage of fields that had quotes
   std::size_t width_ = 0;
   std::size_t line_ = 0;
 };
 
-/// A text as a field: in quotes where it must be.
+/// Returns a text as a CSV field, in quotes if necessary.
 [[nodiscard]] std::string csv_field(std::string_view text);
 
-/// The largest file of requests: 4 GB.
 inline constexpr std::size_t max_requests_bytes = 4'000'000'000;
 
-/// Reads columns arrival, service, server and, where there are any, tokens_in, tokens_out and frames; what is empty or left out is the
-/// service's typical number, rounded, at least 1.
-/// Throws  invalid_input `FILE: line N: expected X, got Y`: a column that is missing, unknown or twice, a line with more or fewer fields, a
-///         number that is none or of no use to the service, a name that is not known, arrivals that descend, no requests.
+/// Reads requests from the columns arrival, service, server and optionally tokens_in, tokens_out and frames. An empty or missing value is
+/// the service's typical number, rounded, at least 1.
+///
+/// Throws  invalid_input `FILE: line N: expected X, got Y`: a column that is missing, unknown or duplicate, a line with more or fewer
+///         fields, a number that is malformed or of no use to the service, an unknown name, arrivals out of order, no requests.
 [[nodiscard]] serve::request_stream parse_requests(std::string_view text, const std::string& file, const serve::edge_cloud& cloud,
                                                    const std::vector<serve::service>& services);
 [[nodiscard]] serve::request_stream read_requests(const std::string& path, const serve::edge_cloud& cloud,
                                                   const std::vector<serve::service>& services);
 
-/// What parse_requests reads back identically.
+/// Returns the requests as CSV; parse_requests gives the identical requests.
 [[nodiscard]] std::string write_requests(const serve::request_stream& requests, const serve::edge_cloud& cloud,
                                          const std::vector<serve::service>& services);
 
-/// Columns request, outcome, end, server, offloads and credit, a line for each request that has ended.
+/// Returns CSV with columns request, outcome, end, server, offloads and credit, one line per finished request.
 [[nodiscard]] std::string write_records(const std::vector<serve::request_record>& records, const serve::edge_cloud& cloud);
 
 }  // namespace hetplan::io

@@ -21,7 +21,7 @@ namespace hetplan::io {
 HETPLAN_INLINE csv_lines::csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
                                     other_columns others)
     : rest_(text), file_(std::move(file)), names_(columns.begin(), columns.end()), place_(columns.size(), -1) {
-  if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // what spreadsheets put before the first byte
+  if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // byte order mark, as written by spreadsheets
   unquoted_.reserve(64);
   split(take_line());
   for (std::size_t f = 0; f < fields_.size(); ++f) {
@@ -164,7 +164,7 @@ class request_reader {
     Id id;
   };
 
-  /// Lines often repeat a name.
+  /// Returns the id of a name. The last name is cached, as lines often repeat it.
   template <class Id, class Find>
   [[nodiscard]] static Id find(csv_lines& lines, std::size_t column, const char* what, last_name<Id>& last, const Find& find_it) {
     const auto name = lines.field(column);

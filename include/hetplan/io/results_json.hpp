@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What `simulate`, `plan` and `compare` print with --json.
+/// Sweep files, and the results that commands print with --json.
 
 #include <array>
 #include <optional>
@@ -24,10 +24,6 @@
 
 namespace hetplan::io {
 
-// What-if sweeps as files: hetplan/sweep/1.
-
-// Sweeps over clouds, loads and serving systems as files: hetplan/serving-sweep/1.
-
 inline constexpr std::string_view serving_sweep_format = "hetplan/serving-sweep/1";
 
 namespace keys {
@@ -35,19 +31,19 @@ inline constexpr std::array<std::string_view, 9> serving_sweep{"format", "clouds
                                                                "cycles", "systems", "trace_service", "time_scale"};
 }  // namespace keys
 
-/// Every cloud with every list of services under every list of requests and cycle, by every system.
+/// A sweep over all combinations of clouds, services, requests, cycles and serving systems.
 struct serving_sweep {
   std::vector<std::string> clouds, services, requests;  ///< files
-  std::string faults = {};                              ///< a file; "": none
-  std::vector<seconds> cycles = {};                     ///< between placements, 0: never again; none: never again
-  std::vector<std::string> systems = {};                ///< none: all
-  std::string trace_service = {};                       ///< that traces among the requests are for; "": where it need not be said
-  std::optional<double> time_scale = {};                ///< by which times of traces are multiplied
+  std::string faults = {};                              ///< a file; "": no faults
+  std::vector<seconds> cycles = {};                     ///< between placements; 0 or an empty list: one placement only
+  std::vector<std::string> systems = {};                ///< empty: all
+  std::string trace_service = {};                       ///< service of the traces among the requests; "": determined by the trace
+  std::optional<double> time_scale = {};                ///< factor on the times of traces
 };
 
-/// Reads a sweep file; the files that it names are not opened.
+/// Reads a serving sweep file. The files that it names are not opened.
 ///
-/// @param systems  the names that a system may have.
+/// @param systems  the allowed names of systems.
 /// Throws          invalid_input `FILE: /pointer: expected X, got Y`.
 /// Source          docs/reference/serving-files.md, hetplan/serving-sweep/1.
 [[nodiscard]] serving_sweep read_serving_sweep(const json_document& d, std::span<const std::string> systems);
@@ -58,77 +54,71 @@ namespace keys {
 inline constexpr std::array<std::string_view, 8> sweep{"format", "models", "clusters", "jobs", "latencies", "planners", "tokens", "dtype"};
 }  // namespace keys
 
-/// A job of a sweep: a file, or spelled out under a name.
+/// A job of a sweep: a file, or given inline under a name.
 struct sweep_job {
-  std::string name;                      ///< the file, or the name it is given
-  std::optional<hetplan::job> job = {};  ///< none: it is in the file
+  std::string name;                      ///< file name, or the name of an inline job
+  std::optional<hetplan::job> job = {};  ///< none: in the file
 };
 
-/// Every model on every cluster for every job, under every latency that is asked for, by every planner.
+/// A sweep over all combinations of models, clusters, jobs, latencies and planners.
 struct sweep {
   std::vector<std::string> models, clusters;  ///< files or built-in names
   std::vector<sweep_job> jobs;
-  std::vector<seconds> latencies = {};     ///< each replaces the jobs' qoe.latency; none: the jobs' own
-  std::vector<std::string> planners = {};  ///< none: all
+  std::vector<seconds> latencies = {};     ///< each replaces the jobs' qoe.latency; empty: the jobs' own
+  std::vector<std::string> planners = {};  ///< empty: all
   std::optional<int> tokens = {};          ///< of built-in models
   std::string dtype = {};                  ///< of built-in models; "": their own
 };
 
 namespace detail {
-/// Texts, each once.
+/// Returns the distinct strings of a list. Throws invalid_input for a duplicate.
 [[nodiscard]] std::vector<std::string> read_names(const json_node& list, std::string_view expected);
 }  // namespace detail
 
-/// Reads a sweep file; the files that it names are not opened.
+/// Reads a sweep file. The files that it names are not opened.
 ///
-/// @param planners  the names that a planner may have.
-/// Throws           invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input.
+/// @param planners  the allowed names of planners.
+/// Throws           invalid_input `FILE: /pointer: expected X, got Y` for what docs/reference/files.md calls bad input.
 /// Source           docs/reference/files.md, hetplan/sweep/1.
 [[nodiscard]] sweep read_sweep(const json_document& d, std::span<const std::string> planners);
 
-// What `groups` prints with --json.
-
-/// Regions and their classes by names; then by device, in the cluster's order, names, scores and a row of distances (null where nothing
-/// joins two devices); and the merge tree.
+/// Returns the output of `groups --json`: regions and their classes by name; names, scores and rows of distances by device in the cluster's
+/// order (null if no route joins two devices); the merge tree.
 [[nodiscard]] std::string write_groups(const coarsen::device_groups& g, const cluster& c);
 
-// What `adapt` prints with --json.
-
 struct adapt_results_options {
-  std::size_t max_stretches = 10'000;  ///< of one policy; where more are left, none is written
+  std::size_t max_stretches = 10'000;  ///< per policy; stretches beyond the limit are all left out
 };
 
-/// `adapt --json`: an object per policy, in the order given; docs/reference/files.md lists the keys.
+/// Returns the output of `adapt --json`: an object per policy, in the given order, with the keys in docs/reference/files.md.
 ///
 /// @param rows  valid histories of this cluster: finite numbers, plans of `model`.
 [[nodiscard]] std::string write_histories(std::span<const policy_history> rows, const planning_graph& model, const cluster& c,
                                           const adapt_results_options& options = {});
 
-// What `serve` prints with --json.
-
-/// A history without its records.
+/// Returns the output of `serve --json`: a history without its records.
 [[nodiscard]] std::string write_history(const serve::service_history& h, const serve::edge_cloud& cloud,
                                         const std::vector<serve::service>& services);
 
-/// The answer of --size-for: target, status, and what was tried.
+/// Returns the answer of `serve --size-for` as JSON: target, status, and the sizes tried.
 [[nodiscard]] std::string write_sizing(const serve::sizing& s, double target);
 
-/// `simulate --json`: devices that the plan leaves alone are left out, resources are all listed; limits where some are broken.
+/// Returns the output of `simulate --json`. Unused devices are left out, resources are not; broken limits are added.
 [[nodiscard]] std::string write_evaluation(const evaluation& e, const cluster& c);
 
-/// `plan --json`.
+/// Returns the output of `plan --json`.
 [[nodiscard]] std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c);
 
-/// One planner's row of `compare`: its best plan with its prediction, or the nearest miss, or none.
+/// Result of one planner in `compare`: its best plan with prediction, or the nearest miss, or none.
 struct comparison_row {
   std::string planner;
   hetplan::status status = {};
   std::optional<plan> best = {};
   seconds elapsed = {};
-  std::optional<limit_kind> broken = {};  ///< without a plan: the limit that binds; memory makes it "out_of_memory"
+  std::optional<limit_kind> broken = {};  ///< binding limit if there is no plan; memory gives "out_of_memory"
 };
 
-/// `compare --json`; what a row does not have is left out.
+/// Returns the output of `compare --json`. Missing values are left out.
 [[nodiscard]] std::string write_comparison(std::span<const comparison_row> rows, const planning_graph& model, const cluster& c);
 
 }  // namespace hetplan::io

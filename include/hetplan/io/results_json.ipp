@@ -45,7 +45,6 @@ HETPLAN_INLINE serving_sweep read_serving_sweep(const json_document& d, std::spa
 
 namespace detail {
 
-/// Texts, each once.
 HETPLAN_INLINE std::vector<std::string> read_names(const json_node& list, std::string_view expected) {
   std::vector<std::string> all;
   for (const json_node n : list.elements("an array with " + std::string(expected), 1)) {
@@ -59,7 +58,7 @@ HETPLAN_INLINE std::vector<std::string> read_names(const json_node& list, std::s
 HETPLAN_INLINE sweep_job read_sweep_job(const json_node& n) {
   constexpr std::string_view expected = "the name of a job file, or a job with a name";
   if (n.is_text()) return {std::string(n.name(expected))};
-  // A name where a job file has its format.
+  // "name" takes the place of a job file's "format".
   const key_list keys = keys_of<job>();
   std::vector<std::string_view> named(keys.begin(), keys.end());
   named.front() = "name";
@@ -142,7 +141,7 @@ HETPLAN_INLINE std::string write_groups(const coarsen::device_groups& g, const c
 
 namespace detail {
 
-/// Stretches that follow one another and differ in time, iterations and energy only, as one.
+/// Merges consecutive stretches that differ only in time, iterations and energy.
 [[nodiscard]] HETPLAN_INLINE std::vector<adapt::stretch> merged_stretches(const std::vector<adapt::stretch>& all) {
   std::vector<adapt::stretch> few;
   for (const adapt::stretch& s : all) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Deployments as files: hetplan/deployment/1.
+/// Files of serving: hetplan/cloud/1, hetplan/services/1, hetplan/faults/1, hetplan/deployment/1.
 
 #include <array>
 #include <string>
@@ -17,21 +17,16 @@
 
 namespace hetplan::io {
 
-// Services and their times as files: hetplan/services/1.
-
-// Names of servers, services and devices, as files use them.
-
-/// Finds ids by name; what it refers to must outlive it. Throws at the node where there is no such name.
+/// Finds ids of servers, services and devices by name. Cloud and services must outlive it. Throws invalid_input for unknown names.
 class serving_names {
  public:
   serving_names(const serve::edge_cloud& cloud, const std::vector<serve::service>& services);
 
   [[nodiscard]] serve::server_id server(const json_node& n) const;
   [[nodiscard]] serve::service_id service(const json_node& n) const;
-  /// The number of a registered device of a server.
   [[nodiscard]] int device(serve::server_id owner, const json_node& n) const;
 
-  /// Without a node: no id where there is no such name.
+  /// Returns the id of a name, an invalid id if the name is unknown.
   [[nodiscard]] serve::server_id find_server(std::string_view name) const;
   [[nodiscard]] serve::service_id find_service(std::string_view name) const;
 
@@ -41,11 +36,9 @@ class serving_names {
   std::unordered_map<std::string_view, serve::service_id> services_;
 };
 
-// Edge clouds as files: hetplan/cloud/1.
-
 inline constexpr std::string_view cloud_format = "hetplan/cloud/1";
 
-/// The most servers of a cloud file, and GPUs of a server.
+/// Limits on the servers of a cloud file and the GPUs of a server.
 inline constexpr int max_servers = 1'000'000;
 inline constexpr int max_gpus_per_server = 1024;
 
@@ -91,10 +84,10 @@ void fields_of(Variant& v, Fields& f) {
 
 }  // namespace detail
 
-/// Throws invalid_input `FILE: /pointer: expected X, got Y`.
+/// Reads a cloud file. Throws invalid_input `FILE: /pointer: expected X, got Y`.
 [[nodiscard]] serve::edge_cloud read_cloud(const json_document& d);
 
-/// What read_cloud reads back identically.
+/// Returns the file of a cloud; reading it gives the identical cloud.
 [[nodiscard]] std::string write_cloud(const serve::edge_cloud& c);
 
 inline constexpr std::string_view services_format = "hetplan/services/1";
@@ -109,16 +102,14 @@ inline constexpr std::array<std::string_view, 3> pass{"batch", "seconds", "per_t
 inline constexpr std::array<std::string_view, 2> step{"batch", "seconds"};
 }  // namespace keys
 
-/// Services, and the times that the file has for their variants.
+/// Services, and the measured times of their variants.
 struct services_file {
   std::vector<serve::service> services;
   serve::service_time_table times;
 };
 
-/// Throws invalid_input `FILE: /pointer: expected X, got Y`.
+/// Reads a services file. Throws invalid_input `FILE: /pointer: expected X, got Y`.
 [[nodiscard]] services_file read_services(const json_document& d);
-
-// Faults of an edge cloud as files: hetplan/faults/1.
 
 inline constexpr std::string_view faults_format = "hetplan/faults/1";
 
@@ -127,7 +118,7 @@ inline constexpr std::array<std::string_view, 2> faults{"format", "events"};
 inline constexpr std::array<std::string_view, 7> fault{"at", "kind", "server", "until", "gpu", "device", "factor"};
 }  // namespace keys
 
-/// Throws invalid_input `FILE: /pointer: expected X, got Y`.
+/// Reads a faults file. Throws invalid_input `FILE: /pointer: expected X, got Y`.
 [[nodiscard]] std::vector<serve::serving_fault> read_faults(const json_document& d, const serve::edge_cloud& cloud);
 
 inline constexpr std::string_view deployment_format = "hetplan/deployment/1";
@@ -138,18 +129,18 @@ inline constexpr std::array<std::string_view, 7> instance{"service", "variant", 
 inline constexpr std::array<std::string_view, 2> deployment_change{"at", "instances"};
 }  // namespace keys
 
-/// A deployment, and those that follow it.
+/// A deployment and the later ones that replace it.
 struct deployment_file {
   serve::deployment first;
   std::vector<seconds> at = {};
   std::vector<serve::deployment> changes = {};
 };
 
-/// Throws invalid_input `FILE: /pointer: expected X, got Y`, also where serve::validate objects.
+/// Reads a deployment file. Throws invalid_input `FILE: /pointer: expected X, got Y`, also for what serve::validate rejects.
 [[nodiscard]] deployment_file read_deployment(const json_document& d, const serve::edge_cloud& cloud,
                                               const std::vector<serve::service>& services, const serve::any_service_time& times);
 
-/// Reading it gives the identical deployments.
+/// Returns the file of deployments; reading it gives the identical deployments.
 [[nodiscard]] std::string write_deployment(const deployment_file& d, const serve::edge_cloud& cloud,
                                            const std::vector<serve::service>& services);
 

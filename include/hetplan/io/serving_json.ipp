@@ -302,7 +302,7 @@ class fault_reader {
   }
 
  private:
-  /// Refuses what this kind has no use for.
+  /// Refuses keys that faults of this kind do not have.
   static void only(const json_object& o, fault_kind k) {
     const auto refuse_unless = [&](const char* key, bool wanted) {
       const auto found = o.find(key);

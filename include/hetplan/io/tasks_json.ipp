@@ -23,15 +23,15 @@ template <class Range, class Write>
   return list;
 }
 
-/// Who stands at the ends of tasks and transfers: the graph knows who follows, an executor asks who comes before.
+/// Predecessors of tasks, and ends of transfers. The graph has successors, executors need predecessors.
 struct task_neighbours {
   static constexpr tasks::node_id none = std::numeric_limits<tasks::node_id>::max();
   struct ends {
-    tasks::node_id producer = none;  ///< a task; a chunk has the ends of the transfer that it is cut from
+    tasks::node_id producer = none;  ///< a task; chunks have the ends of the transfer that they belong to
     tasks::node_id consumer = none;
     int chunks = 1;
   };
-  std::vector<std::vector<tasks::node_id>> needs;  ///< by task: tasks of its device whose result it takes
+  std::vector<std::vector<tasks::node_id>> needs;  ///< by task: tasks of the same device whose results it takes
   std::vector<ends> transfers;
 
   explicit task_neighbours(const tasks::task_graph& g) : needs(g.computes.size()), transfers(g.transfers.size()) {
@@ -43,7 +43,7 @@ struct task_neighbours {
         if (g.is_transfer(n) && g.is_compute(next)) at(n).consumer = next;
       }
     }
-    // Chunks stand one behind the other: the first has the producer, the last the consumer.
+    // Chunks form a chain: the first has the producer, the last the consumer.
     for (std::size_t t = 0; t < transfers.size(); ++t) {
       transfers[t].chunks = g.transfers[t].chunk + 1;
       if (g.transfers[t].chunk > 0) transfers[t].producer = transfers[t - 1].producer;
@@ -102,7 +102,6 @@ class tasks_writer {
     return json_list(layers, [&](layer_id l) { return model_[l].name; });
   }
 
-  /// The graph's routes, each with the pair of devices that it was made for.
   [[nodiscard]] json routes() const {
     json all = json_list(graph_.routes, [&](const route& r) {
       return json{{"from", ""},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Timelines as files: hetplan/timeline/1, with the bandwidth traces that they name.
+/// Timeline files, hetplan/timeline/1, and the bandwidth traces that they name.
 
 #include <array>
 #include <filesystem>
@@ -14,21 +14,17 @@
 
 namespace hetplan::io {
 
-// Bandwidth traces as text: `seconds Mbit/s` per line.
-
-/// Reads a trace from text: two columns separated by blanks or tabs; empty lines are skipped. `file` is what messages call it.
+/// Reads a bandwidth trace from the text of `file`: lines with seconds and Mbit/s, separated by blanks or tabs. Empty lines are skipped.
 ///
-/// Throws  invalid_input `FILE: line N: expected X, got Y`: not two columns, no finite number >= 0, a time that is not after the
-///         one before it; `FILE: ...` where there is no line.
-/// Source  docs/reference/files.md, hetplan/timeline/1; the form in which ../shared/data/bandwidth keeps its traces.
+/// Throws  invalid_input `FILE: line N: expected X, got Y`: not two columns, no finite number >= 0, a time not after the previous
+///         one; `FILE: ...` if there is no line.
+/// Source  docs/reference/files.md, hetplan/timeline/1; the format of the traces in ../shared/data/bandwidth.
 [[nodiscard]] adapt::bandwidth_trace parse_bandwidth_trace(std::string_view text, const std::string& file);
 
 /// Reads a trace file. Throws what read_text and parse_bandwidth_trace throw.
 [[nodiscard]] adapt::bandwidth_trace read_bandwidth_trace(const std::string& path);
 
-// The row of everything that compares policies: who, and what came of it.
-
-/// What one policy made of a timeline; all rows of a comparison are of one timeline, one job and one cluster.
+/// History of one policy on a timeline. All rows of a comparison share timeline, job and cluster.
 struct policy_history {
   std::string policy;
   adapt::history history;
@@ -36,7 +32,7 @@ struct policy_history {
 
 inline constexpr std::string_view timeline_format = "hetplan/timeline/1";
 
-/// Events that all traces of a timeline may add together.
+/// Most events of all traces of a timeline together.
 inline constexpr std::size_t max_timeline_events = adapt::max_trace_events;
 
 namespace keys {
@@ -50,17 +46,18 @@ inline constexpr std::array<std::string_view, 4> bandwidth_trace{"resource", "fi
 
 /// Reads a timeline file for a cluster, with the traces that it names: one list of events in time order.
 ///
-/// Of events at one instant those of traces come first, in the order of the traces, then the file's own in their order: an outage
-/// at the instant of a trace's step wins. A trace goes on after it, and its next step ends the outage.
-/// @param folder  where the trace files are; empty: beside the timeline file.
-/// Throws         invalid_input `FILE: /pointer: expected X, got Y` for whatever docs/reference/files.md calls bad input; what is
-///                wrong in a trace file is told at the `file` that names it.
+/// At equal times, events of traces come first, in the order of the traces, then the file's own in their order. An outage at the time of a
+/// trace's step therefore wins; the trace's next step ends it.
+///
+/// @param folder  folder of the trace files; empty: that of the timeline file.
+/// Throws         invalid_input `FILE: /pointer: expected X, got Y` for what docs/reference/files.md calls bad input; errors in a trace
+///                file are reported at the `file` that names it.
 [[nodiscard]] adapt::timeline read_timeline(const json_document& d, const cluster& c, const std::filesystem::path& folder = {});
 
-/// The trace files that a timeline which read_timeline takes names, as it finds them.
+/// Returns the paths of the trace files named by a valid timeline file.
 [[nodiscard]] std::vector<std::string> trace_files(const json_document& d, const std::filesystem::path& folder = {});
 
-/// The timeline file of a valid timeline, its traces as events; reading it gives the identical timeline.
+/// Returns the file of a valid timeline, with its traces as events; reading it gives the identical timeline.
 [[nodiscard]] std::string write_timeline(const adapt::timeline& t, const cluster& c);
 
 }  // namespace hetplan::io

@@ -21,7 +21,7 @@ namespace hetplan::io {
 
 namespace detail {
 
-/// The columns of one line, taken from the left.
+/// The columns of a line, read from left to right.
 class trace_line {
  public:
   trace_line(const std::string& file, std::size_t number, std::string_view text) : file_(file), number_(number), rest_(text) {
@@ -31,7 +31,7 @@ class trace_line {
 
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
-  /// The next column as a finite number >= 0.
+  /// Returns the next column as a finite number >= 0.
   [[nodiscard]] double number(std::string_view expected) {
     const std::string_view word = next(rest_);
     double v = 0;
@@ -44,7 +44,6 @@ class trace_line {
   }
 
  private:
-  /// Takes the first word of a text, "" at its end.
   [[nodiscard]] static std::string_view next(std::string_view& text) {
     constexpr std::string_view blank = " \t\r";
     text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
@@ -115,7 +114,6 @@ class timeline_reader {
   }
 
  private:
-  /// An event and the value of the file that says so.
   struct sourced {
     adapt::event event;
     std::uint32_t node;
@@ -155,7 +153,6 @@ class timeline_reader {
       n.fail_with("expected traces of at most " + std::to_string(max_timeline_events) + " steps together, got more");
   }
 
-  /// @return  its time
   seconds read_event(const json_node& n, seconds before) {
     const json_object o(n, keys::event, "an event");
     const json_node at = o.at("at", "seconds >= 0");

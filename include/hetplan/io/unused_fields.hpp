@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Measurements that were perhaps meant for a device of another kind.
+/// Checks across files: models against clusters, and fields that have no effect.
 
 #include <optional>
 #include <set>
@@ -19,80 +19,67 @@
 
 namespace hetplan::io {
 
-// What a model file and a cluster file must agree on.
-
-/// Every layer can be timed on every device: by a profile for the device's kind, else by FLOP and compute;
-/// where the mode is given, it can run the model (see check_mode), and in training that profile has a backward.
+/// Checks that every layer can be timed on every device: by a profile for the device's kind, else by FLOP and compute. If a mode is given,
+/// the model must support it (see check_mode), and in training the profile must have a backward.
 ///
 /// @param file  the cluster's, for messages.
 /// Throws       invalid_input, as in `home.json: /devices/2/compute: expected FLOP/s > 0, got nothing: ...`.
 void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode = {});
 
-// What a plan file says and a run of the plan does not look at.
-
-/// The fields of a plan that change nothing, each as a line `FILE: /pointer: why; not used`, in the order of the file; many flows that
-/// have the same one are one line. A value that says what would be so anyway, such as a default, is not told.
+/// Returns the fields of a plan without effect, as lines `FILE: /pointer: why; not used` in the order of the file. Flows with the same
+/// field share a line. Values equal to the default are not reported.
 ///
-/// @param n        the plan in its file, which has been read.
-/// @param p        the plan after what the command line changes about it; valid.
-/// @param by_rule  a planner has made it that says what its rule says, whether it matters in this plan or not: a warm-up beyond the
-///                 microbatches and copies per device where none is read twice are not told.
+/// @param n        the plan in its file, already read.
+/// @param p        the valid plan after changes by the command line.
+/// @param by_rule  true if a planner's rule sets warm-up and copies whether they matter or not. Warm-ups beyond the microbatches and copies
+///                 per device without a second reader are then not reported.
 /// Source          docs/reference/files.md, hetplan/plan/1; semantics, sections 2, 5 and 6.
 [[nodiscard]] std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model, const cluster& c,
                                                           bool by_rule = false);
 
-// What a cluster file says and no plan can make use of.
-
-/// The resources that a route between two of its devices takes.
+/// Returns the names of resources on routes between devices.
 ///
 /// Complexity  O(devices^2, resources of their routes).
 [[nodiscard]] std::set<std::string_view> resources_on_routes(const cluster& c);
 
-/// The fields of a cluster that change no plan of any model, each as a line `FILE: /pointer: why; not used`, in the order of the file.
+/// Returns the fields of a cluster without effect on any plan, as lines `FILE: /pointer: why; not used` in the order of the file.
 ///
-/// @param n  the cluster in its file, which has been read.
-/// @param c  that cluster.
+/// @param n  the cluster in its file, already read.
+/// @param c  the same cluster.
 /// Source    docs/reference/files.md, hetplan/cluster/1; semantics, section 3.
 [[nodiscard]] std::vector<std::string> unused_cluster_fields(const json_node& n, const cluster& c);
 
-// What a job file says and nothing looks at.
-
-/// What a job is read for.
+/// Purpose for which a job is read.
 struct job_use {
-  bool over_time = false;         ///< a run over a timeline; else planning alone
-  bool latency_may_come = false;  ///< the timeline may ask for one
+  bool over_time = false;         ///< true for a run over a timeline, false for planning alone
+  bool latency_may_come = false;  ///< true if the timeline may set a latency
 };
 
-/// The fields of a job that change nothing, each as a line `FILE: /pointer: why; not used`, in the order of the file.
+/// Returns the fields of a job without effect, as lines `FILE: /pointer: why; not used` in the order of the file.
 ///
-/// @param n  the job in its file, which has been read.
-/// @param j  the job after what the command line changes about it.
+/// @param n  the job in its file, already read.
+/// @param j  the job after changes by the command line.
 /// Source    docs/reference/files.md, hetplan/job/1.
 [[nodiscard]] std::vector<std::string> unused_job_fields(const json_node& n, const job& j, const job_use& use = {});
 
-// What a timeline file says and a run over it does not look at.
-
-/// The parts of a timeline that change nothing, each as a line `FILE: /pointer: why; not used`, in the order of the file; all events from
-/// the end on are one line.
+/// Returns the parts of a timeline without effect, as lines `FILE: /pointer: why; not used` in file order. Events after the end share one.
 ///
-/// @param n           the timeline in its file, which has been read.
-/// @param priorities  may a plan that runs look at priorities of transfers?
+/// @param n           the timeline in its file, already read.
+/// @param priorities  true if a plan of the run may use priorities of transfers.
 /// Source             docs/reference/files.md, hetplan/timeline/1.
 [[nodiscard]] std::vector<std::string> unused_timeline_fields(const json_node& n, const cluster& c, const job& j, bool priorities = true);
 
-// Faults of what is gone already.
-
-/// The faults that take away what an earlier one has taken, each as a line `FILE: /pointer: why; not used`, in the order of the file:
-/// nothing is repaired.
+/// Returns the faults of parts that are already gone, as lines `FILE: /pointer: why; not used` in the order of the file. Failed parts are
+/// not repaired, so that a second failure has no effect.
 ///
-/// @param n    the faults in their file, which has been read.
-/// @param all  those faults.
+/// @param n    the faults in their file, already read.
+/// @param all  the same faults.
 /// Source      docs/reference/serving-files.md, hetplan/faults/1; semantics, section 11.
 [[nodiscard]] std::vector<std::string> unused_faults(const json_node& n, const std::vector<serve::serving_fault>& all,
                                                      const serve::edge_cloud& cloud);
 
-/// One line about the first layer that has a profile for a kind of which no device is, where a device is timed by its FLOP for
-/// want of a profile; none where every device has one, or no profile is left over: a model may know more kinds than a cluster has.
+/// Returns a line about the first layer with a profile for a kind that no device has while some device lacks a profile and is timed by
+/// FLOP: perhaps a misspelled kind. None otherwise, as a model may have profiles for more kinds than a cluster has.
 ///
 /// Complexity  O(layers (kinds of devices + profiles) log of them).
 [[nodiscard]] std::optional<std::string> unused_profiles(const planning_graph& model, const cluster& c);

@@ -49,7 +49,6 @@ HETPLAN_INLINE void check_together(const planning_graph& model, const cluster& c
 
 namespace detail {
 
-/// Goes through a plan's file and asks of each field whether a run of the plan can tell it from its default.
 class plan_field_check {
  public:
   plan_field_check(const plan& p, const planning_graph& model, const cluster& c, bool by_rule)
@@ -135,7 +134,7 @@ class plan_field_check {
                        (given > 1 ? ", as those of " + std::to_string(given - 1) + " more flows" : ""));
   }
 
-  /// Under `block` the network is there for reductions and tokens alone.
+  /// With transfers that block, only reductions and token transfers share the network.
   void look_at_network(const json_node& n) {
     const auto& rules = p_.schedule.transfers;
     if (n.text() == to_string(sharing::priority) && p_.sharing_policy == sharing::priority &&
@@ -152,7 +151,7 @@ class plan_field_check {
     const stage_graph g = make_stage_graph(p_, model_);
     bool matters = by_rule_;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      std::map<device_id, std::pair<int, bool>> readers;  // stages, and whether all of them can share one transfer
+      std::map<device_id, std::pair<int, bool>> readers;  // reading stages, and true if all of them can share one transfer
       for (const std::size_t e : g.nodes[s].out) {
         const stage_id to = g.edges[e].to;
         const bool shares =
@@ -186,7 +185,7 @@ class plan_field_check {
     }
   }
 
-  /// @return  the number of the stage behind them
+  /// @return  the index of the next stage
   std::size_t look_at_stages(const json_node& list, std::size_t first) {
     for (const json_node n : list.elements("")) {
       const stage& s = p_.stages[first++];
@@ -293,7 +292,7 @@ HETPLAN_INLINE std::vector<std::string> unused_cluster_fields(const json_node& n
       choice.add(end(o.at("from", "").text()), end(o.at("to", "").text()));
     }
     std::vector<bool> wins(routes->size());
-    bool added = false;  // a route that no rule has made
+    bool added = false;  // true if "widest" adds a route
     for (const device& from : c.devices()) {
       for (const device& to : c.devices()) {
         const auto rule = choice.rule_of(from.id.index(), to.id.index());
@@ -374,8 +373,8 @@ HETPLAN_INLINE std::vector<std::string> unused_timeline_fields(const json_node& 
   };
   const json_object top(n, keys::timeline);
   const auto duration = top.required_amount<seconds>("duration", range::above_zero);
-  std::map<std::string_view, bool> here;                       // by device; all are at first
-  std::map<std::string_view, std::vector<json_node>> unheard;  // speeds of devices that have left and not come back
+  std::map<std::string_view, bool> here;                       // by device; absent: still there
+  std::map<std::string_view, std::vector<json_node>> unheard;  // by device that has left and not returned: its speeds
   if (const auto events = top.find("events")) {
     for (const json_node event : events->elements("")) {
       const json_object o(event, keys::event);

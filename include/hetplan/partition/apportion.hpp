@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Samples of a microbatch, handed out among classes of equal devices.
+/// Bottleneck-minimal cuts of a layer sequence, and shares of a microbatch for classes of equal devices.
 
 #include <algorithm>
 #include <concepts>
@@ -18,12 +18,10 @@
 
 namespace hetplan::partition {
 
-// Cuts a sequence into consecutive stages on devices in a given order so that the largest step is smallest.
-
-/// Where stages may begin: everywhere in models of up to 512 layers; in larger ones where no neighbouring
-/// boundary carries fewer bytes, which is where one would cut anyway.
+/// Returns the positions where stages may begin: all in models of up to 512 layers; in larger ones those whose boundary carries no more
+/// bytes than its neighbours, the natural places to cut.
 ///
-/// @param cut_bytes  by layer: what crosses the boundary before it.
+/// @param cut_bytes  by layer: bytes that cross the boundary before it.
 [[nodiscard]] inline std::vector<std::size_t> cut_positions(const std::vector<double>& cut_bytes) {
   std::vector<std::size_t> positions(cut_bytes.size());
   std::iota(positions.begin(), positions.end(), std::size_t{0});
@@ -33,7 +31,7 @@ namespace hetplan::partition {
   return positions;
 }
 
-/// Stage i is [first[i], first[i+1]) of the sequence (the last ends with it) on device[i].
+/// A cut into stages: stage i holds [first[i], first[i+1]) of the sequence, the last stage the rest, on device[i].
 struct chain_cut {
   double bottleneck = std::numeric_limits<double>::infinity();
   std::vector<std::size_t> first;
@@ -43,28 +41,26 @@ struct chain_cut {
 };
 
 namespace detail {
-/// The head stage of a suffix: what it leads to and where it ends.
+/// Best first stage of a suffix: the suffix's bottleneck, and position and device of the next stage.
 struct chain_choice {
   double bottleneck = std::numeric_limits<double>::infinity();
   std::uint32_t next_position = 0, next_device = 0;
 };
 }  // namespace detail
 
-/// The best cut for each number of stages: the exact minimum of the largest stage or cut cost.
+/// Returns the best cut for each number of stages: the largest stage or cut cost is minimal, exactly.
 ///
-/// @param positions  where a stage may begin, ascending, the first 0; the sequence ends at `end`.
-/// @param devices    stages take devices in this order; devices may be left out.
-/// @param stage_cost (first, last, device, following stages) -> cost, infinite if it does not fit; must not
-///                   fall as `last` grows.
+/// @param positions  allowed first layers of stages, ascending, the first 0; the sequence ends at `end`.
+/// @param devices    number of devices. Stages use them in order; devices may be skipped.
+/// @param stage_cost (first, last, device, following stages) -> cost, infinite if the stage does not fit; non-decreasing in `last`.
 /// @param cut_cost   (position, device before, device behind) -> cost of the boundary.
-/// @return           index q - 1: the best cut into q stages, q = 1 ... max_stages.
-/// Complexity        O(Q N^2 P^2) for Q stages, N devices, P positions; stages longer than the best known
-///                   bottleneck are not tried.
-/// Determinism       ties: earlier cut, then earlier device.
-/// Others            adapt::cut_in_proportion: every stage has its devices, so a state less and thousands of items; least_overflow:
-///                   over the states of a device_space. One engine for the three would be longer than all of them.
-/// Source            PipeDream's partitioning recurrence over unequal devices. Deviation: from the sinks,
-///                   because the memory of a stage depends on how many stages follow.
+/// @return           by index q - 1: the best cut into q stages, q = 1 ... max_stages.
+/// Complexity        O(Q N^2 P^2) for Q stages, N devices, P positions; stages that reach the best known bottleneck are pruned.
+/// Determinism       ties: the earlier cut, then the earlier device.
+/// Related           adapt::cut_in_proportion fixes each stage's devices, which saves a state and allows thousands of items; least_overflow
+///                   runs over states of a device_space. One engine for all three would be longer than the three.
+/// Source            PipeDream's partitioning recurrence, on unequal devices. Deviation: from the sinks, because the memory of a stage
+///                   depends on the number of following stages.
 template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
           std::invocable<std::size_t, std::size_t, std::size_t> CutCost>
 [[nodiscard]] std::vector<chain_cut> bottleneck_chain(const std::vector<std::size_t>& positions, std::size_t end, std::size_t devices,
@@ -72,7 +68,7 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
   using detail::chain_choice;
   const std::size_t count = positions.size();
   const auto stages = static_cast<std::size_t>(std::max(1, std::min<int>(max_stages, static_cast<int>(std::min(devices, count)))));
-  // cell(q, d, p): the sequence from positions[p] on, in q stages, the first of them on device d.
+  // cell(q, d, p): best cut of the sequence from positions[p] on into q stages, the first one on device d.
   std::vector<chain_choice> cells(stages * devices * count);
   const auto cell = [&](std::size_t q, std::size_t d, std::size_t p) -> chain_choice& {
     return cells[((q - 1) * devices + d) * count + p];
@@ -118,35 +114,35 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
   return cuts;
 }
 
-/// Equal devices while samples are handed out: they fill evenly.
+/// A class of equal devices that receive samples evenly.
 struct sample_taker {
   int devices = 1;
-  int cap = 0;        ///< the most samples that each has memory for
-  int taken = 0;      ///< by all of them
-  double next_s = 0;  ///< time of the device whose turn it is, with one portion more
+  int cap = 0;        ///< largest share of one device that fits into its memory
+  int taken = 0;      ///< samples of all devices together
+  double next_s = 0;  ///< time of the next device to receive a portion, that portion included
 
   [[nodiscard]] int largest_share() const { return (taken + devices - 1) / devices; }
-  /// Of the i-th of the devices: the first have one more where they do not come out even.
+  /// Returns the share of the i-th device; a remainder goes to the first devices, one sample each.
   [[nodiscard]] int share(int i) const { return taken / devices + (i < taken % devices ? 1 : 0); }
 };
 
-/// Portions in which samples are handed out at most, about.
+/// Approximate maximum number of portions in which samples are assigned.
 inline constexpr int most_portions = 256;
 
-/// Hands out samples one by one, each to the device that finishes it first among those with room.
+/// Assigns samples one by one, each to the device with memory left that finishes it first.
 ///
-/// With times that do not fall as the share grows this minimises the largest time over all integer shares
-/// within the caps (an exchange argument: each step takes the smallest possible next maximum). More than most_portions samples go in
-/// equal portions, the last ones of a taker as large as its room: then it is within a portion of that minimum.
+/// If times do not fall as the share grows, the largest time is minimal over all integer shares within the caps (exchange argument: each
+/// step takes the smallest possible next maximum). More than most_portions samples are assigned in equal portions, a taker's last one as
+/// large as its room; the result is then within one portion of that minimum.
 ///
-/// @param samples   to hand out, on top of what the takers have.
-/// @param takers    not empty; gives them their samples. A derived type adds what identifies it.
-/// @param time_s    (taker, share >= 1) -> seconds; finite, non-decreasing in the share. Asked once for each share that the devices of a
-///                  taker reach, and for one more.
-/// @return          false if the caps hold fewer samples; the takers then have what did fit.
+/// @param samples   number of samples to add to what the takers have.
+/// @param takers    not empty; receive the samples. A derived type adds what identifies the taker.
+/// @param time_s    (taker, share >= 1) -> seconds; finite, non-decreasing in the share. Called once for each share that a taker's devices
+///                  reach, and for the next one.
+/// @return          false if the caps hold fewer samples; the takers then have those that fit.
 /// Complexity       O(min(samples, most_portions) x takers).
 /// Determinism      ties: the smaller share, so that equal devices share evenly, then the smaller index.
-/// Source           Asteroid, Algorithm 1, eq. 7: same optimum, found greedily.
+/// Source           Asteroid, Algorithm 1, eq. 7: the same optimum, found greedily.
 template <std::derived_from<sample_taker> Taker, std::invocable<const Taker&, int> Time>
 [[nodiscard]] bool apportion(int samples, std::vector<Taker>& takers, const Time& time_s) {
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -175,17 +171,15 @@ template <std::derived_from<sample_taker> Taker, std::invocable<const Taker&, in
   return true;
 }
 
-// Shares of a microbatch for the devices of a replica group.
-
-/// Shares of the samples for devices that all differ: apportion with one device each.
+/// Returns the shares of the samples on devices that all differ: apportion with one device per taker.
 ///
-/// @param caps      by device: the most samples it has memory for.
+/// @param caps      by device: largest number of samples that fits into its memory.
 /// @param time_s    (device index, share >= 1) -> seconds; finite, non-decreasing in the share.
-/// @return          shares by device (0 = not used), or nothing if the caps hold fewer samples.
+/// @return          shares by device (0: unused), or nothing if the caps hold fewer samples.
 /// Complexity       O(samples x devices).
 /// Throws           invalid_input (no device).
 /// Determinism      ties: the smaller share, then the smaller index.
-/// Source           Asteroid, Algorithm 1, eq. 7: same optimum, found greedily (apportion).
+/// Source           Asteroid, Algorithm 1, eq. 7: the same optimum, found greedily (apportion).
 template <std::invocable<std::size_t, int> Time>
 [[nodiscard]] std::optional<std::vector<int>> allocate(int samples, const std::vector<int>& caps, Time&& time_s) {
   if (caps.empty()) throw invalid_input("allocate: no devices for " + std::to_string(samples) + " samples; expected at least one");
@@ -193,7 +187,7 @@ template <std::invocable<std::size_t, int> Time>
     std::size_t index;
   };
   std::vector<one_device> devices;
-  // No share above `samples` is asked about.
+  // Caps at `samples`, so that time_s is called for no larger share.
   for (std::size_t d = 0; d < caps.size(); ++d) devices.push_back({{.cap = std::min(caps[d], samples)}, d});
   if (!apportion(samples, devices, [&](const one_device& d, int share) { return time_s(d.index, share); })) return std::nullopt;
   std::vector<int> shares;

@@ -24,11 +24,10 @@ namespace hetplan::partition {
 
 namespace detail {
 
-/// A grid as the search holds it.
 struct grid {
-  std::vector<std::size_t> places;  ///< row by row: which of the devices
-  std::vector<int> rows;            ///< samples
-  std::vector<int> columns;         ///< weights
+  std::vector<std::size_t> places;  ///< row by row: index of the device
+  std::vector<int> rows;            ///< samples by row
+  std::vector<int> columns;         ///< weights by column
 
   friend auto operator<=>(const grid&, const grid&) = default;
 };
@@ -61,7 +60,7 @@ class grid_search {
 
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
-  /// Into how many parts tensors without units are cut by the steps.
+  /// Number of parts into which the local search divides tensors without units.
   static constexpr int fine_parts = 24;
   struct shape_of {
     std::size_t rows, columns;
@@ -69,7 +68,7 @@ class grid_search {
 
   [[nodiscard]] bool training() const { return problem_.job.workload.mode == mode::training; }
 
-  /// Of the microbatch's work on a device, without all-reduces.
+  /// Returns the time of a microbatch's work on a device, without all-reduces; infinite where a profile forbids splitting.
   [[nodiscard]] double time_s(std::size_t d, int samples, int weight, int all) {
     const int g = std::gcd(weight, all);
     const auto key = std::tuple(d, samples, weight / g, all / g);
@@ -86,20 +85,20 @@ class grid_search {
     return times_[key] = total;
   }
 
-  /// Is a layer that columns would share measured there as a whole?
+  /// Returns true if a layer that columns would split is profiled as a whole on the device's kind.
   [[nodiscard]] bool profiled_on(const device& d) const {
     return std::any_of(of_.layers.begin(), of_.layers.end(),
                        [&](layer_id l) { return problem_.model[l].is_split() && problem_.model[l].profile_for(d.kind) != nullptr; });
   }
 
-  /// A stage of which column 0 has the weight.
+  /// Returns a stage whose column 0 has the weight.
   [[nodiscard]] std::pair<stage, assignment> part_of(std::size_t d, int samples, int weight, int all) const {
     stage part = of_;
     if (weight < all) part.columns = {weight, all - weight};
     return {std::move(part), {devices_[d], samples}};
   }
 
-  /// What of the device's memory its state, its caches and one microbatch share take; it has room up to 1.
+  /// Returns the fraction of a device's memory that its state, caches and share of one microbatch take; at most 1 if it fits.
   [[nodiscard]] double load(std::size_t d, int samples, int weight, int all) {
     const auto key = std::tuple(d, samples, weight, all);
     if (const auto it = loads_.find(key); it != loads_.end()) return it->second;
@@ -112,7 +111,7 @@ class grid_search {
                                          : std::nextafter(std::max(1.0, needed / std::max(limit, 1e-300)), inf);
   }
   [[nodiscard]] bool holds(std::size_t d, int samples, int weight, int all) { return load(d, samples, weight, all) <= 1; }
-  /// Of the device that has least room.
+  /// Returns the load of the fullest device.
   [[nodiscard]] double load(const grid& g) {
     const int all = std::accumulate(g.columns.begin(), g.columns.end(), 0);
     double most = 0;
@@ -121,7 +120,7 @@ class grid_search {
     return most;
   }
 
-  /// The all-reduces of a row; see semantics, section 4.
+  /// Returns the time of a row's all-reduces; see semantics, section 4.
   [[nodiscard]] double sums_s(const std::size_t* row, std::size_t columns, int samples) const {
     if (columns < 2 || (forward_sums_.empty() && backward_sums_.empty())) return 0;
     const auto steps = static_cast<double>(2 * (columns - 1));
@@ -139,7 +138,7 @@ class grid_search {
 
   [[nodiscard]] bool may_help(double busy_s) const { return busy_s < inf && (!judge_.at_least || judge_.at_least(busy_s) < score_); }
 
-  /// What the busiest device of a row has to do.
+  /// Returns the time of the busiest device of a row.
   [[nodiscard]] double row_s(const grid& g, std::size_t row, int samples) {
     const std::size_t columns = g.columns.size();
     const int all = std::accumulate(g.columns.begin(), g.columns.end(), 0);
@@ -156,7 +155,7 @@ class grid_search {
     return s;
   }
 
-  /// Is it the best so far?
+  /// Judges a grid; returns true if it is the best so far.
   bool judge(const grid& g) {
     if (judged_ >= most_) return false;
     if (load(g) > 1) return false;
@@ -178,12 +177,9 @@ class grid_search {
     return weights;
   }
 
-  // Proposals and steps.
-
-  /// Parts of the tensors that the steps move.
   [[nodiscard]] int parts() const { return units_ > 0 ? units_ : fine_parts; }
 
-  /// How many devices, and which: all, or the fastest.
+  /// Returns the shapes, each with its number of devices, the fastest ones if not all.
   [[nodiscard]] std::vector<std::pair<shape_of, std::size_t>> shapes() const {
     std::vector<std::pair<shape_of, std::size_t>> all;
     for (std::size_t n = devices_.size(); n >= (options_.subsets ? 1 : devices_.size()); --n) {
@@ -195,7 +191,7 @@ class grid_search {
     return all;
   }
 
-  /// Rows and columns in proportion to what the devices can do.
+  /// Sets weights and samples in proportion to the speeds of columns and rows.
   void share_out(grid& g, shape_of shape) {
     struct column_taker : sample_taker {
       double speed = 0;
@@ -219,7 +215,7 @@ class grid_search {
     for (const row_taker& t : rows) g.rows.push_back(t.taken);
   }
 
-  /// Steps that leave more room, as long as some device has none.
+  /// Steps to grids with lower peak load until every device fits.
   void make_room(grid& g) {
     for (double most = load(g); most > 1;) {
       const bool better = neighbours(g, [&](const grid& near) {
@@ -262,7 +258,6 @@ class grid_search {
     return peak_transfer(problem_.cluster.network(), devices_[a], devices_[b]).time_s(message);
   }
 
-  /// Steps from the best grid, as often as one helps.
   void improve() {
     while (score_ < inf && judged_ < most_ && step()) {
     }
@@ -278,7 +273,7 @@ class grid_search {
     });
   }
 
-  /// Calls f with every grid that is one step away until it says true. Does it?
+  /// Calls f with every neighbouring grid until it returns true; returns whether it did.
   template <class F>
   bool neighbours(const grid at, const F& f) {
     const auto between = [](std::size_t n, const auto& with) {
@@ -318,9 +313,7 @@ class grid_search {
     return false;
   }
 
-  // All grids.
-
-  /// Weights of the columns that are no multiple of others and give whole units.
+  /// Returns the reduced column weights that give whole units.
   [[nodiscard]] std::vector<std::vector<int>> weights_of(std::size_t columns) const {
     std::vector<std::vector<int>> all;
     std::vector<int> w(columns, 1);
@@ -335,7 +328,7 @@ class grid_search {
     }
   }
 
-  /// How many grids there are, at most.
+  /// Returns an upper bound on the number of grids.
   [[nodiscard]] double count() const {
     double total = 0;
     for (const auto& [shape, n] : shapes()) {
@@ -358,7 +351,7 @@ class grid_search {
     }
   }
 
-  /// The next device of a grid whose last row may be unfinished.
+  /// Places the next device of a grid whose last row may be incomplete.
   void place(grid& g, shape_of shape, int left, double busiest_s) {
     const std::size_t at = g.places.size(), row = at / shape.columns, column = at % shape.columns;
     if (at == shape.rows * shape.columns) {
@@ -369,7 +362,7 @@ class grid_search {
     const auto with = [&](int samples) {
       for (std::size_t d = 0; d < devices_.size(); ++d) {
         if (std::find(g.places.begin(), g.places.end(), d) != g.places.end()) continue;
-        if (options_.alone && at > 0 && d < g.places.front()) continue;  // a ring that begins elsewhere
+        if (options_.alone && at > 0 && d < g.places.front()) continue;  // equivalent to a ring with another begin
         if (!holds(d, samples, g.columns[column], all)) continue;
         g.places.push_back(d);
         double now_s = std::max(busiest_s, time_s(d, samples, g.columns[column], all));
@@ -392,9 +385,9 @@ class grid_search {
   int size_;
   const grid_judge& judge_;
   const grid_options& options_;
-  int units_ = 0;  ///< columns take whole ones; 0: any part
+  int units_ = 0;  ///< unit of column widths; 0: any width
   std::vector<double> forward_sums_, backward_sums_;
-  std::vector<double> speed_;  ///< by device, of all layers
+  std::vector<double> speed_;  ///< by device, for all layers
   std::map<std::tuple<std::size_t, int, int, int>, double> times_;
   std::map<std::tuple<std::size_t, int, int, int>, double> loads_;
   std::set<grid> seen_;

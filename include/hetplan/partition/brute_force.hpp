@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Every plan of a stated space, one after the other: the oracle of planners that search the same space.
+/// Enumeration of every plan of a space: the oracle for planners that search the same space.
 
 #include <algorithm>
 #include <cmath>
@@ -30,23 +30,22 @@
 
 namespace hetplan::partition {
 
-// Dora's recurrence to read: nothing pruned, nothing dropped. What two_substate_dp finds faster.
-
 /// Blocks [first, last) of the sequence on a group of the device space.
 struct plain_stage {
   std::size_t first, last, group;
 };
 struct plain_plan {
-  double score = std::numeric_limits<double>::infinity();  ///< infinite: nothing keeps the limits
-  std::vector<plain_stage> stages = {};                    ///< the last one first
+  double score = std::numeric_limits<double>::infinity();  ///< infinite if no plan keeps the limits
+  std::vector<plain_stage> stages = {};                    ///< from last to first
 };
 
-/// The best plan of a serial sequence, by the recurrence as it stands in the paper, from the last block to the first.
+/// Returns the best plan of a serial sequence by the recurrence as printed in the paper, from the last block to the first, without any
+/// pruning. two_substate_dp finds the same plans faster.
 ///
-/// @param law   tail of the pipeline -> longer tail; any, monotone or not, for nothing is dropped.
+/// @param law   tail of the pipeline -> longer tail. It need not be monotone, as nothing is dropped.
 /// Complexity   all plans of the space: for a dozen blocks on a few devices.
-/// Throws       invalid_input: a device space that is none.
-/// Determinism  ties: the first found.
+/// Throws       invalid_input: an invalid device space.
+/// Determinism  ties: first found.
 /// Source       Dora, section 4.1, eqs. 3-5. Deviations: those of two_substate_dp.
 template <step_law Law>
 [[nodiscard]] plain_plan plain_dp(const search_tables& t, const device_space& space, const plan& blank, const any_objective& objective,
@@ -62,12 +61,12 @@ template <step_law Law>
   const warmup_levels warmup(blank, options);
   const pipelining job = pipelining_of(blank, options.warmup);
   const std::size_t blocks = t.sequence.size();
-  // Q(l, n): the blocks from l on, with the devices of state n taken; in as many stages as each has.
+  // Q(l, n): partial pipelines of blocks l and later, with the devices of state n taken, for any number of stages.
   std::vector Q(blocks + 1, std::vector(space.states(), std::vector<partial_pipeline>()));
   Q[blocks][0].push_back({});
   plain_plan best;
 
-  /// One stage more: blocks [first, l) on a group, and the link to what is behind. Nothing where they break a limit.
+  /// Returns the pipeline with a stage of blocks [first, l) on a group, and its link, in front; nothing if it breaks a limit.
   const auto prepend = [&](std::size_t first, std::size_t l, std::size_t group, partial_pipeline next) -> std::optional<partial_pipeline> {
     const int in_flight = warmup.in_flight(static_cast<int>(next.stages.size()) + 1);
     const placed_stage stage = costs.place(first, l, group, in_flight);
@@ -97,7 +96,7 @@ template <step_law Law>
             if (first > 0) {
               Q[first][to].push_back(*std::move(next));
               continue;
-            }  // all blocks: the best is the answer (eq. 5)
+            }  // all blocks are placed: the best plan is the answer (eq. 5)
             const double response_s = std::max(law.response_s(job, next->tail), next->budget.stretch_s);
             if (!std::isfinite(response_s) || response_s > next->budget.limit_s) continue;
             const double score = detail::checked_score(objective, response_s, next->budget.energy_J + next->budget.idle_W * response_s);
@@ -110,29 +109,29 @@ template <step_law Law>
   return best;
 }
 
-/// Which plans belong to the space.
+/// Definition of a space of plans.
 struct space_options {
   int max_stages = 16;
   std::vector<device_id> device_order = {};              ///< a permutation of the devices; empty: by id
-  bool contiguous_groups = false;                        ///< groups are runs of device_order, in the order of the stages
+  bool contiguous_groups = false;                        ///< true if groups are runs of device_order, in the order of the stages
   warmup_rule warmup = warmup_rule::hide_communication;  ///< microbatches in flight under 1F1B in training
-  bool all_shares = false;                               ///< every share within memory, not only allocate's
-  int largest_share = std::numeric_limits<int>::max();   ///< samples of a microbatch that one device may have
+  bool all_shares = false;                               ///< true for all shares within memory; false for allocate's only
+  int largest_share = std::numeric_limits<int>::max();   ///< largest number of samples of a microbatch on one device
 };
 
-/// A plan with its estimate in `predicted`, and what the objective says of it.
+/// A plan with its estimate in `predicted`, and its score by the objective.
 struct scored_plan {
   double score = 0;
   hetplan::plan plan;
 };
 
-/// The largest space that is gone through.
+/// Limits on the size of an enumerated space.
 inline constexpr std::size_t max_space_devices = 10;
 inline constexpr std::size_t max_space_blocks = 24;
 
 namespace detail {
 
-/// Three nested choices, each completing the same plan: where to cut, who runs each stage, on which shares.
+/// Three nested choices that complete one plan: the cut, the group of each stage, its shares.
 template <class Visit>
 class plan_enumerator {
  public:
@@ -154,7 +153,7 @@ class plan_enumerator {
   }
 
  private:
-  using devices_left = std::uint32_t;  ///< a bit for each position in the device order
+  using devices_left = std::uint32_t;  ///< bit i: position i of the device order
 
   void check() const {
     const auto fail = [](const std::string& what) { throw invalid_input("for_each_plan: " + what); };
@@ -180,7 +179,7 @@ class plan_enumerator {
     }
   }
 
-  /// The stages so far hold blocks [0, first).
+  /// Extends the cut; the stages so far hold blocks [0, first).
   void cut(std::size_t first) {
     if (first == sequence_.size()) {
       if (!plan_.stages.empty()) assign_all();
@@ -195,7 +194,7 @@ class plan_enumerator {
     }
   }
 
-  /// The cut is made: depths are known, and with them how many microbatches a stage holds.
+  /// Completes a cut: stage depths determine the microbatches in flight.
   void assign_all() {
     in_flight_.clear();
     for (const auto& node : make_stage_graph(plan_, model_).nodes) {
@@ -206,7 +205,7 @@ class plan_enumerator {
     plan_.schedule.warmup.clear();
   }
 
-  /// Stages [0, s) have their devices; `next` is the first position that a contiguous group may take.
+  /// Chooses the group of stage s, after stages [0, s). `next` is the first position open to a contiguous group.
   void choose_group(std::size_t s, std::size_t next, devices_left left) {
     if (s == plan_.stages.size()) {
       ++visited_;
@@ -253,7 +252,7 @@ class plan_enumerator {
     if (shares && std::count(shares->begin(), shares->end(), 0) == 0) use(*shares);
   }
 
-  /// Calls use(shares) for all positive integers within the caps that sum to the samples; the first grows last.
+  /// Calls use(shares) for all positive integers within the caps that sum to `samples`; the first share changes slowest.
   template <class Use>
   void every_share(const std::vector<int>& caps, int samples, std::vector<int>& shares, const Use& use) {
     if (shares.size() == caps.size()) {
@@ -267,7 +266,7 @@ class plan_enumerator {
     }
   }
 
-  /// The most samples of a microbatch that a device has memory for. Counted, not asked of count_that_fits: this is the oracle.
+  /// Returns the most samples of a microbatch that fit into a device's memory. An oracle, it counts without count_that_fits.
   [[nodiscard]] int cap(std::size_t s, device_id d) const {
     const double limit = cluster_[d].usable_memory().value() * (1 + limit_tolerance);
     int fits = 0;
@@ -280,7 +279,7 @@ class plan_enumerator {
     return fits;
   }
 
-  /// The degree of tensor parallelism with the least time of a microbatch there and back, and that time [s].
+  /// Returns the tensor-parallel degree with the least time for a microbatch's forward and backward, and that time [s].
   [[nodiscard]] std::pair<assignment, double> fastest(std::size_t s, device_id id, int share) const {
     const device& d = cluster_[id];
     const stage& st = plan_.stages[s];
@@ -317,24 +316,23 @@ class plan_enumerator {
 
 /// Calls visit(plan) for every plan of a space.
 ///
-/// The space: stages are consecutive blocks for which s.is_stage holds, at most max_stages of them; stages have disjoint,
-/// non-empty groups of devices, listed in device order, and devices may stay unused; with contiguous_groups the groups are
-/// runs of the device order, the one of stage i before that of stage i + 1. The shares of a group are those of
-/// partition::allocate under the time of a microbatch there and back, or all positive integers (all_shares); both within
-/// what memory leaves for the stage's microbatches in flight. A group in which some device would get no sample is no part
-/// of the space. Each device runs at the degree of tensor parallelism that is fastest for its share (ties: the smaller), 1
-/// where a layer of the stage is profiled for its kind; prefix_table, and with it the search, looks at the whole model there.
+/// Stages are consecutive blocks that satisfy s.is_stage, at most max_stages of them. Their groups are disjoint, non-empty sets of devices,
+/// listed in device order; devices may stay unused. With contiguous_groups, groups are runs of the device order, that of stage i before
+/// that of stage i + 1. Shares are those of partition::allocate under the time of a microbatch's forward and backward, or all positive
+/// integers (all_shares), within the memory that the stage's microbatches in flight leave. A group with a device that would get no sample
+/// is not part of the space. Each device runs at its fastest tensor-parallel degree for its share (ties: the smaller), or at 1 if a layer
+/// of the stage is profiled for its kind. prefix_table, and with it the search, applies this rule to the whole model.
 ///
-/// @param blank    workload, microbatch size, microbatches and schedule: what all plans have in common; its stages and
-///                 warm-up are not read. Warm-up is set where the rule is not the default.
-/// @param visit    (const plan&) -> control, where stop ends the enumeration, or void; the plan changes after the call.
-/// @return         plans visited. Limits other than memory are the visitor's business, and so are missing routes.
-/// Complexity      O(cuts x groupings x shares); N devices in P groups of their own alone are sum_k C(N,k) P! S(k,P).
-/// Throws          invalid_input (more than 24 blocks or 10 devices, device_order is no permutation, explicit orders,
-///                 several pipelines); invalid_model (a user's model misbehaves).
-/// Determinism     cuts in lexicographic order of their boundaries; groups stage by stage, as binary numbers with the first
-///                 device lowest, runs by (first, last); shares in lexicographic order.
-/// Source          the space of Dora, sec. 4.1, eqs. 3-5, widened to groups in any order.
+/// @param blank    common to all plans: workload, microbatch size, microbatches and schedule. Its stages and warm-up are ignored. The
+///                 warm-up is set if the rule is not the default.
+/// @param visit    (const plan&) -> control, where stop ends the enumeration, or void. The plan changes after the call.
+/// @return         number of plans visited. Limits other than memory, and missing routes, are left to the visitor.
+/// Complexity      O(cuts x groupings x shares); N devices in P groups have sum_k C(N,k) P! S(k,P) groupings.
+/// Throws          invalid_input (more than 24 blocks or 10 devices, device_order is no permutation, explicit orders, several pipelines);
+///                 invalid_model (a user's model violates its concept).
+/// Determinism     cuts in lexicographic order of their boundaries; groups stage by stage, as binary numbers with the first device as
+///                 lowest bit, runs by (first, last); shares in lexicographic order.
+/// Source          the space of Dora, section 4.1, eqs. 3-5, extended to groups in any order.
 template <class Visit>
   requires std::invocable<Visit&, const plan&>
 long long for_each_plan(const layer_sequence& s, const planning_graph& model, const cluster& c, const any_cost_model& cost,
@@ -342,15 +340,14 @@ long long for_each_plan(const layer_sequence& s, const planning_graph& model, co
   return detail::plan_enumerator<std::remove_reference_t<Visit>>(s, model, c, cost, memory, blank, o, visit).run();
 }
 
-/// The best plans of a space, by exhaustion.
+/// Returns the best plans of a space, by exhaustion.
 ///
-/// @param keep      at most so many, best first. Plans that break a limit by their estimate, or for which a route is
-///                  missing, are left out.
-/// @return          fewer than keep, or none, where the space has no more.
+/// @param keep      maximum number of plans, best first. Plans that break a limit by their estimate or need a missing route are left out.
+/// @return          fewer plans than `keep`, or none, if the space has no more.
 /// Complexity       one estimate per plan of the space.
-/// Throws           as for_each_plan; invalid_input (keep < 1); invalid_model (the objective's score is not a number).
+/// Throws           as for_each_plan; invalid_input (keep < 1); invalid_model (the objective's score is NaN).
 /// Determinism      ties: fewer stages, then the order of for_each_plan.
-/// Source           the reference for Dora, sec. 4.1: what its dynamic program must find.
+/// Source           reference for the dynamic program of Dora, section 4.1.
 template <latency_estimator Estimator>
 [[nodiscard]] std::vector<scored_plan> brute_force(const layer_sequence& s, const planning_graph& model, const cluster& c,
                                                    const any_cost_model& cost, const any_memory_model& memory,

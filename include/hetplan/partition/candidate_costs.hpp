@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What one stage on one group of devices adds to a plan: step times, reductions, memory, energy.
+/// Costs of one candidate stage on one group of devices: step times, reductions, memory, energy.
 
 #include <algorithm>
 #include <limits>
@@ -17,37 +17,36 @@
 
 namespace hetplan::partition {
 
-/// Devices of one class that take equally many samples of each microbatch.
+/// Devices of one class with equal shares of each microbatch.
 struct share_run {
   std::size_t of_class;
   int devices;
   int samples;
 };
 
-/// A stage on a group, its microbatch shared out.
+/// Step costs of a stage on a group, with the microbatch shared among its devices.
 struct placed_stage {
-  double total_s = std::numeric_limits<double>::infinity();  ///< e = max over devices of f + b; infinite: no memory
+  double total_s = std::numeric_limits<double>::infinity();  ///< e = max over devices of f + b; infinite if memory is too small
   double backward_s = 0;                                     ///< max over devices
-  double collective_s = 0;                                   ///< A: reductions and the optimizer's step
-  int most_in_flight = 0;                                    ///< microbatches in flight up to which these shares fit
-  bool exists = false;                                       ///< false: no memory, or a device would get no sample
+  double collective_s = 0;                                   ///< A: reductions and optimizer step
+  int most_in_flight = 0;                                    ///< largest number of microbatches in flight with which these shares fit
+  bool exists = false;                                       ///< false if memory is too small or a device would get no sample
 };
 
-/// One device of a stage.
+/// Load of one device of a stage.
 struct device_part {
   double busy_s = 0;
-  double energy_J = 0;  ///< dynamic
-  double idle_W = 0;    ///< J per second of response
+  double energy_J = 0;  ///< dynamic energy
+  double idle_W = 0;    ///< idle power: J per second of response
 };
 
-/// What the devices of a stage add to energy and limits.
+/// Contribution of a stage's devices to energy and limits.
 struct stage_budget {
-  double energy_J = 0;                                       ///< dynamic, one iteration (one whole run in generation)
-  double idle_W = 0;                                         ///< J per second of response
-  double limit_s = std::numeric_limits<double>::infinity();  ///< the largest response that they allow
-  double stretch_s = 0;                                      ///< the least
+  double energy_J = 0;                                       ///< dynamic energy of one iteration (one whole run in generation)
+  double idle_W = 0;                                         ///< idle power: J per second of response
+  double limit_s = std::numeric_limits<double>::infinity();  ///< largest response that the energy budgets allow
+  double stretch_s = 0;                                      ///< least response that the busy caps allow
 
-  /// What both stages add.
   stage_budget& operator+=(const stage_budget& other) {
     energy_J += other.energy_J;
     idle_W += other.idle_W;
@@ -57,69 +56,65 @@ struct stage_budget {
   }
 };
 
-/// Asks a table about stages on groups of a device space, for one microbatch size; no share is larger than the table's.
+/// Costs of stages on the groups of a device space, from a prefix table, for one microbatch size; shares never exceed the table's.
 ///
-/// Shares: each sample to the device that finishes it first within memory, which minimises the slowest device (see
-/// apportion); equal devices share evenly, so classes are asked, not devices. A group with an idle member is no stage:
-/// the same group without it is.
-///
+/// Each sample goes to the device that finishes it first within memory, which minimises the slowest device's time (see apportion). Equal
+/// devices share evenly, so costs are computed by class. A group with an idle member forms no stage: the group without it does.
 /// Source  Dora, section 4.1, the stage terms of eqs. 3 and 4; shares: Asteroid, Algorithm 1; reductions: semantics, section 6.
 class candidate_costs {
  public:
   candidate_costs(const prefix_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
                   const plan& blank, bool keep_budgets);
 
-  /// @param in_flight  microbatches whose activations stay; 0: without regard to memory.
+  /// @param in_flight  microbatches whose activations are held; 0: memory is ignored.
   /// Complexity        O(1) for a group of one class, O(microbatch size * classes) for a mixed one.
   [[nodiscard]] placed_stage place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
-  /// How the microbatch is shared out; equal shares of a class together, the larger first.
+  /// Returns the shares of the microbatch, class by class; within a class the larger share comes first.
   [[nodiscard]] std::vector<share_run> shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
 
-  /// Is there memory for a microbatch at all? False once, false for every longer stage.
+  /// Returns true if the group's memory holds the whole microbatch. If false, it is false for every longer stage.
   [[nodiscard]] bool has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
 
-  /// What a stage exchanges that reads `in` and sends `out`: bytes per sample, each with the gradients of the way back.
+  /// Returns the bytes per sample that a stage with cut bytes `in` and `out` exchanges, gradients of the backward pass included.
   [[nodiscard]] stage_traffic traffic(std::pair<double, double> in, std::pair<double, double> out) const;
-  /// One device of a stage over an iteration (a whole run in generation).
+  /// Returns the load of one device of a stage over an iteration (a whole run in generation).
   [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, const stage_traffic& t) const;
-  /// Bytes that a device of a stage holds at most.
+  /// Returns the peak memory in bytes of a device of a stage.
   [[nodiscard]] double held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const;
-  /// What all devices of a stage add to energy and limits.
   [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, const stage_traffic& t) const;
   [[nodiscard]] int repeats() const { return repeats_; }
 
  private:
   struct demand {
-    double fixed, kept, cache;  ///< bytes; the latter two per sample, of one microbatch in flight and of all sequences
+    double fixed, kept, cache;  ///< bytes; kept: per sample of a microbatch in flight, cache: per sample, all sequences included
   };
   [[nodiscard]] demand demand_of(std::size_t first, std::size_t last) const;
-  /// The largest share within memory.
+  /// Returns the largest share that fits into a device's memory.
   [[nodiscard]] int cap(const demand& need, std::size_t of_class, int in_flight) const;
-  /// The largest number of microbatches in flight with which a share fits.
+  /// Returns the largest number of microbatches in flight with which a share fits.
   [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const;
   [[nodiscard]] static int members(const device_space::device_group& g);
   [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const;
 
-  /// One class of a group while samples are handed out.
   struct filling : sample_taker {
     std::size_t of_class;
     device_id example;
   };
 
-  /// Fills filled_; false if the memory of the group holds fewer samples.
+  /// Fills filled_; returns false if the group's memory holds fewer samples.
   bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const;
 
   const prefix_table& table_;
   const device_space& space_;
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
-  int size_, largest_, microbatches_;         ///< samples of a microbatch, of a share at most; microbatches
+  int size_, largest_, microbatches_;         ///< samples per microbatch, largest share, number of microbatches
   bool training_, keep_budgets_;
   int repeats_;
   exchange_cost tied_;
   std::vector<transfer_cost> rings_;     ///< by group
   std::vector<double> limit_;            ///< bytes, by class
-  mutable std::vector<filling> filled_;  ///< reused: a search asks millions of times
+  mutable std::vector<filling> filled_;  ///< a member to avoid allocations: a search shares out millions of microbatches
 };
 
 }  // namespace hetplan::partition

@@ -136,7 +136,7 @@ HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t la
   for (const auto& p : space_.groups[group]) {
     filled_.push_back({{p.devices, cap(need, p.of_class, in_flight)}, p.of_class, space_.classes[p.of_class].front()});
   }
-  if (filled_.size() == 1) {  // who takes them is no question
+  if (filled_.size() == 1) {  // no choice
     filling& only = filled_.front();
     only.taken = size_;
     return only.largest_share() <= only.cap;

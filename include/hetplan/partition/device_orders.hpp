@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// In which orders a search takes the devices of a cluster: the door for orderings, and the ones that ship.
+/// Orders in which a search assigns the devices of a cluster to stages: the concept of orderings, and the shipped ones.
 
 #include <concepts>
 #include <functional>
@@ -12,23 +12,22 @@
 
 namespace hetplan::partition {
 
-/// All orders of the devices are searched up to so many moves.
+/// Largest number of moves (moves_of_every_order) for which a search covers all device orders by default.
 inline constexpr double affordable_moves = 2000;
 
-/// Largest memory first; classes of equal memory as the tables have them.
-///
+/// Returns the device space of one order: largest memory first, classes of equal memory in the order of the tables.
 /// Source  Asteroid, section 3.3: early stages keep most activations.
 [[nodiscard]] device_space by_memory(const search_tables& t, int largest_group);
 
-/// All orders of the devices where that makes no more than `most_moves` moves of the search; else three: the head stage, which
-/// keeps most activations, on the classes with most memory, on the fastest and on the slowest.
+/// Returns the space of all device orders if it has at most `most_moves` moves. Otherwise returns up to three spaces of one order each: the
+/// head stage, which keeps most activations, on the classes with the most memory, on the fastest, and on the slowest.
 ///
 /// Complexity  see every_order and in_class_order.
-/// Source      Dora, section 4.1, searches one order; ours.
+/// Source      ours; Dora, section 4.1, searches one order.
 [[nodiscard]] std::vector<device_space> orders_to_search(const search_tables& t, int largest_group, double most_moves = affordable_moves);
 
-/// A callable that makes device spaces, at least one, of the classes of the tables: what a search takes one after the other. No group
-/// is larger than largest_group. Pure.
+/// A callable that returns the device spaces of a search, at least one, which are searched one after the other. Their classes are
+/// search_tables::classes, and no group has more than largest_group devices. Pure. Ships: `affordable_orders`, `memory_first`.
 template <class O>
 concept device_ordering = requires(const O& o, const search_tables& t, int largest_group) {
   { o(t, largest_group) } -> std::same_as<std::vector<device_space>>;
@@ -42,21 +41,21 @@ consteval bool check_device_ordering() {
   return device_ordering<O>;
 }
 
-/// orders_to_search.
+/// The ordering orders_to_search.
 struct affordable_orders {
   double most_moves = affordable_moves;
   [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const {
     return orders_to_search(t, largest_group, most_moves);
   }
 };
-/// by_memory alone.
+/// The ordering by_memory.
 struct memory_first {
   [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const {
     return {by_memory(t, largest_group)};
   }
 };
 
-/// Holds any ordering by value. Of an empty one: invalid_input.
+/// Type-erased device ordering, held by value. Throws invalid_input if constructed from an empty callable.
 class any_device_ordering {
  public:
   template <class O>
@@ -68,8 +67,7 @@ class any_device_ordering {
     users_ = !std::same_as<O, affordable_orders> && !std::same_as<O, memory_first>;
   }
 
-  /// Throws  invalid_model (no device space; one of other classes than the tables', or with a group, a state or a move that is none: see
-  ///         device_space).
+  /// Throws  invalid_model (no device space; classes that are not those of the tables; an invalid group, state or move: see device_space).
   [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const;
 
  private:

@@ -13,7 +13,7 @@
 namespace hetplan::partition {
 
 HETPLAN_INLINE device_space by_memory(const search_tables& t, int largest_group) {
-  std::vector<std::size_t> order(t.classes.size());  // the tables' own
+  std::vector<std::size_t> order(t.classes.size());  // search_tables::classes is sorted by memory, largest first
   std::iota(order.begin(), order.end(), std::size_t{0});
   return in_class_order(t.classes, order, largest_group);
 }

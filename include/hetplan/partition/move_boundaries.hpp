@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Local search around a plan: boundaries between stages move, and stages exchange their devices, while the caller's judge
-/// likes it better.
+/// Local search around a plan: moves boundaries between stages and swaps the stages' devices while a judge's score improves.
 
 #include <algorithm>
 #include <concepts>
@@ -17,17 +16,17 @@ namespace hetplan::partition {
 
 namespace detail {
 
-/// A plan whose stages are runs of a sequence, one after the other, and what becomes of it when a boundary moves.
+/// A plan whose stages are consecutive runs of a sequence, with the moves of the local search.
 class movable_plan {
  public:
-  /// Nothing if the stages are no such runs, or one of them is no stage of the sequence.
+  /// Returns nothing if the stages are no consecutive runs that cover the sequence, or if a run is no stage of it (is_stage).
   static std::optional<movable_plan> of(plan p, const layer_sequence& s);
   [[nodiscard]] const plan& get() const { return plan_; }
   [[nodiscard]] std::size_t stages() const { return plan_.stages.size(); }
-  /// Where stage s begins.
+  /// Returns the index in the sequence of stage s's first block.
   [[nodiscard]] std::size_t first(std::size_t s) const { return first_[s]; }
 
-  /// Boundary i, before stage i, stands at `to` instead; nothing if one side would be no stage of the sequence.
+  /// Returns the plan with the boundary before stage i at `to`; nothing if either side would be no stage of the sequence.
   [[nodiscard]] std::optional<movable_plan> moved(std::size_t i, std::size_t to) const;
   [[nodiscard]] movable_plan swapped(std::size_t i, std::size_t j) const;
 
@@ -36,24 +35,23 @@ class movable_plan {
 
   plan plan_;
   const layer_sequence* sequence_;
-  std::vector<std::size_t> first_;  ///< by stage, and the end
-  bool by_id_ = true;               ///< every stage lists its layers by id: so do moved ones; else in the order of the row
+  std::vector<std::size_t> first_;  ///< by stage; then the end of the sequence
+  bool by_id_ = true;               ///< true if every stage lists its layers by id, as moved stages then do; else they follow the sequence
 };
 
 }  // namespace detail
 
-/// Hill climbing: every boundary in turn moves by 8, 4, 2, then 1 of the given positions, either way and as often as it helps;
-/// then every two stages try each other's devices; from the start again while anything helped.
+/// Hill climbing from a plan. Each boundary in turn moves by 8, 4, 2, then 1 of the given positions, in both directions, as long as the
+/// score improves; then every pair of stages swaps devices. Repeats until nothing improves.
 ///
-/// @param start      one pipeline whose stages are runs of the sequence, in its order, and stages of it (layer_sequence::is_stage),
-///                   which they stay; any other comes back as it is.
-/// @param positions  ascending: where boundaries may go; those of the start may stay elsewhere.
-/// @param judge      (plan&) -> score, smaller is better, infinite where the plan will not do; may complete the plan, say with
-///                   the warm-up that fits.
-/// @param most       calls of the judge.
-/// @return           the best plan seen; never worse than the start by the judge.
+/// @param start      one pipeline whose stages are runs of the sequence, in its order, and satisfy layer_sequence::is_stage, as all moved
+///                   ones do. Any other plan is returned unchanged.
+/// @param positions  allowed targets of boundaries, ascending. Boundaries of the start may stay elsewhere.
+/// @param judge      (plan&) -> score, smaller is better, infinite for an unacceptable plan; may complete the plan, e.g. set a warm-up.
+/// @param most       maximum number of calls of the judge.
+/// @return           the plan with the best score; never worse than the start.
 /// Complexity        at most `most` calls.   Determinism  first improvement, in the order above.
-/// Source            own; the search of plans that it follows relaxes what the judge knows, contention first of all.
+/// Source            own; it corrects what the search before it relaxes, above all contention.
 template <std::invocable<plan&> Judge>
 [[nodiscard]] plan move_boundaries(plan start, const layer_sequence& sequence, const std::vector<std::size_t>& positions, Judge&& judge,
                                    int most = 200) {
@@ -72,7 +70,6 @@ template <std::invocable<plan&> Judge>
     at = std::move(candidate);
     return true;
   };
-  /// By `step` positions up or down.
   const auto move = [&](std::size_t i, std::size_t step, bool up) {
     const std::size_t now = at->first(i);
     const auto above = std::upper_bound(positions.begin(), positions.end(), now);

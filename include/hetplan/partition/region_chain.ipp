@@ -146,7 +146,7 @@ class region_beam {
     auto operator<=>(const place&) const = default;
   };
   struct candidate {
-    int faults = 0;  ///< stages that do not fit, links that are missing
+    int faults = 0;  ///< stages that do not fit, and missing links
     double seconds = 0;
     std::vector<place> places;
 
@@ -165,14 +165,14 @@ class region_beam {
   }
   bool spent() const { return static_cast<long long>(seen_.size()) >= options_.most_weighed; }
 
-  std::size_t draw(std::size_t n) {  // splitmix64: no distribution of the standard library is the same everywhere
+  std::size_t draw(std::size_t n) {  // splitmix64: standard distributions differ between libraries
     std::uint64_t z = random_ += 0x9e3779b97f4a7c15U;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
     return static_cast<std::size_t>((z ^ (z >> 31)) % n);
   }
 
-  /// Of hundreds of thousands of splits no two share one but by a chance of 1e-8; the second would be overlooked.
+  /// Returns a 64-bit hash. A collision, which would hide a split, has a probability of 1e-8 for hundreds of thousands of splits.
   static std::uint64_t hash_of(const std::vector<place>& places) {
     std::uint64_t h = places.size();
     for (const place& p : places) {
@@ -188,7 +188,7 @@ class region_beam {
     return at->second;
   }
 
-  /// Speeds of regions, and the share of the work that lies before each position, both by single blocks.
+  /// Computes regions' speeds and the share of work before each position, from single blocks.
   void make_shares() {
     std::vector<double> work(positions_, 0);
     for (std::size_t g = 0; g < chain_.regions; ++g) {
@@ -205,7 +205,7 @@ class region_beam {
     for (const double w : work) share_before_.push_back(share_before_.back() + (sum > 0 ? w / sum : 1.0 / static_cast<double>(positions_)));
   }
 
-  /// Layers in proportion to speeds; every region has a position at least.
+  /// Returns the split in proportion to speeds, with at least one position per region.
   candidate in_proportion(const std::vector<std::uint32_t>& regions) {
     double total = 0;
     for (const std::uint32_t g : regions) total += speed_[g];
@@ -229,7 +229,7 @@ class region_beam {
     std::vector<std::uint32_t> order(chain_.regions);
     for (std::size_t g = 0; g < order.size(); ++g) order[g] = static_cast<std::uint32_t>(g);
     std::vector<candidate> all;
-    if (options_.use == region_use::any) {  // the fastest alone is what slow links leave
+    if (options_.use == region_use::any) {  // the fastest region alone is best on slow links
       const auto fastest = static_cast<std::uint32_t>(std::max_element(speed_.begin(), speed_.end()) - speed_.begin());
       consider(in_proportion({fastest}), all);
     }
@@ -260,13 +260,12 @@ class region_beam {
 
   std::size_t end_of(const candidate& c, std::size_t s) const { return s + 1 < c.places.size() ? c.places[s + 1].first : positions_; }
 
-  /// Two stages in each other's place; all keep their numbers of layers.
   candidate exchanged(const candidate& p, std::size_t s, std::size_t t) const {
     std::vector<std::size_t> order = in_order(p);
     std::swap(order[s], order[t]);
     return reordered(p, order);
   }
-  /// A stage becomes the t-th.
+  /// Moves stage s to place t.
   candidate put_elsewhere(const candidate& p, std::size_t s, std::size_t t) const {
     std::vector<std::size_t> order = in_order(p);
     order.erase(order.begin() + static_cast<std::ptrdiff_t>(s));
@@ -297,7 +296,7 @@ class region_beam {
     const std::size_t stages = p.places.size();
     std::vector<bool> used(chain_.regions, false);
     for (const place& q : p.places) used[q.region] = true;
-    for (std::size_t s = 0; s < stages && stages > 1; ++s) {  // its layers go to the stage before, or behind
+    for (std::size_t s = 0; s < stages && stages > 1; ++s) {  // its layers go to the stage before or behind
       for (const bool behind : {false, true}) {
         if (behind ? s + 1 == stages : s == 0) continue;
         candidate c{.places = p.places};
@@ -317,7 +316,7 @@ class region_beam {
       for (const bool in_front : {true, false}) shared(p, s, idle[i], in_front, into);
     });
   }
-  /// A stage gives an idle region its share of the layers.
+  /// Splits a stage with an idle region in proportion to their speeds.
   void shared(const candidate& p, std::size_t s, std::uint32_t idle, bool in_front, std::vector<candidate>& into) {
     const std::size_t first = p.places[s].first, length = end_of(p, s) - first;
     if (length < 2) return;
@@ -334,7 +333,7 @@ class region_beam {
     consider(std::move(c), into);
   }
 
-  /// All pairs, or so many drawn.
+  /// Visits all pairs, or a sample of `reorderings` pairs if there are many.
   template <class Visit>
   void for_pairs(std::size_t rows, std::size_t columns, Visit&& visit) {
     if (rows * columns > 2 * options_.reorderings) {
@@ -349,7 +348,7 @@ class region_beam {
     }
   }
 
-  /// Weighs a split that was not seen before.
+  /// Evaluates a split unless it has been seen.
   void consider(candidate c, std::vector<candidate>& into) {
     if (spent() || !seen_.insert(hash_of(c.places)).second) return;
     region_cost_sum sum(options_.cost, chain_.microbatches);

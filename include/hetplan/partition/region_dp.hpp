@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Exact splits of a chain of layers over regions under DeepCEE's cost, for one order of the regions or over all of them.
+/// Exact splits of a layer chain over regions under DeepCEE's cost, for one order of the regions or for all orders.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,22 +12,21 @@
 
 namespace hetplan::partition::detail {
 
-// The step of the recurrence behind region_dp: one more stage in front of what lies behind.
-
-/// All that a chain's callables say of some of its regions, which have numbers of their own here, and the best of what lies behind.
+/// Tabled costs of a chain for a subset of its regions, which are renumbered, and one step of the recurrence: a new front stage.
 ///
-/// Complexity  of the tables: O(R L^2) calls of stage, O(R^2 L) of transfer_s, and as much memory.
+/// Complexity  of the tables: O(R L^2) calls of stage, O(R^2 L) of transfer_s, and equal memory.
 /// Source      ours, for DeepCEE, section 3.3.2, eq. 1; see split_in_order.
 class region_cells {
  public:
   static constexpr double inf = std::numeric_limits<double>::infinity();
 
-  /// What lies from a position on costs: the largest term of eq. 1, and that of all terms, which is no smaller.
+  /// Cost of a suffix of the chain: the largest term of eq. 1, and the largest of all terms, which is no smaller.
   struct label {
     double eq1, all;
     bool operator==(const label&) const = default;
   };
-  /// Positions [lo, lo + begin.size() - 1) of one region in front of certain others; the labels of each ascend in eq1, descend in all.
+  /// Labels of the positions [lo, lo + begin.size() - 1) for one front region before given successors. At each position they ascend in eq1
+  /// and descend in all.
   struct cell {
     std::size_t lo = 0;
     std::vector<std::uint32_t> begin = {};
@@ -39,7 +38,6 @@ class region_cells {
       for (std::uint32_t k = begin[i - lo]; k < begin[i - lo + 1]; ++k) visit(labels[k]);
     }
   };
-  /// The region behind, and its cell.
   struct successor {
     std::size_t region;
     const cell* behind;
@@ -56,8 +54,8 @@ class region_cells {
     return transfer_s_[(g * regions_.size() + h) * positions_ + j];
   }
 
-  /// The cell of region g at [lo, hi] in front of the successors, or as the last stage. `limit(i)`: labels from there on, in either
-  /// number, are of no use at position i.
+  /// Returns the cell of region g at positions [lo, hi], as a stage before the successors or as the last stage. Labels that reach
+  /// `limit(i)` at position i, in either number, are dropped.
   template <class Limit>
   cell fill(std::size_t g, std::size_t lo, std::size_t hi, const std::vector<successor>& behind, bool last, Limit&& limit) {
     cell c{.lo = lo};
@@ -98,19 +96,19 @@ class region_cells {
     return c;
   }
 
-  /// What follows a stage that made a label: the position, the successor (its index) and its label.
+  /// Origin of a label: the position behind its stage, the successor's index, and the successor's label.
   struct step {
     std::size_t position, successor;
     label behind;
   };
-  /// How the label at position i came about; position() == positions() for the last stage.
+  /// Returns the origin of the label `made` at position i; its position is positions() for the last stage.
   [[nodiscard]] step trace(std::size_t g, std::size_t i, const std::vector<successor>& behind, bool last, label made) const;
 
   [[nodiscard]] long long extensions() const { return extensions_; }
   void spend(long long extensions) { extensions_ += extensions; }
 
  private:
-  /// What a label behind a boundary adds to a stage before it: eq1 = max(work, F + one, two), all = max(eq1, F + links).
+  /// Contribution of a label behind a boundary to the stage before: eq1 = max(work, F + one, two), all = max(eq1, F + links).
   struct option {
     double one, two, links;
   };
@@ -123,7 +121,7 @@ class region_cells {
     return {eq1, cost_ == region_cost::printed ? eq1 : std::max(eq1, forward_s + o.links)};
   }
 
-  /// The options at each boundary, without those that another is no worse than in every number.
+  /// Collects the Pareto-minimal options at each boundary.
   void gather(std::size_t g, std::size_t from, const std::vector<successor>& behind);
   static void insert(std::vector<label>& found, label l);
 
@@ -131,12 +129,12 @@ class region_cells {
   int microbatches_;
   std::vector<std::size_t> regions_;
   std::size_t positions_, row_;
-  std::vector<double> forward_s_, work_s_;  ///< region, begin, end
-  std::vector<double> least_work_s_;        ///< of this end and later ones
-  std::vector<double> transfer_s_;          ///< region, region, position
-  std::vector<option> options_;             ///< of the cell that is being filled
+  std::vector<double> forward_s_, work_s_;  ///< by region, begin, end
+  std::vector<double> least_work_s_;        ///< minimum over this end and later ones
+  std::vector<double> transfer_s_;          ///< by region, region, position
+  std::vector<option> options_;             ///< of the cell being filled
   std::vector<std::uint32_t> option_begin_;
-  std::vector<double> least_two_;  ///< of the options at this boundary and earlier ones
+  std::vector<double> least_two_;  ///< minimum over this boundary and earlier ones
   std::size_t last_option_ = 0;
   long long extensions_ = 0;
 };
@@ -145,63 +143,62 @@ class region_cells {
 
 namespace hetplan::partition {
 
-/// The most regions that all orders of are searched exactly.
+/// Largest number of regions for which all orders are searched exactly.
 inline constexpr std::size_t max_exact_regions = 12;
 
 struct region_dp_options {
   region_cost cost = region_cost::printed;
   region_use use = region_use::all;
-  long long most_extensions = 300'000'000;  ///< weighed, in a few seconds; then the best so far is the answer, status stopped
+  long long most_extensions = 300'000'000;  ///< limit, a few seconds of work; the best so far is then returned with status stopped
 };
 
-/// The best split of regions in this order.
+/// Returns the best split of regions in the given order.
 ///
-/// From the last layer to the first: with a_s = F_s + c_s + max(0, c_s - F_s),
-///     G(s, l) = min over l' of max(m T_s + AL_s, a_s + G(s + 1, l')),
-/// for eq. 1 is the largest of terms that all grow by a_s where a stage is put in front. Under serial_links the second maximum grows by
-/// F_s + c_s instead, so a cell keeps every pair (largest term of eq. 1, largest of all) that no other is below in both.
+/// Recurrence from the last layer to the first, with a_s = F_s + c_s + max(0, c_s - F_s):
+///     G(s, l) = min over l' of max(m T_s + AL_s, a_s + G(s + 1, l')).
+/// It is valid because eq. 1 is a maximum of terms that all grow by a_s when a stage is put in front. Under serial_links the second maximum
+/// grows by F_s + c_s instead, so a cell keeps every Pareto-minimal pair (largest term of eq. 1, largest term of all).
 ///
-/// @param order  regions, each once at most. region_use::all: each has a stage; any: may be left out.
-/// @return       feasible, or infeasible with a proof; or stopped, without a split.
-/// Complexity    O(R L^2) for R regions and L positions, O(R^2 L^2) with region_use::any; times the pairs of a cell, a few, under
-///               serial_links. Memory O(R L^2).
-/// Throws        invalid_input (a chain that is none, an order with a region twice or that the chain lacks); invalid_model (seconds NaN
-///               or negative).
-/// Determinism   ties: the earlier region of the order in front, then the earlier boundaries.
+/// @param order  distinct regions. Each has a stage (region_use::all) or may be left out (any).
+/// @return       feasible; infeasible with a proof; or stopped, without a split.
+/// Complexity    O(R L^2) for R regions and L positions, O(R^2 L^2) with region_use::any; under serial_links times the few pairs per cell.
+///               Memory O(R L^2).
+/// Throws        invalid_input (invalid chain; an order with unknown or repeated regions); invalid_model (NaN or negative seconds).
+/// Determinism   ties: the earlier region of the order in front, then earlier boundaries.
 /// Source        ours, for DeepCEE, section 3.3.2, eq. 1.
 [[nodiscard]] region_result split_in_order(const region_chain& chain, const std::vector<std::size_t>& order,
                                            const region_dp_options& options = {});
 
-/// The best split over all orders of at most max_exact_regions regions: the same recurrence over (set of the regions behind, the one in
-/// front, position).
+/// Returns the best split over all orders of at most max_exact_regions regions, by the same recurrence over (set of regions behind, front
+/// region, position).
 ///
-/// The beam's split is the first best one known. A cell (U, g, l) is left out where the regions outside U cannot hold the layers before l,
-/// or those of U the others, each stage below the best known; and where its value and what at least lies before it, by stages in any
-/// regions, reach the best known. Neither needs times that grow with a run.
+/// The beam's split is the first incumbent. A cell (U, g, l) is skipped if the regions outside U cannot hold the layers before l, or those
+/// of U the rest, with each stage below the incumbent's cost; or if its value plus the least cost before it, by stages in any regions,
+/// reaches the incumbent. Neither test assumes that times grow with the length of a run.
 ///
 /// @return       feasible: a best split; infeasible, with a proof; or stopped: the best so far, if any.
-/// Complexity    O(2^R R^2 L^2) at worst; what the bounds leave is measured by bench_regions. Memory O(2^R R L + R L^2).
-/// Throws        invalid_input (a chain that is none, too many regions); invalid_model (seconds NaN or negative).
-/// Determinism   yes; ties: the beam's split, else the first found.
-/// Source        ours, for DeepCEE, section 3.3.3, whose beam it judges.
+/// Complexity    O(2^R R^2 L^2) in the worst case; bench_regions measures the effect of the bounds. Memory O(2^R R L + R L^2).
+/// Throws        invalid_input (invalid chain, too many regions); invalid_model (NaN or negative seconds).
+/// Determinism   yes; ties: the beam's split, else first found.
+/// Source        ours, for DeepCEE, section 3.3.3: a reference for its beam.
 [[nodiscard]] region_result split_exactly(const region_chain& chain, const region_dp_options& options = {});
 
-/// What a planner asks for: split_exactly up to max_exact_regions; the beam above, and then split_in_order of what it found.
+/// Returns split_exactly's split for up to max_exact_regions regions; otherwise the beam's, improved by split_in_order for its order.
 ///
-/// @param beam   its cost and use are those of `options`.
-/// @return       feasible for a split of the beam, too, which nothing proves to be best.
+/// @param beam   options of the beam; cost and use are taken from `options`.
+/// @return       feasible also for a split of the beam, which is not proven optimal.
 /// Throws, Complexity, Determinism  as the parts.
 /// Source        DeepCEE, section 3.3.3; the exact parts are ours.
 [[nodiscard]] region_result split_regions(const region_chain& chain, const region_dp_options& options = {}, region_beam_options beam = {});
 
-/// The beam beside the exact search.
+/// Results of beam search and exact search on one chain.
 struct beam_against_exact {
   region_result exact, beam;
 
-  /// By how much the beam's split is slower, relative; infinite where it found none and there is one, 0 where there is none.
+  /// Returns the beam's relative excess over the exact cost; infinite if only the exact search found a split, 0 if it found none.
   [[nodiscard]] double gap() const;
 };
-/// Cost and use are the beam's.   Throws, Complexity  as the two.
+/// Runs both searches with the beam's cost and use.   Throws, Complexity  as the two.
 [[nodiscard]] beam_against_exact compare_with_exact(const region_chain& chain, const region_beam_options& beam = {},
                                                     long long most_extensions = region_dp_options{}.most_extensions);
 

@@ -104,9 +104,8 @@ HETPLAN_INLINE void region_cells::insert(std::vector<label>& found, label l) {
   found.insert(found.erase(next, worse), l);
 }
 
-// What no split that is better than the best known can do: the windows and limits of split_exactly's cells.
-
-/// By sets of regions, the bit g for region g, and positions.
+/// Bounds on splits that improve on the best known cost: position windows and label limits of split_exactly's cells, by set of regions (bit
+/// g for region g) and position.
 ///
 /// Complexity  O(2^R R + R^2 L^2).
 /// Source      ours.
@@ -114,11 +113,11 @@ class region_bounds {
  public:
   region_bounds(const region_cells& cells, region_use use, region_cost cost, int microbatches, double best_s);
 
-  /// From the first layer on, the stages of a set reach so far at most, each below the best known.
+  /// Returns the furthest position that stages of a set, each below the best known cost, reach from the first layer.
   [[nodiscard]] std::size_t furthest(std::size_t set) const { return furthest_[set]; }
-  /// To the last layer, from here on at the earliest.
+  /// Returns the earliest position from which such stages of a set reach the last layer.
   [[nodiscard]] std::size_t earliest(std::size_t set) const { return earliest_[set]; }
-  /// What labels at a position must stay below where `others` regions may lie before it, all of them or any.
+  /// Returns the limit below which labels at position i must stay, with `others` regions before it: all of them or any, by region_use.
   [[nodiscard]] region_cells::label limit(std::size_t others, std::size_t i, double best_s) const {
     constexpr double inf = region_cells::inf;
     const region_cells::label before = before_s_[others * positions_ + i];
@@ -127,13 +126,13 @@ class region_bounds {
 
  private:
   void make_reach(const region_cells& cells, double best_s);
-  /// What at least lies before a position, in any regions, one even twice: sums of F + c + max(0, c - F), and of F + c.
-  /// @param link_turns  microbatches that a link passes one after the other; 0: not counted.
+  /// Sets the least cost before each position over stages in any regions, repeats allowed: sums of F + c + max(0, c - F), and of F + c.
+  /// @param link_turns  microbatches that a link carries one after the other; 0: not counted.
   void make_fill(const region_cells& cells, region_use use, int link_turns, double best_s);
 
   std::size_t n_, positions_;
   std::vector<std::size_t> furthest_, earliest_;
-  std::vector<region_cells::label> before_s_;  ///< by number of regions that are left, position
+  std::vector<region_cells::label> before_s_;  ///< by number of regions left, then position
 };
 
 HETPLAN_INLINE region_bounds::region_bounds(const region_cells& cells, region_use use, region_cost cost, int microbatches, double best_s)
@@ -144,8 +143,7 @@ HETPLAN_INLINE region_bounds::region_bounds(const region_cells& cells, region_us
 
 HETPLAN_INLINE void region_bounds::make_reach(const region_cells& cells, double best_s) {
   const std::size_t N = positions_, sets = std::size_t{1} << n_;
-  // reach[g][l]: the furthest end of a run of g that begins at l or before; start[g][l]: the earliest begin of one that ends at l or
-  // behind.
+  // reach[g][l]: furthest end of a run of g that begins at or before l; start[g][l]: earliest begin of one that ends at or behind l.
   std::vector<std::size_t> reach(n_ * (N + 1)), start(n_ * (N + 1));
   for (std::size_t g = 0; g < n_; ++g) {
     for (std::size_t l = 0; l <= N; ++l) reach[g * (N + 1) + l] = start[g * (N + 1) + l] = l;
@@ -217,7 +215,7 @@ namespace hetplan::partition {
 
 namespace detail {
 
-/// No split fits: what every split lacks, where one sentence can say it.
+/// Returns the status if no split fits, with the simplest reason that holds for every split.
 HETPLAN_INLINE status no_split(const region_chain& chain, const region_cells& cells, region_use use, const std::string& orders) {
   const std::size_t n = cells.regions(), positions = cells.positions();
   status s{outcome::infeasible, {}};
@@ -247,7 +245,7 @@ HETPLAN_INLINE status out_of_extensions(long long most, bool found) {
   return {outcome::stopped, std::to_string(most) + " extensions were weighed; " + (found ? "the best so far" : "no split so far")};
 }
 
-/// Chains of more positions are first cut at a quarter of them, the ones with least transfers.
+/// Chains with more positions are first split at a quarter of them, those with the least transfer times.
 inline constexpr std::size_t coarse_positions = 24;
 
 HETPLAN_INLINE region_chain coarser(const region_chain& chain) {
@@ -266,7 +264,7 @@ HETPLAN_INLINE region_chain coarser(const region_chain& chain) {
   return coarse;
 }
 
-/// The best split of the cells' regions in this order; none where none fits.
+/// Returns the best split of the cells' regions in this order, or no split.
 HETPLAN_INLINE region_split best_in_order(const region_chain& chain, region_cells& cells, const std::vector<std::size_t>& order,
                                           const region_dp_options& o) {
   const std::size_t n = order.size(), positions = cells.positions();
@@ -308,7 +306,7 @@ HETPLAN_INLINE region_split best_in_order(const region_chain& chain, region_cell
   return split;
 }
 
-/// Over sets of regions.
+/// Exact search over sets of regions.
 class region_sets {
  public:
   region_sets(const region_chain& chain, const region_dp_options& o, region_cells& cells, region_split known)
@@ -387,8 +385,8 @@ class region_sets {
   region_cells& cells_;
   region_split known_;
   double best_s_;
-  std::vector<region_cells::cell> table_;  ///< by set, region in front
-  std::size_t set_ = 0, front_ = 0;        ///< the best one's; 0: none better than the known
+  std::vector<region_cells::cell> table_;  ///< by set, then front region
+  std::size_t set_ = 0, front_ = 0;        ///< of the best split; 0: none better than the known one
   region_cells::label label_ = {};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What one run of the search works on, whoever works.
+/// State of one run of the search, shared by its threads.
 
 #include <algorithm>
 #include <cmath>
@@ -31,13 +31,11 @@
 
 namespace hetplan::partition {
 
-// Peak traffic between groups of a device space.
-
-/// What links cost between any two groups. Where all pairs of devices are joined alike no group matters.
+/// Link costs between any two groups, at peak bandwidth. The groups do not matter if all pairs of devices have equal links.
 ///
-/// Complexity  O(classes^2 * resources on a route^2) to build, O(parts of both groups) to ask.
-/// Source      Dora, section 4.1: every pair has its peak bandwidth; Asteroid, section 3.2: the slowest pair is charged for
-///             its groups (peak_exchange). Own: by classes instead of devices, which exchange_test allows.
+/// Complexity  O(classes^2 * resources on a route^2) to build, O(parts of both groups) per query.
+/// Source      Dora, section 4.1: every pair has its peak bandwidth; Asteroid, section 3.2: two groups are charged their slowest pair
+///             (peak_exchange). Own: classes in place of devices, justified by exchange_test.
 class group_links {
  public:
   group_links(const device_space& space, const network& net, const plan& blank)
@@ -64,9 +62,9 @@ class group_links {
     if (!any) best_ = {};
   }
 
-  /// Does every link cost the same?
+  /// Returns true if all links cost the same.
   [[nodiscard]] bool uniform() const { return uniform_; }
-  /// Stands for a group in comparisons: 0 where no group matters.
+  /// Returns the key of a group for comparisons of partial plans: 0 if the groups do not matter.
   [[nodiscard]] std::uint32_t key(std::size_t group) const { return uniform_ ? 0 : static_cast<std::uint32_t>(group); }
   [[nodiscard]] exchange_cost between(std::size_t group, std::size_t other) const {
     if (uniform_) return alike_;
@@ -76,12 +74,12 @@ class group_links {
     }
     return all;
   }
-  /// A link that all microbatches of the job cross with so many bytes per sample, gradients in training.
+  /// Returns the times of a link that all microbatches of the job cross, given bytes per sample; gradients count in training only.
   [[nodiscard]] link_times time(const exchange_cost& x, double forward_bytes, double gradient_bytes) const {
     const auto t = time_link(x, size_, microbatches_, forward_bytes, training_ ? gradient_bytes : 0);
     return {t.total_s, t.backward_s, t.own_s};
   }
-  /// No link costs less.
+  /// Returns a lower bound on the cost of every link.
   [[nodiscard]] const exchange_cost& best() const { return best_; }
 
  private:
@@ -92,8 +90,6 @@ class group_links {
   exchange_cost alike_, best_;
   bool uniform_ = true;
 };
-
-// What a search is asked for, what it answers, and what it tells while it runs.
 
 namespace detail {
 
@@ -109,27 +105,26 @@ namespace detail {
 }  // namespace detail
 
 struct search_options {
-  int plans = 10;  ///< how many to return
+  int plans = 10;  ///< number of plans to return
   int max_stages = 16;
-  int threads = 1;  ///< that search together; no answer depends on them
+  int threads = 1;  ///< threads of the search; they do not affect the result
   warmup_rule warmup = warmup_rule::hide_communication;
-  std::optional<any_step_law> law = {};                               ///< whose latency is minimised; none: the dominant step's
-  bool keep_budgets = true;                                           ///< energy and busy share; memory is always kept
-  bool prune = true;                                                  ///< by the best plans known and what completions cost at least
-  long long most_extensions = std::numeric_limits<long long>::max();  ///< weighed by all runs, about; then it stops with the best so far
-  std::size_t coarse_boundaries = 40;                                 ///< of the first run that finds plans to prune with; 0: none
+  std::optional<any_step_law> law = {};  ///< step law whose latency is minimised; none: the mode's dominant-step law
+  bool keep_budgets = true;              ///< true if energy budgets and busy caps must hold; memory limits always hold
+  bool prune = true;                     ///< true to prune by the best known plans and lower bounds on completions
+  long long most_extensions = std::numeric_limits<long long>::max();  ///< approximate, over all runs; the best so far is then returned
+  std::size_t coarse_boundaries = 40;  ///< boundaries of the first coarse run, which finds plans to prune with; 0: none
 };
 
-/// How many microbatches a stage holds, by its depth.
-///
-/// Source  Asteroid, section 3.2 (K_p); the other rules: plan/orders.hpp.
+/// Number of microbatches that a stage holds, by its depth.
+/// Source  Asteroid, section 3.2 (K_p); other rules: plan/orders.hpp.
 class warmup_levels {
  public:
   /// @param blank  must outlive this.
   warmup_levels(const plan& blank, const search_options& o) : blank_(blank), max_stages_(o.max_stages), rule_(o.warmup) {}
 
   [[nodiscard]] int in_flight(int depth) const { return microbatches_in_flight(blank_, warmup_of(rule_, depth)); }
-  /// The depth from which in_flight no longer grows, at most max_stages.
+  /// Returns the depth from which in_flight no longer grows, at most max_stages.
   [[nodiscard]] std::size_t levels() const {
     int saturated = 1;
     while (saturated < max_stages_ && in_flight(saturated + 1) > in_flight(saturated)) ++saturated;
@@ -142,60 +137,56 @@ class warmup_levels {
   warmup_rule rule_;
 };
 
-/// How a search believes that the microbatches of a job pass: in turn where warm-up lets in one at a time.
+/// Returns how the microbatches of a job pass the pipeline: one after the other if the warm-up admits one at a time, else overlapping.
 [[nodiscard]] inline pipelining pipelining_of(const plan& blank, warmup_rule r) {
   const bool in_turn = r == warmup_rule::one && blank.schedule.kind != schedule_kind::gpipe;
   return {blank.microbatches, in_turn ? blank.microbatches : 1};
 }
 
-/// A plan as the search sees it: its own estimate, which bounds nothing.
+/// A plan with the search's own estimate, which is no bound.
 struct found_plan {
   hetplan::plan plan;
-  evaluation estimate = {};  ///< no bounds, no bytes by resource
+  evaluation estimate = {};  ///< without bounds and bytes by resource
   double score = 0;
 };
 
 struct search_counts {
-  long long cells = 0;     ///< that kept anything
-  long long kept = 0;      ///< partial plans
-  long long extended = 0;  ///< extensions weighed, those of coarse runs too
+  long long cells = 0;     ///< non-empty cells
+  long long kept = 0;      ///< partial plans kept
+  long long extended = 0;  ///< extensions evaluated, coarse runs included
 };
 
-/// Plans best first. None found: nothing in the space keeps the limits by the search's estimate. Stopped: the best so far.
+/// Plans, best first. none_found: no plan of the space keeps the limits by the search's estimate. stopped: the best so far.
 struct search_result {
   hetplan::status status;
   std::vector<found_plan> plans;
   search_counts counts;
 };
 
-/// A cell is final; for progress, for stopping and for looking at the table.
+/// Event of a cell becoming final, for progress reports, for stopping and for inspecting the table.
 struct cell_filled {
-  std::size_t first_block;  ///< the cell's plans hold the blocks from here on
-  std::size_t blocks;       ///< of the sequence
-  std::size_t state;        ///< of the device space
+  std::size_t first_block;  ///< first block of the cell's partial plans, which reach to the end
+  std::size_t blocks;       ///< number of blocks of the sequence
+  std::size_t state;        ///< state of the device space
   int stages;
   std::span<const partial_plan* const> kept;  ///< by rank
 };
 
-// Stages that end at one boundary, worked out when first asked for.
-
-/// A search walks from the last boundary to the first and asks about the stages that end there many times: for every
-/// state of the device space and every number of stages behind.
-///
-/// Source  our own.
+/// Cache of the stages that end at one boundary, which a search queries for every state of the device space and every number of stages
+/// behind. Source: own.
 class stage_memo {
  public:
   struct entry {
-    std::size_t end = 0;  ///< the boundary that this was worked out for; 0: for none
+    std::size_t end = 0;  ///< boundary for which the entry is valid; 0: none
     placed_stage placed = {};
-    stage_budget budget = {.energy_J = -1};  ///< < 0: not asked for yet
+    stage_budget budget = {.energy_J = -1};  ///< negative energy: not computed yet
   };
 
-  /// @param unlimited  by group, then begin: of all who share out the begins among each other.
+  /// @param unlimited  by group, then begin; shared by all caches, each of which uses other begins.
   stage_memo(const candidate_costs& costs, const std::vector<std::size_t>& boundaries, std::vector<entry>& unlimited)
       : costs_(costs), boundaries_(boundaries), unlimited_(unlimited), limited_(unlimited.size() / boundaries.size()) {}
 
-  /// The stage between two boundaries on a group, with memory for `in_flight` microbatches.
+  /// Returns the stage between two boundaries on a group whose memory holds `in_flight` microbatches.
   entry& at(std::size_t begin, std::size_t end, std::size_t group, int in_flight) {
     entry& any = unlimited(begin, end, group);
     if (in_flight <= any.placed.most_in_flight) return any;
@@ -204,11 +195,11 @@ class stage_memo {
     if (it == columns.end()) it = columns.insert(it, {in_flight, std::vector<entry>(boundaries_.size())});
     return filled(it->second[begin], begin, end, group, in_flight);
   }
-  /// The same without regard to memory: no shares within memory are faster.
+  /// Returns the same stage without memory limits, a lower bound on the time of all shares.
   entry& unlimited(std::size_t begin, std::size_t end, std::size_t group) {
     return filled(unlimited_[group * boundaries_.size() + begin], begin, end, group, 0);
   }
-  /// No memory for one microbatch: none for longer stages either.
+  /// Returns false if memory holds no microbatch, for this stage and thus for every longer one.
   bool may_hold(std::size_t begin, std::size_t end, std::size_t group) {
     return unlimited(begin, end, group).placed.most_in_flight >= 1 || costs_.has_room(boundaries_[begin], boundaries_[end], group, 1);
   }
@@ -221,19 +212,16 @@ class stage_memo {
 
   const candidate_costs& costs_;
   const std::vector<std::size_t>& boundaries_;
-  std::vector<entry>& unlimited_;                                         ///< most questions need no other
+  std::vector<entry>& unlimited_;                                         ///< enough for most queries
   std::vector<std::vector<std::pair<int, std::vector<entry>>>> limited_;  ///< by group, microbatches in flight, begin
 };
 
-// How far memory lets a search come, whatever the stages cost.
-
-/// The largest boundary before which all blocks can still be put somewhere, by state of the device space and number of
-/// stages behind. Nothing that is feasible lies beyond: a stage that fits also fits without some of its blocks and with
-/// fewer microbatches in flight, so of several ways to place what comes first, the one that places most will do.
+/// The furthest boundary that memory permits, by state of the device space and number of stages behind: all blocks before it can still be
+/// placed. No feasible plan goes beyond: a stage that fits also fits without some of its blocks and with fewer microbatches in flight, so
+/// of several placements of the first blocks the one with most blocks suffices.
 ///
-/// @param in_flight  (stages behind and with the stage) -> microbatches that it holds at least; non-decreasing.
-/// Complexity        O(moves x stages + states x boundaries) questions whether a stage has room, stages at most the
-///                   number of devices.
+/// @param in_flight  (stages from this one to the end) -> lower bound on the microbatches that it holds; non-decreasing.
+/// Complexity        O(moves x stages + states x boundaries) memory tests, with at most as many stages as devices.
 /// Source            own; the memory of a stage is Asteroid's, eq. 3.
 class memory_reach {
  public:
@@ -255,29 +243,26 @@ class memory_reach {
     }
   }
 
-  /// Index of the boundary; 0: no stage can come before so many.
+  /// Returns the index of the boundary; 0 if no stage fits before `following` stages.
   [[nodiscard]] std::size_t last(std::size_t state, std::size_t following) const {
     return last_[state * rows_ + std::min(following, rows_ - 1)];
   }
 
  private:
   std::size_t rows_;
-  std::vector<std::size_t> last_;  ///< by state, then stages behind
+  std::vector<std::size_t> last_;  ///< by state, then number of stages behind
 };
 
-// The best whole plans that a search knows: what a partial plan must promise to stay.
-
-/// The options.plans best, or all where the objective is not monotone: those are scored when all are known.
-///
+/// The best complete plans so far: options.plans, or all if the objective is not monotone, as these are scored at the end.
 /// Source  Dora, section 4.1 (the K best plans). Own: the worst of them prunes.
 class incumbents {
  public:
-  /// @param known_score  plans as good as this are known already.
+  /// @param known_score  score of plans that are known already; worse plans are not needed.
   incumbents(const any_objective& objective, const search_options& options, double known_score)
       : objective_(objective), wanted_(static_cast<std::size_t>(options.plans)), threshold_(known_score) {}
 
   [[nodiscard]] double score(double response_s, double energy_J) const { return detail::checked_score(objective_, response_s, energy_J); }
-  /// The largest score that still matters, with room for rounding.
+  /// Returns the largest score that still matters, with a margin for rounding.
   [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
   [[nodiscard]] const std::vector<partial_node>& all() const { return whole_; }
 
@@ -298,20 +283,19 @@ class incumbents {
   std::vector<partial_node> whole_;  ///< best first
 };
 
-// What the blocks that are still to be placed cost at least, on the devices that are still to be had.
-
-/// Lower bounds on any completion of a partial plan, by boundary and state of the device space.
+/// Lower bounds on all completions of a partial plan, by boundary and state of the device space: the cost of the blocks that are not placed
+/// yet on the devices that are left.
 ///
-/// busiest_s  the largest step: devices share the work at their best rates, certified by weights (the Lagrangian of
-///            the fractional assignment): sum over blocks of B min_d(w_d / r_d) / sum w_d, w_d the device's mean rate.
-/// path_s     one microbatch through all these blocks, every block on the group that is fastest for it; serial
-///            sequences only. k devices that share B samples have at most B - k + 1 each, so r_d(k) = max over
-///            shares up to that of share / time, and sum over blocks of min_k B / (sum of the k largest r_d(k)): a sum
-///            of parallel rates is no more than the parallel rate of sums (Milne).
-/// stage_s    a stage on one group, in the same way.
-/// energy_J   dynamic energy of the work where it is cheapest, whatever the state.
-/// Complexity O(blocks x (states x classes x B + groups + shares x classes log classes)), shares those that differ.
-/// Source     busiest_s: semantics, section 9 (a), in closed form, for the devices of a state. The others: own.
+/// busiest_s   the largest step, with devices that share the work at their best rates, certified by weights (the Lagrangian of the
+///             fractional assignment): sum over blocks of B min_d(w_d / r_d) / sum w_d, with the device's mean rate as w_d.
+/// path_s      one microbatch through all these blocks, each block on its fastest group; serial sequences only. Each of k devices that
+///             share B samples has at most B - k + 1 of them. So r_d(k) is the maximum of share / time over shares up to that, and the
+///             bound is the sum over blocks of min_k B / (sum of the k largest r_d(k)): a sum of parallel rates is at most the parallel
+///             rate of sums (Milne).
+/// stage_s     a stage on one group, in the same way.
+/// energy_J    dynamic energy of the work where it is cheapest, in any state.
+/// Complexity  O(blocks x (states x classes x B + groups + shares x classes log classes)), with distinct shares.
+/// Source      busiest_s: semantics, section 9 (a), in closed form, for the devices of a state. The others: own.
 class completion_bounds {
  public:
   completion_bounds(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, const plan& blank,
@@ -319,20 +303,19 @@ class completion_bounds {
 
   [[nodiscard]] double busiest_s(std::size_t state, std::size_t boundary) const { return busiest_[state * columns_ + boundary]; }
   [[nodiscard]] double path_s(std::size_t state, std::size_t boundary) const { return path_[state * columns_ + boundary]; }
-  /// A stage between two boundaries on a group, at best rates.
   [[nodiscard]] double stage_s(std::size_t group, std::size_t first, std::size_t last) const;
   [[nodiscard]] double energy_J(std::size_t boundary) const { return energy_[boundary]; }
 
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
 
-  /// Seconds per sample of a block, without the boundary before it, on a device of a class with shares up to m, at its best degree: 1 / r.
+  /// Least seconds per sample (1 / r) of a block, without the boundary before it, on a device class, over shares up to m and all degrees.
   class block_times {
    public:
     block_times(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, std::size_t most);
     [[nodiscard]] double operator()(std::size_t block, std::size_t of_class, std::size_t m) const;
     [[nodiscard]] std::size_t most() const { return most_; }
-    /// row[i] = the sum of f(block) over all blocks before boundary i.
+    /// Sets row[i] to the sum of f(block) over all blocks before boundary i.
     template <class F>
     void add_up(double* row, F&& f) const {
       for (std::size_t i = 1; i < boundaries_.size(); ++i) {
@@ -340,9 +323,9 @@ class completion_bounds {
         for (std::size_t b = boundaries_[i - 1]; b < boundaries_[i]; ++b) row[i] += f(b);
       }
     }
-    /// By class: of all blocks; 0 where they take no time.
+    /// Returns, by class, the rate for all blocks together; 0 if they take no time.
     [[nodiscard]] std::vector<double> mean_rates() const;
-    /// Classes by the time of a block with shares up to m, fastest first; ties: the smaller number. Of rank(), which comes first.
+    /// Returns the classes by the time of a block with shares up to m, fastest first; ties: the smaller index. Requires rank().
     [[nodiscard]] std::span<const std::uint32_t> fastest(std::size_t block, std::size_t m) const {
       return {&ranked_[at(block, 0, 0) + static_cast<std::size_t>(prefix_table::which_share(static_cast<int>(m))) * classes_], classes_};
     }
@@ -352,16 +335,16 @@ class completion_bounds {
     [[nodiscard]] std::size_t at(std::size_t b, std::size_t c, std::size_t s) const { return (b * classes_ + c) * distinct_ + s; }
 
     const std::vector<std::size_t>& boundaries_;
-    std::size_t blocks_, classes_, most_, distinct_;  ///< distinct shares up to the most samples
+    std::size_t blocks_, classes_, most_, distinct_;  ///< distinct_: number of distinct shares up to most_
     std::vector<double> per_sample_;
     std::vector<std::uint32_t> ranked_ = {};  ///< by block, distinct share, then rank
   };
 
   void add_energy(const search_tables& t, const device_space& space, const block_times& times, double samples);
-  /// What one of k devices has of a microbatch at most.
+  /// Returns the largest share of a microbatch that one of k devices can have.
   [[nodiscard]] std::size_t largest_of(std::size_t k, const block_times& times) const;
   void add_group(std::size_t g, const device_space::device_group& group, const block_times& times);
-  /// @param there  classes of which devices are left.
+  /// @param there  classes with devices left.
   void add_busiest(std::size_t state, const std::vector<int>& left, const std::vector<std::size_t>& there, const block_times& times,
                    const std::vector<double>& weight);
   void add_path(std::size_t state, const std::vector<int>& left, const block_times& times);
@@ -373,29 +356,24 @@ class completion_bounds {
   std::vector<double> stage_;           ///< by group, then boundary: prefix sums
 };
 
-// The partial plans that one more stage can be put before, seen through the link to that stage.
-
-/// The closed cells of one boundary and state, a range each, and the best that any of their partial plans has of each
-/// figure: what no extension can beat.
-///
-/// Source  own: Dora's recurrence (section 4.1, eqs. 3-5) pushed from finished cells, so that one look rules out many
-///         extensions.
+/// The closed cells of one boundary and state, a range of partial plans each, with the best of each figure, which no extension can beat.
+/// Source  own, Dora's recurrence (section 4.1, eqs. 3-5) as a push from finished cells, so that one test rules out many extensions.
 struct closed_cells {
   struct range {
     std::size_t begin, end;
     int stages;
-    pipeline_tail best = {};  ///< behind the link to the group at hand
+    pipeline_tail best = {};  ///< behind the link to the current group
     partial_plan ideal = {};
   };
   std::vector<range> ranges;
-  std::vector<pipeline_tail> suffixes;  ///< by member of the ranges, which follow one another
+  std::vector<pipeline_tail> suffixes;  ///< by member of the ranges, which are contiguous
   pipeline_tail best;
   double best_energy_J = 0, best_idle_W = 0;
 
-  /// Serial sequences: what each partial plan amounts to behind the link to a group. False if no link is possible.
+  /// Extends each partial plan of a serial sequence by the link to a group. Returns false if no link exists.
   ///
-  /// @param link_to  the link to the group at hand from the group of a partial plan.
-  /// @param uniform  all links are alike.
+  /// @param link_to  (group of a partial plan) -> link to it from the current group.
+  /// @param uniform  true if all links are equal.
   /// Complexity      O(partial plans of the ranges).
   template <step_law Law, class Store, class LinkTo>
   bool look_through_links(const Store& store, const Law& law, const pipelining& p, bool uniform, LinkTo&& link_to) {
@@ -431,10 +409,9 @@ struct closed_cells {
 
 namespace hetplan::partition::detail {
 
-/// The tables of a run. Extenders write to cells and stages that begin at boundaries of their own, the one with boundary 0 to the
-/// incumbents; all else changes between their rounds alone.
-///
-/// Source  the tables of Dora, section 4.1 (DP by boundary, devices and substate). Deviations: see two_substate_dp.
+/// Tables of a run. An extender writes only to cells and stages that begin at its own boundaries, and the owner of boundary 0 to the
+/// incumbents; all else changes only between rounds.
+/// Source  Dora, section 4.1 (DP by boundary, devices and substate); see two_substate_dp.
 template <cell_policy Policy>
 struct search_context {
   const search_tables& tables;
@@ -455,10 +432,10 @@ struct search_context {
   std::vector<stage_memo::entry> stages;  ///< by group, then begin
   partial_store<Policy> store;
   memory_reach reach;
-  std::vector<std::size_t> start;                       ///< by state: stages that lead to it begin here or before
-  std::vector<link_times> least_links;                  ///< by boundary
-  std::vector<std::vector<closed_cells::range>> ready;  ///< by state: of the boundary at hand
-  double worth;                                         ///< best.worth_keeping() when the round began
+  std::vector<std::size_t> start;                       ///< by state: last boundary at which a stage that leads to it may begin
+  std::vector<link_times> least_links;                  ///< by boundary: lower bound
+  std::vector<std::vector<closed_cells::range>> ready;  ///< by state, at the current boundary
+  double worth;                                         ///< best.worth_keeping() at the start of the round
 
   search_context(const search_tables& t, const device_space& s, const plan& b, const any_objective& objective, const Policy& policy,
                  const search_options& o, std::vector<std::size_t> where, double known_score)
@@ -480,7 +457,7 @@ struct search_context {
   [[nodiscard]] std::size_t cell(std::size_t boundary, std::size_t state, int stages_of) const {
     return (state * boundaries.size() + boundary) * levels + std::min(static_cast<std::size_t>(stages_of), levels) - 1;
   }
-  /// A link that everything crosses which crosses the boundary before a block.
+  /// Returns the link that carries everything that crosses the boundary before a block.
   [[nodiscard]] link_times serial_link(const exchange_cost& x, std::size_t block) const {
     double forward = 0, gradient = 0;
     for (const crossing& c : tables.crossings.crossings(block)) {
@@ -490,13 +467,13 @@ struct search_context {
     return links.time(x, forward, gradient);
   }
 
-  /// T at least, when these are to come before a tail: see tells_bound.
+  /// Returns a lower bound on the latency T of all pipelines that put such links and stages before a tail; see tells_bound.
   template <step_law Law>
   [[nodiscard]] double bound_s(const Law& l, const pipeline_tail& x, const link_times& least, double path_s, double busiest_s) const {
     if constexpr (tells_bound<Law>) return l.bound_s(job, x, least, path_s, busiest_s);
     else return l.response_s(job, x);
   }
-  /// Beyond its start, what is left for a state costs too much whatever lies behind.
+  /// Lowers the starts past boundaries at which the blocks left for a state already cost too much.
   void lower_starts() {
     if (!options.prune) return;
     law.visit([&](const auto& l) {
@@ -508,7 +485,7 @@ struct search_context {
   }
 
  private:
-  /// Without an objective that reads energy, budgets or busy caps, energy is worked out for the plans found only.
+  /// Returns true if the search must track energy, for the objective or for limits. If not, energy is computed for the found plans only.
   [[nodiscard]] bool asks_for_energy() const {
     for (const device& d : tables.cluster.devices()) {
       if (options.keep_budgets && (d.energy_budget || d.max_busy < 1)) return true;

@@ -27,7 +27,7 @@ HETPLAN_INLINE std::vector<device_id> device_space::example(std::size_t g) const
 
 namespace detail {
 
-// In the order in which one rests on the other.
+// Checks in order of dependence: each relies on those before it.
 HETPLAN_INLINE std::optional<std::string> device_space_fault(const device_space& s, std::size_t all_devices, int largest_group) {
   const auto fault = [](const std::string& where, const std::string& what) {
     return std::optional((where.empty() ? "" : ", " + where) + ": " + what);
@@ -75,7 +75,7 @@ HETPLAN_INLINE std::optional<std::string> device_space_fault(const device_space&
       if (to <= state || to >= s.states()) return fault(move(), "to state " + text(to) + "; expected a later one of " + text(s.states()));
     }
   }
-  // No device twice: who is taken is left to nobody behind.
+  // No device is taken twice: devices of a group are not left for later moves.
   std::vector<int> left;
   for (std::size_t state = 0; state < s.states(); ++state) {
     for (std::size_t m = 0; m < s.moves[state].size(); ++m) {
@@ -206,7 +206,7 @@ HETPLAN_INLINE device_space every_order(std::vector<std::vector<device_id>> clas
     }
     std::vector<device_space::move> moves;
     std::vector<int> take(n, 0);
-    for (;;) {  // counts up like a number whose digit c goes from 0 to left[c]
+    for (;;) {  // mixed-radix counter: digit c runs from 0 to left[c]
       std::size_t c = 0;
       while (c < n && take[c] == left[c]) take[c++] = 0;
       if (c == n) break;
@@ -231,7 +231,7 @@ HETPLAN_INLINE device_space in_class_order(std::vector<std::vector<device_id>> c
                                            int largest_group) {
   device_space space{.classes = std::move(classes), .groups = {}, .left = {}, .moves = {}};
   detail::group_numbers numbers(space.groups);
-  std::vector<std::size_t> row, run_begin;  // classes of the devices and where their runs begin, tail stage first
+  std::vector<std::size_t> row, run_begin;  // by device, tail stage first: its class, and where the class begins
   for (std::size_t i = order.size(); i-- > 0;) {
     const std::size_t begin = row.size();
     row.insert(row.end(), space.classes[order[i]].size(), order[i]);
@@ -311,17 +311,17 @@ HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const 
   struct filling : sample_taker {
     std::size_t of_class;
   };
-  /// Largest fullness of a group's devices, and their samples, class by class.
+  /// Returns the largest fullness of a group's devices and sets their shares by class.
   const auto fill = [&](std::size_t first, std::size_t last, std::size_t group, std::vector<filling>& classes) {
     const double fixed = t.table.state_bytes(first, last);
     const double each = in_flight * t.table.activation_bytes(first, last) + blank.microbatches * t.table.cache_bytes(first, last);
     const auto fullness = [&](const filling& f, int samples) {
       const double full = (fixed + samples * each) / t.cluster[space.classes[f.of_class].front()].usable_memory().value();
-      return std::min(std::numeric_limits<double>::max(), full);  // infinite is what there is no choice for
+      return std::min(std::numeric_limits<double>::max(), full);  // infinity means that no choice exists
     };
     classes.clear();
     int left = blank.microbatch_size;
-    for (const auto& p : space.groups[group]) {  // one sample to each device
+    for (const auto& p : space.groups[group]) {
       classes.push_back({{.devices = p.devices, .cap = blank.microbatch_size, .taken = p.devices}, p.of_class});
       left -= p.devices;
     }
@@ -335,7 +335,7 @@ HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const 
     double fullest = inf;
     std::size_t end = 0, state = 0, group = 0;
   };
-  // best[b][s]: blocks from b on with the devices that state s has taken; what lies behind is (end, state).
+  // best[b][s]: best plan of blocks b and later, with the devices of state s taken; (end, state) is the rest behind its first stage.
   std::vector<std::vector<choice>> best(n + 1, std::vector<choice>(space.states()));
   best[n][0].fullest = 0;
   std::vector<filling> classes;

@@ -30,13 +30,8 @@
 
 namespace hetplan::partition::detail {
 
-// The recurrence behind two_substate_dp: one run over given boundaries.
-
-// From the last partial plan of a search back to a plan.
-
-/// Follows a whole plan's parts and gives its groups devices: of each class the next ones that are free.
-///
-/// Source  Dora, section 4.1: the plan behind the best value of eq. 5. Naming devices of a class last is ours.
+/// Returns the plan of a chain of partial plans. Its groups get devices in order: of each class the next free ones.
+/// Source  Dora, section 4.1: the plan behind the best value of eq. 5. Own: devices of a class are chosen last.
 template <class Store>
 [[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
                                       const search_tables& t, const device_space& space, const candidate_costs& costs, const plan& blank,
@@ -80,25 +75,23 @@ template <class Store>
 
 namespace hetplan::partition {
 
-// A stage before a graph of stages: what it sends to each of them, and which ports it opens and closes.
-
-/// What a new stage sees behind it. Source: own.
+/// The partial plan behind a new stage, as seen by the stage. Source: own.
 struct seen_suffix {
   pipeline_tail tails;
   int depth = 0;
-  std::pair<double, double> out = {};  ///< bytes per sample to all stages behind, and gradients that come back
+  std::pair<double, double> out = {};  ///< bytes per sample to all stages behind, and bytes of the returning gradients
 };
 
-/// Extends the ports of partial plans; buffers are reused.
+/// Extension of the ports of partial plans. Buffers are reused.
 ///
-/// Complexity  a call: O(crossings x ports + ports^2) of the boundary.
-/// Source      own: the step law of chains on a graph of stages, which Dora's plans are (section 4.1).
+/// Complexity  per call: O(crossings x ports + ports^2) of the boundary.
+/// Source      own: the step law of chains on a graph of stages, as in Dora's plans (section 4.1).
 class graph_tails {
  public:
   graph_tails(const crossing_table& cuts, const group_links& links) : cuts_(cuts), links_(links) {}
 
-  /// A stage of blocks [first, last) on a group before a partial plan that begins at `last`. A tensor goes to each
-  /// stage that reads it once, with the most bytes that it reads.
+  /// Returns what a stage of blocks [first, last) on a group sees of a partial plan that begins at `last`. A tensor is sent once to each
+  /// stage that reads it, with the largest number of bytes read there.
   template <step_law Law>
   [[nodiscard]] seen_suffix look(const Law& law, const pipelining& p, std::size_t first, std::size_t last, std::size_t group,
                                  std::span<const tail> ports) {
@@ -118,7 +111,7 @@ class graph_tails {
     return seen;
   }
 
-  /// The ports once the stage, itself `mine`, is placed. Valid until the next call.
+  /// Returns the ports after the stage, with tail `mine`, is placed. Valid until the next call.
   [[nodiscard]] std::span<const tail> extend(std::size_t first, std::size_t last, std::span<const tail> ports, tail mine);
 
  private:
@@ -128,12 +121,11 @@ class graph_tails {
     bool used = false;
   };
 
-  /// Fills traffic_: what the stage sends to each stage behind.
   void add_traffic(std::size_t first, std::size_t last, std::span<const tail> ports);
 
   const crossing_table& cuts_;
   const group_links& links_;
-  std::vector<traffic_to> traffic_;  ///< by port, at the first port of each stage
+  std::vector<traffic_to> traffic_;  ///< by port, stored at the first port of each stage
   std::vector<crossing> most_;
   std::vector<tail> tails_;
 };
@@ -142,14 +134,12 @@ class graph_tails {
 
 namespace hetplan::partition::detail {
 
-// The step of the search: one more stage before everything that ends at a boundary.
-
-/// Puts stages that begin at boundaries of its own before the partial plans that are ready: one of several that share out the
-/// boundaries, so that each fills cells of its own and none waits.
+/// Worker that puts one more stage before the ready partial plans. Several extenders share the boundaries; each fills only cells that begin
+/// at its own boundaries, so none waits.
 ///
-/// Complexity   O(moves of the states x boundaries of its own x partial plans) a call, before pruning.
-/// Determinism  a cell is offered the same partial plans in the same order, however many extenders there are.
-/// Source       Dora, section 4.1, the minimum of eqs. 3-5 over cuts and groups. Own: pruning, and sharing out the boundaries.
+/// Complexity   O(moves of the states x own boundaries x partial plans) per call, before pruning.
+/// Determinism  a cell receives the same partial plans in the same order for any number of extenders.
+/// Source       Dora, section 4.1, the minimum of eqs. 3-5 over cuts and groups. Own: pruning, and sharing the boundaries.
 template <cell_policy Policy>
 class label_extender {
  public:
@@ -157,7 +147,7 @@ class label_extender {
       : c_(c), number_(number), extenders_(label_extenders), costs_(c.costs), memo_(costs_, c.boundaries, c.stages),
         tails_(c.tables.crossings, c.links) {}
 
-  /// A stage before each partial plan that is ready at boundary p in states [first, last).
+  /// Puts one stage before each partial plan that is ready at boundary p in states [first, last).
   void extend(std::size_t p, std::size_t first, std::size_t last) {
     c_.law.visit([&](const auto& law) {
       for (std::size_t state = first; state < last; ++state) {
@@ -167,14 +157,13 @@ class label_extender {
       }
     });
   }
-  /// Extensions weighed so far.
   [[nodiscard]] long long extended() const { return extended_; }
 
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
-  static constexpr std::size_t neighbours = 8;  ///< that one extender owns together: cells side by side in memory
+  static constexpr std::size_t neighbours = 8;  ///< boundaries owned in one block: their cells are adjacent in memory
 
-  /// The largest boundary of its own up to this one.
+  /// Returns the extender's largest own boundary that is at most `a`.
   [[nodiscard]] std::optional<std::size_t> own_up_to(std::size_t a) const {
     const std::size_t group = a / neighbours, behind = (group + extenders_ - number_) % extenders_;
     if (behind == 0) return a;
@@ -188,11 +177,11 @@ class label_extender {
     const auto link_to = [&](std::size_t other) { return c_.serial_link(c_.links.between(group, other), c_.boundaries[p]); };
     return suffixes_.look_through_links(c_.store, law, c_.job, c_.links.uniform(), link_to);
   }
-  /// Where the longest stage on a group up to boundary p begins that is not too slow by itself.
+  /// Returns the start of the longest stage on a group up to boundary p that is not too slow by itself.
   template <step_law Law>
   [[nodiscard]] std::size_t longest_stage(const Law& law, std::size_t p, std::size_t group) const {
     if (!c_.options.prune) return 0;
-    std::size_t first = 0, last = p;  // too slow before first, not so from last on
+    std::size_t first = 0, last = p;  // too slow before first, not from last on
     while (first < last) {
       const std::size_t a = (first + last) / 2;
       if (c_.best.score(c_.bound_s(law, {}, {}, 0, c_.bounds.stage_s(group, a, p)), 0) > c_.worth) first = a + 1;
@@ -220,23 +209,23 @@ class label_extender {
     }
   }
 
-  /// T at least, for a partial plan that begins at a boundary and leaves a state.
+  /// Returns a lower bound on T for a partial plan that begins at a boundary in a state.
   template <step_law Law>
   [[nodiscard]] double response_s(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
     if (a == 0) return law.response_s(c_.job, x);
     return c_.bound_s(law, x, c_.least_links[a], c_.bounds.path_s(state, a), c_.bounds.busiest_s(state, a));
   }
   [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, std::size_t a) const {
-    if (!(response_s < inf)) return inf;  // a route is missing; nobody is asked what that is worth
+    if (!(response_s < inf)) return inf;  // a route is missing: the objective is not called
     return c_.energy_matters ? c_.best.score(response_s, energy_J + c_.bounds.energy_J(a) + idle_W * response_s)
                              : c_.best.score(response_s, 0);
   }
-  /// A stage that takes at least so long before any of the partial plans.
+  /// Returns true if a stage that takes at least these times is useless before all of the partial plans.
   template <step_law Law>
   [[nodiscard]] bool nothing_comes_of(const Law& law, const stage_times& least, std::size_t a, std::size_t state) const {
     return c_.options.prune && hopeless(law, law.extend(c_.job, least, suffixes_.best), a, state);
   }
-  /// Can nothing come of extensions that are no better than this?
+  /// Returns true if all extensions that are no better than this one are useless.
   template <step_law Law>
   [[nodiscard]] bool hopeless(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
     const double rank = rank_of(response_s(law, x, a, state), suffixes_.best_energy_J, suffixes_.best_idle_W, a);
@@ -255,7 +244,7 @@ class label_extender {
       if (a > c_.reach.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
       const std::size_t target = c_.cell(a, m.to, r.stages + 1);
       const double bar = a > 0 ? c_.store.bar(target) : inf;
-      /// Could an extension this good of a member of the range matter, and beat what a full cell holds?
+      /// Returns true if such an extension of the range's best could improve the result and enter a full cell.
       const auto may_enter = [&](const pipeline_tail& x, const stage_budget& b) {
         const double rank = rank_of(response_s(law, x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
         return rank <= worth && rank < bar;
@@ -273,7 +262,7 @@ class label_extender {
         if (a > 0) extended_ += looks(target);
         if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, serial_tail(best, m.group), b))) continue;
       }
-      partial_plan last;  // that was offered: kept, or something is that is no worse
+      partial_plan last;  // last one offered: it was kept, or one that is no worse
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const pipeline_tail x = law.extend(c_.job, times, suffixes_.suffix_of(n));
         ++extended_;
@@ -284,11 +273,10 @@ class label_extender {
       }
     }
   }
-  /// Of a serial sequence: everything before it reads from its first stage.
+  /// Returns the tail of a serial sequence, whose earlier stages all read from its first stage.
   [[nodiscard]] tail serial_tail(const pipeline_tail& x, std::size_t group) const {
     return {x.reach_s, x.rest_s, 0, c_.links.key(group), 0};
   }
-  /// A partial plan with one more stage.
   [[nodiscard]] static partial_plan extended(const partial_plan& old, const tail& finished, const stage_budget& b) {
     partial_plan next;
     next.finished = finished;
@@ -318,7 +306,7 @@ class label_extender {
         tail finished = old.finished;
         if (is_source) finished = {std::max(finished.reach_s, reach), std::max(finished.rest_s, rest), 0, 0, 0};
         const auto ports = tails_.extend(first, last, old.ports, {reach, rest, level, c_.links.key(m.group), 0});
-        // What is to come lies before some of the tails only: no way through it is certain.
+        // Later stages may lie before only some of the tails, so no path through all of them is certain.
         double response = law.response_s(c_.job, {finished.reach_s, finished.rest_s});
         if (a > 0) {
           double least_reach = finished.reach_s;
@@ -334,7 +322,7 @@ class label_extender {
     }
   }
 
-  /// Ranks an extension of a partial plan and keeps it where it may still matter.
+  /// Ranks an extension of a partial plan and keeps it if it may still matter.
   void offer(const partial_plan& extension, std::size_t parent, double response_s, std::size_t a, const device_space::move& m, int depth) {
     if (extension.stages > c_.options.max_stages || !(response_s < inf)) return;
     if (c_.energy_matters) {
@@ -354,13 +342,13 @@ class label_extender {
     extended_ += looks(target);
     c_.store.keep(next, target, lists_);
   }
-  /// Comparing with all that a large cell keeps takes as long as so many extensions; with what a small one keeps it is part of each.
+  /// Returns the cost of comparing with all plans of a large cell, in extensions. For small cells it is part of each extension.
   [[nodiscard]] long long looks(std::size_t cell) const {
     constexpr std::size_t small = 32;
     return c_.store.capacity() > small ? static_cast<long long>(c_.store.cell(cell).size() / 8) : 0;
   }
 
-  /// Serial sequences: what a stage exchanges does not depend on how the rest is cut.
+  /// Returns a stage's budget in a serial sequence, where its traffic does not depend on the other cuts.
   const stage_budget& serial_budget(stage_memo::entry& e, std::size_t a, std::size_t p, std::size_t group, int in_flight) {
     if (e.budget.energy_J < 0) {
       const std::size_t first = c_.boundaries[a], last = c_.boundaries[p];
@@ -373,18 +361,17 @@ class label_extender {
 
   search_context<Policy>& c_;
   std::size_t number_, extenders_;
-  candidate_costs costs_;  ///< its own: they remember
+  candidate_costs costs_;  ///< one per extender, as it has buffers
   stage_memo memo_;
   graph_tails tails_;
   port_lists lists_;
-  closed_cells suffixes_;  ///< of the state at hand
+  closed_cells suffixes_;
   long long extended_ = 0;
 };
 
-/// Walks the boundaries from the end. At each it closes the cells there and puts one more stage before their partial
-/// plans: on every group that the device space allows next, from every boundary that makes a stage. The recurrence itself, without
-/// what makes it fast: plain_dp.
-///
+/// One run of the recurrence over given boundaries, from the last to the first. At each boundary it closes the cells there and puts one
+/// more stage before their partial plans: on every group that the device space allows next, from every valid start. plain_dp is the
+/// recurrence without optimisations.
 /// Source  Dora, section 4.1, eqs. 3-5. Deviations: see two_substate_dp.
 template <cell_policy Policy>
 class substate_search {
@@ -425,10 +412,10 @@ class substate_search {
   }
 
  private:
-  /// So many pairs of a move and a boundary make a round: what is found in one prunes from the next on.
+  /// Pairs of a move and a boundary per round. Plans found in a round prune from the next round on.
   static constexpr std::size_t round = 100'000;
 
-  /// Closes the cells of boundary p from state `first` on, for a round.
+  /// Closes the cells of boundary p from state `first` on, enough for a round.
   control make_ready(std::size_t p, std::size_t first, std::size_t& last, search_counts& counts) {
     std::size_t work = 0;
     for (last = first; last < c_.space.states() && work < round; ++last) {
@@ -480,24 +467,24 @@ class substate_search {
 namespace hetplan::partition {
 namespace detail {
 
-/// Ends of chains, and of the boundaries inside chains about `wanted` that split the work evenly.
+/// Returns the ends of chains, and of the boundaries inside chains about `wanted` that split the work evenly.
 [[nodiscard]] std::vector<std::size_t> even_boundaries(const search_tables& t, std::size_t wanted);
 
-/// Throws invalid_input for what no search can be asked; invalid_model where a step law, or an objective that says so, is not
-/// monotone on a grid of points. Returns the options with prune where the objective allows it.
+/// Returns the options, with prune off if the objective is not monotone. Throws invalid_input for unusable input; invalid_model if a step
+/// law, or an objective declared monotone, is not monotone on a grid of points.
 [[nodiscard]] search_options checked_options(search_options options, const plan& blank, const any_objective& objective,
                                              std::size_t capacity, bool drops);
 
-/// What runs over few boundaries, ever more of them, tell the run over all: plans to prune with.
+/// Result of the coarse runs over ever more boundaries, which give plans to prune the run over all boundaries.
 struct coarse_runs {
-  search_result found = {};  ///< by the last of them
+  search_result found = {};  ///< by the last run
   double known_score = std::numeric_limits<double>::infinity();
-  search_options left = {};  ///< what one run weighs is not there for the next
+  search_options left = {};  ///< options with the extensions that remain
 };
 [[nodiscard]] coarse_runs run_coarse(const search_tables& tables, const device_space& space, const plan& blank,
                                      const any_objective& objective, const search_options& options);
 
-/// The answer: what coarse runs know and a cell of limited capacity lost is not lost.
+/// Returns the result of all runs. Plans of coarse runs that the last run lost to a cell's capacity are included.
 [[nodiscard]] search_result merge_runs(search_result last, coarse_runs coarse, const search_options& options);
 
 template <cell_policy Policy>
@@ -525,21 +512,21 @@ extern template search_result ever_finer_runs(const search_tables&, const device
 
 }  // namespace detail
 
-/// Searches every cut of the sequence into stages (pieces of one chain or runs of whole chains) on every choice of
-/// groups that the device space allows, for one microbatch size; shares by candidate_costs, none larger than the tables cover.
+/// Searches every cut of the sequence into stages (pieces of one chain or runs of whole chains) on every choice of groups that the device
+/// space allows, for one microbatch size. Shares by candidate_costs, none larger than the tables cover.
 ///
-/// @param blank    the job's plan with nothing decided: workload, microbatch size and count, schedule.
-/// @param objective copied (any_objective): its own type, not a base of it.
-/// @param policy   what cells keep. `exhaustive` and `dominance` are exact under the estimate; top_k{K} keeps K per cell.
-/// @return         options.plans plans, best first by (score, stages), with their estimates.
-/// Complexity      O(cells' plans x boundaries x moves) extensions, cells = boundaries x states x levels, before pruning
-///                 (measured in docs/performance.md). Memory: kept partial plans.
-/// Throws          invalid_input (options, a policy of capacity 0, a device space that is none); invalid_model (a model, the objective
-///                 or the step law misbehaves).
-/// Determinism     yes: ties by fewer stages, then first found.
-/// Source          Dora, section 4.1, eqs. 3-5, from the sinks (memory depends on how many stages follow), with the exact state
-///                 (D, R, X, C) per port of the boundary instead of one latency. Deviation: stages may leave
-///                 devices out, and on a graph of stages sums run along the longest way.
+/// @param blank      plan of the job without decisions: workload, microbatch size and count, schedule.
+/// @param objective  copied as any_objective with its own type, not that of a base.
+/// @param policy     what cells keep. `exhaustive` and `dominance` are exact under the estimate; top_k{K} keeps K per cell.
+/// @return           options.plans plans, best first by (score, stages), with their estimates.
+/// Complexity        O(plans of the cells x boundaries x moves) extensions, with boundaries x states x levels cells, before pruning
+///                   (measured in docs/performance.md). Memory: kept partial plans.
+/// Throws            invalid_input (options, a policy of capacity 0, an invalid device space); invalid_model (a model, the objective or the
+///                   step law violates its concept).
+/// Determinism       yes; ties: fewer stages, then first found.
+/// Source            Dora, section 4.1, eqs. 3-5, from the sinks, because memory depends on the number of following stages, with the exact
+///                   state (D, R, X, C) per port of the boundary in place of one latency. Deviations: devices may be left out; on a graph
+///                   of stages, sums run along the longest path.
 template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>... Observers>
 [[nodiscard]] search_result two_substate_dp(const search_tables& tables, const device_space& space, const plan& blank,
                                             const Objective& objective, const Policy& policy = {}, search_options options = {},
@@ -552,31 +539,31 @@ template <objective Objective, cell_policy Policy = top_k, observer<cell_filled>
                                  sizeof...(Observers) > 0 ? any_observer<cell_filled>(watch) : any_observer<cell_filled>());
 }
 
-// Several searches over one sequence on threads: other microbatch sizes, device orders and warm-up rules.
+// Searches side by side on threads.
 
-/// One of several searches that share their tables.
+/// One of several searches over the same tables, by microbatch size, device order and warm-up rule.
 struct search_variant {
   plan blank;  ///< microbatch size and count, schedule
   std::shared_ptr<const device_space> space;
   warmup_rule warmup = warmup_rule::hide_communication;
 };
 
-/// Who takes the answers of searches, one after the other, from the thread that asked for them.
+/// Consumer of search results, called in order from the thread that started the searches.
 struct search_taker {
-  /// Extensions that the search whose turn comes may weigh; none: it is not wanted any more, nor are those behind it.
+  /// Returns the extension limit of the next search; nothing if neither it nor the later ones are wanted.
   std::function<std::optional<long long>()> allowance;
   std::function<control(const search_result&)> take;
 };
 
-/// Runs the variants on threads and hands their answers over in order, each what it is when the searches run one by one: a search
-/// that began with more than it may weigh when its turn comes, and needed it, runs again with what it may.
+/// Runs the variants on threads and hands their results to the taker in order, each equal to that of sequential searches. A search that
+/// started with a larger limit than its allowance, and reached the latter, is repeated with the allowance.
 ///
-/// @param options  of every search; warm-up and most_extensions are the variant's and the taker's.
-/// @param threads  0: as many as the machine runs at once.
-/// @return         stop if the taker said so.
-/// Complexity      the sum of the searches', divided by the threads; one of them at most runs twice for each that ran into its limit.
+/// @param options  common to all searches, except for warm-up (from the variant) and most_extensions (from the taker).
+/// @param threads  0: as many as the hardware runs concurrently.
+/// @return         stop if the taker stopped.
+/// Complexity      the sum of the searches' divided by the threads; at most one repetition for each search that reached its limit.
 /// Throws          as two_substate_dp.
-/// Determinism     yes, whatever the threads.
+/// Determinism     yes, for any number of threads.
 /// Source          our own; Dora, section 4.1, searches one order with one warm-up rule.
 control search_side_by_side(const search_tables& tables, const std::vector<search_variant>& variants, const any_objective& objective,
                             const top_k& policy, const search_options& options, int threads, const search_taker& taker);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A DAG in contiguous parts on devices of several kinds: exactly where its ideals can be counted, else along linear orders.
+/// Partition of a DAG into contiguous parts on devices of several kinds: exact if its ideals can be enumerated, else along linear orders.
 
 #include <algorithm>
 #include <concepts>
@@ -18,41 +18,37 @@
 
 namespace hetplan::place {
 
-// No partition can have a smaller largest load: work spread over devices of several kinds as if it could be split.
-
-/// How much a unit of load on each kind weighs in the bound
+/// Returns the weight of a unit of load on each kind in the bound
 ///
 ///   largest load >= sum over nodes of min over kinds of weight[kind] work(node, kind)
 ///
-/// which holds for any weights >= 0 with sum over kinds of devices[kind] weight[kind] = 1: the left side is at least the weighted sum
-/// of all loads. The best weights give the optimum of the linear program in which every node may be split.
+/// which holds for any weights >= 0 with sum over kinds of devices[kind] weight[kind] = 1, since the left side is at least the weighted
+/// sum of all loads. The best weights give the optimum of the linear program in which every node may be split.
 ///
-/// @param devices   of each kind, >= 0.
-/// @param work      by kind, then node; infinite where a node cannot be on a kind.
-/// @return          weights; all 0 where there is no device. Of kinds without devices: infinite.
+/// @param devices   number of each kind, >= 0.
+/// @param work      by kind, then node; infinite where a node cannot run on a kind.
+/// @return          weights; infinite for kinds without devices; all 0 without any device.
 /// Complexity       O(kinds^3 nodes log nodes) a round, at most 20 rounds.
-/// Determinism      exact for two kinds; for more, coordinates in turn until none improves: valid, not always the best.
+/// Determinism      exact for two kinds; for more, coordinate ascent until none improves, which is valid but not always the best.
 /// Source           duality of linear programs; the bound is ours.
 [[nodiscard]] std::vector<double> bound_weights(std::span<const int> devices, const std::vector<std::vector<double>>& work);
 
-// What a part of a graph costs the device that it is on: the door for loads of ideal_dp.
-
-/// What a part of a graph costs the device that it is on, for `ideal_dp` and `contiguous_partition`, which keep the largest load small. A
-/// search grows a part node by node and takes nodes back in reverse order; the part begins empty. Kinds of device are numbered 0, 1, ...
+/// Load of a part of a graph on a device, for `ideal_dp` and `contiguous_partition`, which minimise the largest load. A search adds nodes
+/// to a part one by one and removes them in reverse order; the part starts empty. Kinds of device are numbered 0, 1, ...
 ///
-/// * The load may be anything: communication, memory, what a battery gives. A part that a kind cannot bear has infinite load there, and
-///   so has every larger part.
-/// * The larger `work` is, the faster the search; 0 is always right.
+/// * The load may count anything: communication, memory, battery charge. A part that does not fit a kind has infinite load there, and so
+///   has every larger part.
+/// * A larger `work` makes the search faster; 0 is always valid.
 ///
-/// Ships: `work_load` (nothing but work), `placement_load` (accelerators and CPUs as in the dnn-partitioning workloads).
+/// Ships: `work_load` (work alone), `placement_load` (accelerators and CPUs as in the dnn-partitioning workloads).
 ///
-/// Source  Tarnawski et al., NeurIPS 2020, section 3, where it is one formula; ours: a door for any load.
+/// Source  Tarnawski et al., NeurIPS 2020, section 3, as one formula; ours: a concept for any load.
 template <class L>
 concept part_load = requires(L& l, const L& c, std::size_t node, std::size_t kind) {
   l.add(node);
   l.remove(node);                                  // undoes the last add
-  { c.load(kind) } -> std::same_as<double>;        // of the part as it is, >= 0
-  { c.work(node, kind) } -> std::same_as<double>;  // >= 0: a part's load is at least the sum of its nodes' work; 0 will do
+  { c.load(kind) } -> std::same_as<double>;        // of the current part, >= 0
+  { c.work(node, kind) } -> std::same_as<double>;  // >= 0; summed over a part's nodes at most the part's load, e.g. 0
 };
 
 template <class L>
@@ -63,10 +59,10 @@ consteval bool check_part_load() {
   return part_load<L>;
 }
 
-/// Nothing but work: a part's load is the sum over its nodes.
+/// Load of a part as the sum of its nodes' work.
 class work_load {
  public:
-  /// @param work  by kind, then node; >= 0, infinite where a node cannot be on a kind.
+  /// @param work  by kind, then node; >= 0, infinite where a node cannot run on a kind.
   explicit work_load(std::vector<std::vector<double>> work) : work_(std::move(work)), sums_{std::vector<double>(work_.size(), 0)} {}
 
   void add(std::size_t node) {
@@ -80,38 +76,36 @@ class work_load {
 
  private:
   std::vector<std::vector<double>> work_;
-  std::vector<std::vector<double>> sums_;  ///< after each add: taking back leaves no rounding behind
+  std::vector<std::vector<double>> sums_;  ///< after each add, so that remove leaves no rounding error
 };
 
 static_assert(check_part_load<work_load>());
 
-// Cuts a DAG into contiguous parts so that the largest load is smallest: dynamic programming over ideals.
-
-/// The difference of two nested ideals on a device of a kind.
+/// Part of a partition: the difference of two nested ideals, on a device of a kind.
 struct ideal_part {
   std::size_t kind = 0;
-  std::vector<std::size_t> nodes;  ///< each behind its predecessors
+  std::vector<std::size_t> nodes;  ///< in topological order
   double load = 0;
 
   friend bool operator==(const ideal_part&, const ideal_part&) = default;
 };
 
-/// Parts in the order of the ideals: nothing flows from a part to one before it. Infeasible: no parts; stopped: the best known.
+/// Parts in the order of the ideals: no edge leads from a part to an earlier one. Infeasible: no parts; stopped: the best known.
 struct ideal_partition {
   hetplan::status status = {};
-  double value = std::numeric_limits<double>::infinity();  ///< the largest load
-  double bound = 0;                                        ///< no partition has a smaller one
-  std::vector<ideal_part> parts = {};                      ///< no more of a kind than there are devices; devices may stay empty
-  std::size_t ideals = 0;                                  ///< that the graph has; 0: not known
-  long long pairs = 0;                                     ///< nested ideals whose difference was weighed
+  double value = std::numeric_limits<double>::infinity();  ///< largest load
+  double bound = 0;                                        ///< lower bound on the largest load of every partition
+  std::vector<ideal_part> parts = {};                      ///< at most as many of a kind as there are devices; devices may stay empty
+  std::size_t ideals = 0;                                  ///< of the graph; 0 if unknown
+  long long pairs = 0;                                     ///< pairs of nested ideals whose difference was evaluated
 
-  /// By how much the value may exceed the optimum, relative to it; 0: proven optimal.
+  /// Returns the most by which the value exceeds the optimum, relative to the optimum; 0 if proven optimal.
   [[nodiscard]] double gap() const { return value == bound ? 0 : value / bound - 1; }
 };
 
 namespace detail {
 
-/// How many devices of each kind are taken, as one number, and what the rest of a graph costs those that are not.
+/// Numbers of devices taken of each kind, as one state, and bounds on the load of the remaining devices.
 class device_counts {
  public:
   static constexpr std::size_t max_states = 4096;
@@ -121,7 +115,7 @@ class device_counts {
   [[nodiscard]] std::size_t states() const { return states_; }
   [[nodiscard]] std::size_t stride(std::size_t kind) const { return stride_[kind]; }
   [[nodiscard]] bool has_room(std::size_t state, std::size_t kind) const { return taken(state, kind) < devices_[kind]; }
-  /// Some device that is left has at least this load when it is through with what the set does not hold.
+  /// Returns a lower bound on the largest load of the remaining devices, which take all nodes outside `done`.
   [[nodiscard]] double rest(std::size_t state, node_set done) const;
 
  private:
@@ -157,33 +151,32 @@ template <part_load Load>
   return value;
 }
 
-/// A partial partition: the ideal it ends with and the devices it takes say which.
+/// Partial partition, identified by the ideal at its end and the devices that it takes.
 struct ideal_cell {
   double value = std::numeric_limits<double>::infinity();
-  std::uint32_t from = 0;  ///< the ideal below the last part
-  std::uint32_t kind = 0;  ///< of the last part's device
+  std::uint32_t from = 0;  ///< ideal below the last part
+  std::uint32_t kind = 0;  ///< kind of the last part's device
 };
 
 }  // namespace detail
 
-/// The partition with the smallest largest load among those whose boundaries are in a family of ideals: the exact
-/// optimum over contiguous partitions where the family is `ideals_of` the graph.
+/// Returns the partition with the smallest largest load among those with boundaries in a family of ideals. This is the optimum over
+/// contiguous partitions if the family is `ideals_of` the graph.
 ///
-/// @param devices  how many there are of each kind; devices of a kind are the same.
-/// @param load     what a part costs; empty before and after.
-/// @param below    partitions of no smaller value are of no interest: a partition that is known already.
-/// @param max_pairs  pairs of nested ideals to weigh.
-/// @return         infeasible: nothing below `below` exists. `bound`: the value found, or else `below` (infinite: nothing fits).
-///                 Stopped after max_pairs: the best so far, which may be none, `bound` 0.
-/// Complexity      with I ideals, P nested pairs of them whose difference a device can bear, D = product of (devices + 1) over kinds,
-///                 no more devices than nodes: O(P (degree + D)) time where adding a node costs O(degree), O(I (D + nodes)) memory. P is at
-///                 most I^2 / 2; a pair costs nothing if its lower ideal cannot be part of a better partition, because what is left is too
-///                 much for the devices that are left (contiguous_partition.hpp).
+/// @param devices  number of each kind; devices of a kind are identical.
+/// @param load     load of a part; empty before and after.
+/// @param below    value of a known partition; only smaller values are sought.
+/// @param max_pairs  limit on the pairs of nested ideals.
+/// @return         infeasible: no partition is below `below`. `bound`: the value found, or else `below` (infinite: nothing fits).
+///                 Stopped after max_pairs: the best so far, possibly none, with `bound` 0.
+/// Complexity      with I ideals, P nested pairs whose difference fits a device, D = product of (devices + 1) over kinds, no more devices
+///                 than nodes: O(P (degree + D)) time if adding a node costs O(degree), O(I (D + nodes)) memory. P is at most I^2 / 2. A
+///                 lower ideal costs nothing if the remaining nodes are too much load for the remaining devices (device_counts::rest).
 /// Throws          invalid_input: devices < 0, D > 4096; invalid_model: work or load < 0 or not a number.
 /// Determinism     ties: the lower ideal with the smaller number, then the order of steps, then the smaller kind.
-/// Source          Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020: the dynamic
-///                 program for the largest load. Deviations: forward from the empty ideal; pairs are walked with a load that grows node by
-///                 node and are cut off by bounds; any load, any number of device kinds.
+/// Source          Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020: the dynamic program
+///                 for the largest load. Deviations: forward from the empty ideal; pairs are walked with a load that grows by a node at a
+///                 time and are pruned by bounds; any load, any number of device kinds.
 template <part_load Load>
 [[nodiscard]] ideal_partition ideal_dp(const ideal_family& ideals, std::span<const int> devices, Load&& load,
                                        double below = std::numeric_limits<double>::infinity(),
@@ -200,9 +193,9 @@ template <part_load Load>
     std::uint32_t ideal, node, next_step;
   };
   std::vector<frame> path;                            // from the lower ideal up; the load holds its nodes
-  std::vector<double> work(kinds, 0);                 // of each prefix of the path, by kind
-  std::vector<std::uint32_t> seen(ideals.size(), 0);  // by the walk from ideal seen - 1
-  std::vector<std::vector<std::size_t>> live(kinds);  // states with room for a kind
+  std::vector<double> work(kinds, 0);                 // sums over each prefix of the path, by kind
+  std::vector<std::uint32_t> seen(ideals.size(), 0);  // 1 + the lower ideal of the last walk that reached the ideal
+  std::vector<std::vector<std::size_t>> live(kinds);  // by kind: states with a free device
   bool stopped = false;
   for (std::size_t lower = 0; lower < full && !stopped; ++lower) {
     bool alive = false;
@@ -279,7 +272,7 @@ template <part_load Load>
     part.kind = cell.kind;
     const std::size_t from = cell.from;
     state -= counts.stride(cell.kind);
-    // The nodes in the order of some way up between the two.
+    // Nodes along one path from the lower ideal to the upper one.
     for (std::size_t at = from; at != ideal;) {
       for (const ideal_family::step& up : ideals.steps(at)) {
         if (!ideals[ideal].contains(up.node)) continue;
@@ -297,9 +290,8 @@ template <part_load Load>
   return found;
 }
 
-/// What every partition of nodes 0 ... n-1 has as its largest load at least, contiguous or not: the work as if it could be split
-/// (contiguous_partition.hpp), and the node that is heaviest wherever it goes.
-///
+/// Returns a lower bound on the largest load of every partition of nodes 0 ... n-1, contiguous or not: the work as if it could be split
+/// (bound_weights), and the heaviest node on its best kind.
 /// Complexity  of bound_weights.
 /// Throws      as ideal_dp.
 /// Source      ours.
@@ -317,13 +309,12 @@ template <part_load Load>
   return bound;
 }
 
-/// The best partition along the linear orders of a graph, and how far it can be from the best of all.
-///
-/// @param g       a graph as ideals_of takes it: a planning graph with graph/bgl.hpp.
-/// @return        `bound` is partition_bound. None found: none of these orders has a partition that fits, which does not say that the
-///                graph has none; infeasible where a node fits no device.
+/// Returns the best partition along the linear orders of a graph, with a bound on all partitions.
+/// @param g       a graph as for ideals_of: a planning graph with graph/bgl.hpp.
+/// @return        `bound` is partition_bound. None found: no partition along these orders fits, though the graph may have one.
+///                Infeasible: a node fits no device.
 /// Complexity     of ideal_dp with n + 1 ideals, for each order.
-/// Throws, Determinism: as ideal_dp; of equal partitions that of the earlier order.
+/// Throws, Determinism: as ideal_dp; among equal partitions the earlier order.
 template <class Graph, part_load Load>
 [[nodiscard]] ideal_partition linear_partition(const Graph& g, std::span<const int> devices, Load&& load) {
   const std::size_t n = num_vertices(g);
@@ -336,7 +327,7 @@ template <class Graph, part_load Load>
     else best.pairs = found.pairs;
   }
   best.ideals = 0;
-  best.bound = std::min(best.value, partition_bound(n, devices, load));  // rounding may lift it above
+  best.bound = std::min(best.value, partition_bound(n, devices, load));  // rounding may lift the bound above the value
   if (best.parts.empty() && n > 0)
     best.status = best.bound < std::numeric_limits<double>::infinity()
                       ? status{outcome::none_found, "no contiguous partition along the graph's linear orders fits the devices"}
@@ -348,19 +339,18 @@ template <class Graph, part_load Load>
 }
 
 struct contiguous_options {
-  std::size_t max_ideals = 1'000'000;   ///< fewer where 16 bytes for each and each combination of devices come to more than 1 GiB
-  long long max_pairs = 2'000'000'000;  ///< of nested ideals to weigh, in the order of 10^7 to 10^8 a second
+  std::size_t max_ideals = 1'000'000;   ///< fewer if 16 bytes per ideal and combination of devices exceed 1 GiB
+  long long max_pairs = 2'000'000'000;  ///< limit on the pairs of nested ideals, at about 10^7 to 10^8 a second
 };
 
-/// The contiguous partition with the smallest largest load.
-///
-/// @param g       a graph as ideals_of takes it: a planning graph with graph/bgl.hpp.
-/// @param devices how many there are of each kind.
-/// @param load    what a part costs; a model of part_load.
+/// Returns the contiguous partition with the smallest largest load.
+/// @param g       a graph as for ideals_of: a planning graph with graph/bgl.hpp.
+/// @param devices number of each kind.
+/// @param load    load of a part; a model of part_load.
 /// @return        feasible: proven optimal, gap 0. Infeasible: nothing fits. Stopped: more ideals or pairs than the options allow; the
-///                best that is known, with its bound; none found where that is none.
+///                best known partition, with its bound. None found: stopped without any partition.
 /// Complexity     of linear_partition, ideals_of and ideal_dp.
-/// Throws, Determinism: as these.
+/// Throws, Determinism: as linear_partition, ideals_of and ideal_dp.
 template <class Graph, part_load Load>
 [[nodiscard]] ideal_partition contiguous_partition(const Graph& g, std::span<const int> devices, Load&& load,
                                                    const contiguous_options& o = {}) {
@@ -379,7 +369,7 @@ template <class Graph, part_load Load>
   }
   ideal_partition exact = ideal_dp(*ideals, devices, load, best.value, o.max_pairs);
   exact.pairs += best.pairs;
-  if (exact.parts.empty() && !best.parts.empty()) {  // nothing below
+  if (exact.parts.empty() && !best.parts.empty()) {  // nothing beats the known partition
     exact.value = best.value;
     exact.parts = std::move(best.parts);
     if (exact.status.result == outcome::infeasible) exact.status = {};

@@ -35,7 +35,7 @@ HETPLAN_INLINE std::vector<double> bound_weights(std::span<const int> devices, c
   for (int round = 0; better && round < 20; ++round) {
     better = false;
     for (const std::size_t k : present) {
-      // Between two nodes' ratios the bound is a quotient of linear functions: it is largest at one of them.
+      // Between the ratios of two nodes the bound is a quotient of linear functions, so the best weight is one of the ratios.
       std::vector<double> candidates{0};
       for (std::size_t v = 0; v < nodes; ++v) {
         for (const std::size_t other : present) {
@@ -46,7 +46,7 @@ HETPLAN_INLINE std::vector<double> bound_weights(std::span<const int> devices, c
       std::sort(candidates.begin(), candidates.end());
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
       const double before = weight[k];
-      // Concave over linear: it rises, then falls.
+      // The bound is concave over linear in the weight: it rises, then falls.
       std::size_t low = 0, high = candidates.size() - 1;
       const auto value_at = [&](std::size_t c) {
         weight[k] = candidates[c];
@@ -77,7 +77,7 @@ namespace hetplan::place::detail {
 
 HETPLAN_INLINE device_counts::device_counts(std::span<const int> devices, const std::vector<std::vector<double>>& work) {
   for (const int n : devices) {
-    devices_.push_back(std::min(n, static_cast<int>(work[0].size())));  // no more than there can be parts
+    devices_.push_back(std::min(n, static_cast<int>(work[0].size())));  // at most one device per node
     stride_.push_back(states_);
     states_ *= static_cast<std::size_t>(devices_.back()) + 1;
     if (states_ > max_states) {

@@ -22,7 +22,7 @@ namespace detail {
 
 constexpr int price_rounds = 200;
 
-/// Prices of the devices' bytes, which rise where a relaxed placement holds too much.
+/// Prices of the devices' bytes, which rise where a relaxed placement exceeds capacity.
 class byte_prices {
  public:
   byte_prices(const placement_table& t, double scale_s) : table_(t), scale_s_(scale_s), byte_price_(t.devices(), 0) {
@@ -37,7 +37,7 @@ class byte_prices {
     }
     return sum;
   }
-  /// A step against what a relaxed placement holds on each device.
+  /// Moves the prices by the excess of a relaxed placement on each device.
   void step_bytes(const std::vector<double>& held, int round) {
     for (std::size_t k = 0; k < byte_price_.size(); ++k) {
       if (!std::isfinite(table_.capacity_bytes(k))) continue;
@@ -52,7 +52,7 @@ class byte_prices {
   std::vector<double> byte_price_;
 };
 
-/// The cheapest device of an operator at prices of seconds and bytes, ties to the smaller number.
+/// Returns the cheapest device of an operator at prices of seconds and bytes; ties go to the smaller number.
 [[nodiscard]] HETPLAN_INLINE std::pair<double, std::size_t> cheapest_device(const placement_table& t, std::size_t v,
                                                                             const std::vector<double>& second_price,
                                                                             const std::vector<double>& byte_price) {
@@ -65,8 +65,8 @@ class byte_prices {
   return best;
 }
 
-/// A long path: from the operator with the greatest least tail, always on to the reader whose least tail is greatest. Any path gives a
-/// valid bound.
+/// Returns a long path: from the operator with the greatest least tail, always on to the reader with the greatest least tail. Any path
+/// gives a valid bound.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::uint32_t> longest_path(const placement_table& t, const std::vector<double>& least_tail,
                                                                      std::size_t& first) {
   for (std::size_t v = 0; v < t.size(); ++v) {
@@ -133,7 +133,7 @@ class byte_prices {
   return best;
 }
 
-/// @param end_s  a bound that is known.
+/// @param end_s  a known bound.
 [[nodiscard]] HETPLAN_INLINE double interval_bound_s(const placement_table& t, const std::vector<double>& earliest_s,
                                                      const std::vector<double>& least_tail, double end_s) {
   constexpr std::size_t most_points = 48;
@@ -321,7 +321,7 @@ HETPLAN_INLINE double device_domains::ports_in_s(const std::vector<device_set>& 
 
 HETPLAN_INLINE double device_domains::ports_out_s(const std::vector<device_set>& sets, std::size_t op, std::size_t device) {
   jobs_.clear();
-  device_set served = 0;  // an output that goes once to a device is one transfer, however many read it there
+  device_set served = 0;  // with copies per device, an output is one transfer to a device, however many read it there
   for (const std::uint32_t e : table_.out_edges(op)) {
     const std::size_t w = table_.edges()[e].to;
     if (has(sets[w], device)) continue;
@@ -402,7 +402,7 @@ HETPLAN_INLINE double device_domains::load_s(const std::vector<device_set>& sets
 }
 
 HETPLAN_INLINE bool device_domains::overfull(const std::vector<device_set>& sets, double limit_s) {
-  // A device that no operator may use has a window of no length, and no operator asks for its price.
+  // A device that no operator may use has an empty window, and its price is not used.
   std::vector<double>&first_s = window_s_, &behind_s = window_load_;
   std::fill(first_s.begin(), first_s.end(), detail::never_s);
   std::fill(behind_s.begin(), behind_s.end(), detail::never_s);
@@ -433,7 +433,7 @@ HETPLAN_INLINE bool device_domains::overfull(const std::vector<device_set>& sets
     if (work > room * (1 + 1e-12)) return true;
     double sum = 0;
     for (std::size_t k = 0; k < devices_; ++k) {
-      // Dearer where more is asked for than there is room; a device without a window stays at its price.
+      // A price rises if the work exceeds the room; the price of a device without window and work stays.
       const double asked = window_s_[k] > 0 ? std::min(2.0, window_load_[k] / window_s_[k]) : window_load_[k] > 0 ? 2.0 : 1.0;
       sum += window_price_[k] *= std::exp(0.3 * (asked - 1));
     }
@@ -471,7 +471,7 @@ HETPLAN_INLINE double device_domains::channels_s(const std::vector<device_set>& 
       each_device(sets[u], [&](std::size_t j) { job.work_s = std::min(job.work_s, carried_s(e, j, k)); });
     });
     if (ports) {
-      // Where outputs are sent once a device, transfers of one producer are told apart by their receivers.
+      // With copies per device, transfers of one producer are distinguished by their receivers.
       if (receiver) sure_.push_back({devices_ + only(sets[v]), once ? u : e, job});
       if (sender && (receiver || !once)) sure_.push_back({only(sets[u]), once ? u * devices_ + only(sets[v]) : e, job});
     } else {

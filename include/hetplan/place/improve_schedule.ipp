@@ -19,25 +19,23 @@
 
 namespace hetplan::place {
 
-// Work for idle devices: operators that lose little elsewhere leave the fullest one together.
-
-/// Schedules that share_out tries in a round, and its rounds.
+/// Schedules that share_out tries in a round, and the number of its rounds.
 inline constexpr std::size_t share_out_levels = 16, share_out_rounds = 4;
 
-/// Operators of the device with most work go wherever most room is, those first whose longest transfers delay them least: more and more of
-/// them, until that is no better any more. A round from everything on one device, then rounds from the best. Moves of single operators do
-/// not come that far where hundreds are independent of each other.
+/// Moves operators of the most loaded device to the devices with most room, those first that their longest transfers delay least: more
+/// and more of them, until that no longer helps. The first round starts from everything on one device, the others from the best. Moves of
+/// single operators do not come that far with hundreds of independent operators.
 ///
 /// @param base   a schedule of the table.
 /// @param tried  counts the schedules that were made.
-/// @return       the best of them where it is shorter than `base`; else `base`. Within memory where `base` is.
+/// @return       the best of them if it is shorter than `base`; else `base`. Within memory if `base` is.
 /// Complexity    levels x rounds times schedule_in_order, and O(edges x devices + operators x devices x levels) a round.
 /// Source        ours; longest first to where it ends first: Graham, "Bounds on Multiprocessing Timing Anomalies", 1969.
 [[nodiscard]] operator_schedule share_out(const placement_table& t, const placement_rules& r, operator_schedule base, long long& tried);
 
 namespace detail {
 
-/// How much longer the way through an operator is on a device than where it is, by its longest transfers.
+/// Returns how much longer the path through an operator is on another device, by its longest transfers.
 [[nodiscard]] HETPLAN_INLINE double detour_s(const placement_table& t, const placement_rules& r, const std::vector<std::size_t>& device,
                                              std::size_t v, std::size_t to) {
   const auto through_s = [&](std::size_t k) {
@@ -49,14 +47,14 @@ namespace detail {
   return through_s(to) - through_s(device[v]);
 }
 
-/// One round, from one schedule.
+/// Returns the best schedule of one round, from one schedule.
 [[nodiscard]] HETPLAN_INLINE operator_schedule share_out_once(const placement_table& t, const placement_rules& r, operator_schedule base,
                                                               long long& tried) {
   const std::size_t d = t.devices();
   std::vector<double> load(d, 0);
   for (std::size_t v = 0; v < t.size(); ++v) load[base.device[v]] += t.time_s(v, base.device[v]);
   const auto home = static_cast<std::size_t>(std::max_element(load.begin(), load.end()) - load.begin());
-  std::vector<std::pair<double, std::size_t>> leaving;  // seconds that are lost at least, operator
+  std::vector<std::pair<double, std::size_t>> leaving;  // (least loss in seconds, operator)
   for (std::size_t v = 0; v < t.size(); ++v) {
     if (base.device[v] != home || t.time_s(v, home) <= 0) continue;
     double least_s = std::numeric_limits<double>::infinity();
@@ -124,18 +122,18 @@ HETPLAN_INLINE operator_schedule share_out(const placement_table& t, const place
 
 namespace detail {
 
-/// Operators that are placed anew, between what is fixed before and behind them.
+/// Operators that are placed anew between fixed ones before and behind them.
 class placement_window {
  public:
   placement_window(const placement_table& t, const placement_rules& r, std::uint64_t seed)
       : table_(t), rules_(r), holds_(t, r.contention), random_(seed), inside_(t.size(), 0), rank_(t.size(), 0), end_(t.size(), 0),
         behind_s_(t.size(), 0), sent_(r.copies == transfer_copies::per_device ? t.size() * t.devices() : 0), memory_(t) {}
 
-  /// Takes the operators at [first, last) of a schedule's sequence; the schedule's times are those that stay outside.
+  /// Opens the window on the operators at [first, last) of a schedule's sequence. Times outside the window are the schedule's.
   void open(const std::vector<std::size_t>& sequence, std::size_t first, std::size_t last, const operator_schedule& s) {
     for (const std::size_t v : ops_) inside_[v] = 0;
     ops_.assign(sequence.begin() + static_cast<std::ptrdiff_t>(first), sequence.begin() + static_cast<std::ptrdiff_t>(last));
-    // What a window's readers have before them: the table's topological order, not that of starts.
+    // The trials' tails need the table's topological order, not that of starts.
     for (const std::size_t v : ops_) inside_[v] = 1;
     topological_.clear();
     for (const std::size_t v : sequence_in_table_order(first, last, sequence)) topological_.push_back(v);
@@ -166,16 +164,15 @@ class placement_window {
     }
   }
 
-  /// What a trial costs, in operators: four edges cost as much as one, and so do sixteen devices or channels.
+  /// Returns the cost of a trial in operators: four edges cost as much as one, and so do sixteen devices or channels.
   [[nodiscard]] long long trial_operators() const {
     std::size_t edges = 0;
     for (const std::size_t v : ops_) edges += table_.in_edges(v).size() + table_.out_edges(v).size();
     return static_cast<long long>(std::max({ops_.size(), edges / 8, (free_s_.size() + channel_s_.size()) / 16}));
   }
 
-  /// Tries until so many operators have been scheduled. Returns how many were.
-  ///
-  /// @param heat  of the threshold at first, in operators of mean length.
+  /// Runs trials until `steps` operators have been scheduled. Returns how many were.
+  /// @param heat  initial threshold, in operators of mean length.
   long long search(long long steps, double heat) {
     const long long a_trial = trial_operators();
     long long used = a_trial;
@@ -183,7 +180,7 @@ class placement_window {
     best_ = value;
     best_device_ = devices_of_window();
     best_order_ = order_;
-    // Worse by less than a threshold is accepted; it falls to a hundredth.
+    // A trial worse by less than the threshold is accepted. The threshold falls to a hundredth.
     double threshold = heat * value / static_cast<double>(table_.size());
     const long long cooled_at = std::max(1LL, steps / 64);
     constexpr double cooling = 0.93;  // 64 times: to a hundredth
@@ -215,7 +212,7 @@ class placement_window {
   }
 
   [[nodiscard]] const std::vector<std::size_t>& operators() const { return ops_; }
-  [[nodiscard]] const std::vector<std::size_t>& best_device() const { return best_device_; }  ///< of operators()
+  [[nodiscard]] const std::vector<std::size_t>& best_device() const { return best_device_; }  ///< by index in operators()
   [[nodiscard]] const std::vector<std::size_t>& best_order() const { return best_order_; }
 
  private:
@@ -239,7 +236,7 @@ class placement_window {
     return all;
   }
 
-  /// From the start of each operator behind the window to the end of all, by data and by the order on its device.
+  /// Measures the time from the start of each operator behind the window to the end of all, by data and by the order on its device.
   void measure_behind(const std::vector<std::size_t>& sequence, std::size_t last) {
     for (std::size_t i = sequence.size(); i-- > last;) {
       const std::size_t v = sequence[i], k = device_[v];
@@ -252,7 +249,7 @@ class placement_window {
     }
   }
 
-  /// Schedules the window, longest tail first, and says how long the whole becomes.
+  /// Schedules the window, longest tail first. Returns an estimate of the makespan.
   [[nodiscard]] double evaluate() {
     for (auto it = topological_.rbegin(); it != topological_.rend(); ++it) {
       const std::size_t v = *it, k = device_[v];
@@ -300,7 +297,7 @@ class placement_window {
     return there_s;
   }
 
-  /// Moves some operators of the window to one device; changed_ tells which, and from where.
+  /// Moves some operators of the window to one device. Sets changed_ to them and their former devices.
   void change() {
     changed_.clear();
     const std::size_t to = draw(table_.devices()), most = 1 + draw(draw(3) == 0 ? 30 : 6), kind = draw(6);
@@ -315,10 +312,10 @@ class placement_window {
         if (out.empty()) break;
         v = table_.edges()[out[draw(out.size())]].to;
       }
-    } else if (kind == 4) {  // one or two operators for one or two of another device, which full memories may still allow
-      const std::size_t mine = 1 + draw(2), theirs = 1 + draw(2);  // in this order, whatever the compiler
+    } else if (kind == 4) {  // a swap of one or two operators for one or two of another device, possible even if memories are full
+      const std::size_t mine = 1 + draw(2), theirs = 1 + draw(2);  // drawn in this order by every compiler
       exchange(first, mine, theirs);
-    } else {  // a neighbourhood, an island of one device, or a branch between operators that many read, or that read many
+    } else {  // a neighbourhood, an island of one device, or a branch between hubs of many readers or inputs
       grow(first, kind == 2 ? most : kind == 3 ? 4 * most : 64, kind == 3, kind == 5, to);
     }
   }
@@ -393,13 +390,13 @@ class placement_window {
   std::vector<std::size_t> ops_, topological_, order_, position_, device_;
   std::vector<char> inside_;
   std::vector<double> rank_, end_, behind_s_;
-  std::vector<double> free_s_, next_s_, device_s_;    ///< by device: free before the window, rest behind it, in a trial
-  std::vector<double> channel_s_, used_channel_s_;    ///< by channel: free before the window, in a trial
-  std::vector<std::pair<std::size_t, double>> sent_;  ///< copies per device: trial, and when the output is there
+  std::vector<double> free_s_, next_s_, device_s_;    ///< by device: time free before the window; tail behind it; time free in a trial
+  std::vector<double> channel_s_, used_channel_s_;    ///< by channel: time free before the window; in a trial
+  std::vector<std::pair<std::size_t, double>> sent_;  ///< with copies per device: (trial, arrival of the output)
   std::vector<std::pair<std::size_t, double>> already_sent_;
   std::size_t stamp_ = 0, round_ = 0;
   std::vector<std::size_t> met_, queue_;
-  std::vector<std::pair<std::size_t, std::size_t>> changed_;  ///< operator, and the device that it left
+  std::vector<std::pair<std::size_t, std::size_t>> changed_;  ///< (operator, former device)
   device_memory memory_;
   double best_ = 0;
   std::vector<std::size_t> best_device_, best_order_;
@@ -446,7 +443,7 @@ HETPLAN_INLINE operator_schedule improve_schedule(const placement_table& t, cons
       stopped = observer && observer({best.makespan_s, used / operators_per_step}) == control::stop;
     }
     idle = best.makespan_s < before_s ? 0 : idle + 1;
-    if (n <= size) idle = 0;  // it is the budget that ends it
+    if (n <= size) idle = 0;  // the budget ends a single window
   }
   best.steps += used / operators_per_step;
   return best;

@@ -34,7 +34,7 @@ HETPLAN_INLINE operator_schedule schedule_greedily(const placement_table& t, con
       if (!std::isfinite(at.end_s)) continue;
       const bool fits = s.memory().fits(v, k), allowed = !may || may(v, k);
       const double cost = score(v, k, at);
-      // Room first, then what is allowed: a filter that leaves no device with room gives way.
+      // Room first, then the filter, which gives way if it leaves no device with room.
       const bool better = std::pair(fits, allowed) != std::pair(best_fits, best_allowed)
                               ? std::pair(fits, allowed) > std::pair(best_fits, best_allowed)
                               : cost < least;
@@ -71,7 +71,7 @@ HETPLAN_INLINE operator_schedule schedule_within_memory(const placement_table& t
 
 namespace detail {
 
-/// The fastest device that holds all operators, if all of them take less there than so long; devices(): there is none.
+/// Returns the fastest device that holds all operators, if they take less than `below_s` there; devices() if there is none.
 [[nodiscard]] HETPLAN_INLINE std::size_t fastest_for_all(const placement_table& t, double below_s) {
   double working = 0;
   for (std::size_t v = 0; v < t.size(); ++v) working = std::max(working, t.working_bytes(v));
@@ -99,7 +99,7 @@ HETPLAN_INLINE operator_schedule or_one_device(const placement_table& t, const p
 
 namespace detail {
 
-/// Over the devices that can run it.
+/// Returns the mean time of an operator over the devices that can run it.
 [[nodiscard]] HETPLAN_INLINE double mean_time_s(const placement_table& t, std::size_t op) {
   double sum = 0;
   int devices = 0;
@@ -214,7 +214,7 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
     std::size_t device = partial_schedule::none;
     bool fits = false;
   };
-  // Room first, then a start that is allowed at all, then the least.
+  // Room first, then the least start.
   const auto best_of = [&](std::size_t v) {
     offer best;
     for (std::size_t k = 0; k < t.devices(); ++k) {
@@ -227,10 +227,10 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
     }
     return best;
   };
-  using entry = std::tuple<double, double, std::size_t>;  // start, rank with the other sign, operator
+  using entry = std::tuple<double, double, std::size_t>;  // start, negated rank, operator
   std::priority_queue<entry, std::vector<entry>, std::greater<>> ready;
   std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>> reserve;
-  // A trial costs in-edges: where operators have many, or are many, fewer are compared.
+  // A trial costs in-edges, so fewer operators are compared if they have many in-edges or are many.
   const std::size_t n = t.size(),
                     most_compared = std::clamp<std::size_t>(std::min(512 * n / (n + t.edges().size()), 1'280'000 / n), 8, 128);
   std::vector<std::size_t> waits(t.size()), order;
@@ -277,7 +277,7 @@ HETPLAN_INLINE operator_schedule m_etf(const placement_table& t, const placement
 
 namespace detail {
 
-/// x of every edge, or nothing where the solver has no answer.
+/// Returns x of every edge in the relaxed program of favourite_readers, or nothing without an answer of the solver.
 [[nodiscard]] HETPLAN_INLINE std::vector<double> relaxed_favourites(const placement_table& t, const std::vector<double>& transfer_s,
                                                                     const any_lp_solver& lp) {
   lp_problem p;
@@ -336,7 +336,7 @@ HETPLAN_INLINE std::vector<std::size_t> favourite_readers(const placement_table&
 
 HETPLAN_INLINE operator_schedule m_sct(const placement_table& t, const placement_rules& r, const any_lp_solver& lp) {
   const std::vector<std::size_t> favourite = favourite_readers(t, lp);
-  std::vector<double> waits_s(t.size(), 0);  // by operator: how long its device waits for its favourite
+  std::vector<double> waits_s(t.size(), 0);  // by operator: how long its device waits for its favourite reader
   for (std::size_t e = 0; e < t.edges().size(); ++e) {
     const auto [from, to, size] = t.edges()[e];
     if (favourite[from] == to) waits_s[from] = mean_transfer_s(t, e);
@@ -351,7 +351,7 @@ HETPLAN_INLINE operator_schedule m_sct(const placement_table& t, const placement
 
 namespace detail {
 
-/// A table's devices as groups: times of each operator, and how many devices share a group's load.
+/// Times of each operator on each group of devices, and how many devices share a group's load.
 struct grouped_times {
   std::size_t operators, groups;
   std::vector<double> time_s, devices;
@@ -367,7 +367,7 @@ struct grouped_times {
   [[nodiscard]] double at(std::size_t v, std::size_t g) const { return time_s[v * groups + g]; }
 };
 
-/// Shares of operators over groups, row-major; empty where the solver has no answer.
+/// Returns the shares of operators in groups, row-major; empty without an answer of the solver.
 [[nodiscard]] HETPLAN_INLINE std::vector<double> relaxed_shares(const placement_table& t, const grouped_times& g, const any_lp_solver& lp) {
   double unit_s = 0;
   for (std::size_t v = 0; v < t.size(); ++v) unit_s += t.fastest_s(v);
@@ -375,7 +375,7 @@ struct grouped_times {
   lp_problem p;
   const auto groups = static_cast<int>(g.groups), n = static_cast<int>(g.operators);
   for (const double time_s : g.time_s) p.add_column(0, 0, std::isfinite(time_s) ? 1 : 0);
-  for (int v = 0; v < n; ++v) p.add_column(0);  // its end
+  for (int v = 0; v < n; ++v) p.add_column(0);  // the operator's end
   const int longest = p.add_column(1);
   const auto time_terms = [&](std::size_t v, double sign) {
     std::vector<std::pair<int, double>> terms;
@@ -414,7 +414,7 @@ struct grouped_times {
   return {s.x.begin(), s.x.begin() + n * groups};
 }
 
-/// The cheapest group for every operator, at prices that rise where the load is.
+/// Returns the cheapest group for every operator, at prices that rise with the load.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> priced_groups(const grouped_times& g) {
   constexpr int rounds = 100;
   std::vector<double> price(g.groups, 1);

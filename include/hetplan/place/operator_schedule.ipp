@@ -39,7 +39,7 @@ HETPLAN_INLINE channels::channels(const placement_table& t, contention c) : devi
 
 namespace detail {
 
-/// Times of one schedule are sums of the same numbers in different orders.
+/// Check of a schedule's rules. Slack covers rounding, since times are sums of the same numbers in different orders.
 class schedule_check {
  public:
   schedule_check(const placement_table& t, const placement_rules& r, const operator_schedule& s)
@@ -127,7 +127,7 @@ class schedule_check {
   const placement_rules& rules_;
   const operator_schedule& schedule_;
   double slack_s_;
-  std::map<std::pair<std::size_t, std::size_t>, double> arrival_s_;  ///< by edge or producer, and device
+  std::map<std::pair<std::size_t, std::size_t>, double> arrival_s_;  ///< by (edge or producer, device)
 };
 
 }  // namespace detail
@@ -166,7 +166,7 @@ HETPLAN_INLINE double largest_overflow_bytes(const placement_table& t, const std
 
 namespace detail {
 
-/// A block as a stage of its own, on no device yet.
+/// Returns a block as a stage of its own, without devices.
 [[nodiscard]] HETPLAN_INLINE stage stage_of_block(const planning_graph& model, std::span<const layer_id> layers) {
   stage s{.name = model[layers.front()].name, .layers = {layers.begin(), layers.end()}};
   if (layers.size() > 1) s.name += "+" + std::to_string(layers.size() - 1);
@@ -178,7 +178,7 @@ struct stage_on_device {
   int degree = 1;
 };
 
-/// On as many accelerators as is fastest; infinite where the models cannot tell.
+/// Returns the stage on the fastest number of the device's accelerators; the time is infinite if the models give none.
 [[nodiscard]] HETPLAN_INLINE stage_on_device fastest_on(const planning_problem& problem, const stage& s, const device& d) {
   const bool profiled =
       std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return problem.model[l].profile_for(d.kind) != nullptr; });
@@ -222,8 +222,8 @@ HETPLAN_INLINE void put_pairs(const cluster& c, placement_data& t) {
   }
 }
 
-/// Blocks that hold a tensor of one weight group. A device holds it once, as large as the largest of its blocks does: each step in size
-/// is a tied tensor of the blocks that reach it.
+/// Adds the tied tensors of the blocks that hold a tensor of one weight group. A device holds the tensor once, at the largest size among
+/// its blocks. Hence each step in size is a tied tensor of the blocks that reach it.
 HETPLAN_INLINE void put_tied(placement_data& t, std::vector<std::pair<double, std::size_t>>& holders) {
   std::sort(holders.begin(), holders.end());
   double below = 0;
@@ -255,7 +255,7 @@ HETPLAN_INLINE placement_table make_placement_table(const planning_problem& prob
   const planning_graph& model = problem.model;
   const double batch = problem.job.batch;
   placement_data t;
-  std::map<std::int32_t, std::vector<std::pair<double, std::size_t>>> holders;  // by weight group: bytes, and which block
+  std::map<std::int32_t, std::vector<std::pair<double, std::size_t>>> holders;  // by weight group: (bytes, block)
   plan apart = blank_plan(problem, "", problem.job.batch);
   for (const auto& layers : blocks.layers) {
     const stage& s = apart.stages.emplace_back(detail::stage_of_block(model, layers));
@@ -299,7 +299,7 @@ HETPLAN_INLINE plan plan_of(const planning_problem& problem, const coarsen::bloc
   const stage_graph g = make_stage_graph(p, problem.model);
   for (std::size_t x = 0; x < s.transfers.size(); ++x) {
     const scheduled_transfer& sent = s.transfers[x];
-    // Copies per device: the first of the stages that read there names the transfer.
+    // With copies per device, the first stage on the receiver that reads the output names the transfer.
     const auto& out = g[g.edges[sent.edge].from].out;
     const std::size_t named = r.copies == transfer_copies::per_edge ? sent.edge : *std::find_if(out.begin(), out.end(), [&](std::size_t e) {
       return s.device[g.edges[e].to.index()] == sent.to;

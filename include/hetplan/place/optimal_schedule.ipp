@@ -181,12 +181,12 @@ HETPLAN_INLINE void disjunctive_search::undo(std::size_t mark) {
 
 namespace detail {
 
-/// By device: the lowest number among those that may change places with it in every schedule.
+/// Returns, by device, the lowest number among the devices that are interchangeable with it in every schedule.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> device_twins(const placement_table& t, const placement_rules& r,
                                                                    const device_domains& domains) {
   const std::size_t d = t.devices();
   const auto alike = [&](std::size_t a, std::size_t b) {
-    if (r.contention == contention::per_link || r.contention == contention::shared) return false;  // wires would have to be alike, too
+    if (r.contention == contention::per_link || r.contention == contention::shared) return false;  // wires would also have to be alike
     if (t.capacity_bytes(a) != t.capacity_bytes(b)) return false;
     for (std::size_t v = 0; v < t.size(); ++v) {
       if (t.time_s(v, a) != t.time_s(v, b)) return false;
@@ -217,7 +217,7 @@ class device_search {
   device_search(const placement_table& t, const placement_rules& r)
       : table_(t), rules_(r), domains_(t, r), twin_(device_twins(t, r, domains_)) {}
 
-  /// @return  whether all below the limit was seen. A schedule that was found is in best().
+  /// Returns true if all schedules below the limit were covered. A schedule that was found is in best().
   bool run(double limit_s, long long& nodes) {
     limit_s_ = limit_s;
     nodes_ = &nodes;
@@ -226,9 +226,9 @@ class device_search {
     return explore(domains_.all(), 0);
   }
   [[nodiscard]] const operator_schedule& best() const { return best_; }
-  /// Where it was cut off: nothing that was not seen is shorter.
+  /// Returns the bound of a search that was cut off: no schedule that it left out is shorter.
   [[nodiscard]] double open_bound_s() const { return open_bound_s_; }
-  /// Under contention::shared: what was seen is no shorter, however its transfers share the network.
+  /// Returns, under contention::shared, the bound of the schedules that were covered, however their transfers share the network.
   [[nodiscard]] double shared_bound_s() const { return shared_bound_s_; }
 
  private:
@@ -259,7 +259,7 @@ class device_search {
     return true;
   }
 
-  /// The undecided operator whose longest path is longest; all are decided: size().
+  /// Returns the undecided operator with the longest path on its best device; size() if all are decided.
   [[nodiscard]] std::size_t choose_operator(const std::vector<device_set>& sets) const {
     std::size_t chosen = table_.size();
     double most_s = -1;
@@ -272,7 +272,7 @@ class device_search {
     return chosen;
   }
 
-  /// Is there a device like this one, nothing having told them apart so far?
+  /// Returns true if a smaller device of the operator's set is still interchangeable with this one.
   [[nodiscard]] bool is_repeated(const std::vector<device_set>& sets, std::size_t op, std::size_t device) const {
     for (std::size_t other = 0; other < device; ++other) {
       if (twin_[other] != twin_[device] || !has(sets[op], other)) continue;
@@ -282,8 +282,8 @@ class device_search {
     return false;
   }
 
-  /// All devices are chosen: the best order. Where transfers may share, orders of operators alone are searched first, with a bound of
-  /// each resource; only what this leaves open is searched for transfers that take turns.
+  /// Finds the best order for chosen devices. If transfers may share, orders of operators alone are searched first, with a bound of each
+  /// resource. Only what this leaves open is searched for transfers that take turns.
   bool sequence(const std::vector<device_set>& sets, double bound_s) {
     std::vector<std::size_t> device;
     for (const device_set s : sets) device.push_back(only(s));
@@ -304,17 +304,17 @@ class device_search {
     return order.complete;
   }
 
-  /// A placement's operators and transfers as jobs of devices and channels.
+  /// Operators and transfers of a placement as jobs of devices and channels.
   struct placed_jobs {
     disjunctive_graph graph;
     struct transfer {
-      std::size_t edge, job;  ///< the job that ends with it
+      std::size_t edge, job;  ///< last job of the transfer
       double takes_s;
     };
     std::vector<transfer> transfers;
   };
 
-  /// @param shared  any transfers may run on a channel side by side.
+  /// @param shared  true if transfers may run on a channel in parallel.
   [[nodiscard]] placed_jobs jobs_of(const std::vector<std::size_t>& device, bool shared) const {
     const std::size_t n = table_.size();
     placed_jobs jobs;
@@ -340,7 +340,7 @@ class device_search {
     return jobs;
   }
 
-  /// One job that holds its channels, behind one that does not where it holds them at its end only. Returns the last.
+  /// Adds a transfer as a job that holds its channels, behind a job without channels if it holds them at its end only. Returns the last.
   [[nodiscard]] std::size_t add_transfer(placed_jobs& jobs, std::size_t e, std::size_t from, std::size_t to, bool shared) const {
     disjunctive_graph& g = jobs.graph;
     const double takes_s = domains_.carried_s(e, from, to), holds_s = held_s(table_, rules_, e, from, to);
@@ -403,7 +403,7 @@ HETPLAN_INLINE operator_schedule optimal_schedule(const placement_table& t, cons
   const long long nodes = options.steps / steps_of_node;
   long long left = nodes;
   bool stopped = false;
-  // Looks for what is shorter than a makespan; true: all such schedules were seen.
+  // Searches for schedules shorter than a makespan; true if all of them were covered.
   const auto look = [&](double than_s, long long most_nodes) {
     long long mine = std::min(most_nodes, left);
     left -= mine;

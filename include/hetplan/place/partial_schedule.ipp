@@ -19,7 +19,7 @@ namespace hetplan::place {
 
 namespace detail {
 
-/// Depth-first search over the devices of operators by falling size.
+/// Depth-first search over the devices of operators, in the order of falling size.
 class fitting_search {
  public:
   fitting_search(const placement_table& t, long long most_nodes) : table_(t), memory_(t), order_(t.size()), left_(most_nodes) {
@@ -27,7 +27,7 @@ class fitting_search {
     const auto size = [&](std::size_t v) { return memory_.bytes_with(v, 0); };
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
     behind_.assign(t.size() + 1, 0);
-    // A tied tensor with the first operator that holds it: for others it may be there already.
+    // A tied tensor counts with the first operator that holds it, since the device of a later one may hold it already.
     device_memory one_device(t);
     for (std::size_t i = 0; i < t.size(); ++i) {
       behind_[i] = one_device.added_bytes(order_[i], 0);
@@ -81,7 +81,7 @@ class fitting_search {
     std::stable_sort(c.devices.begin(), c.devices.end(), [&](std::size_t a, std::size_t b) { return left(a) > left(b); });
     return c;
   }
-  /// Empty devices of one capacity that run everything alike are one choice.
+  /// Returns true if an earlier choice is an empty device that is interchangeable with this empty device.
   [[nodiscard]] bool has_twin(const std::vector<std::size_t>& devices, std::size_t v, std::size_t k) const {
     if (memory_.bytes(k) > 0) return false;
     return std::any_of(devices.begin(), devices.end(), [&](std::size_t other) {
@@ -104,11 +104,11 @@ class fitting_search {
   const placement_table& table_;
   device_memory memory_;
   std::vector<std::size_t> order_;
-  std::vector<double> behind_;  ///< held by operators from here on, at least
+  std::vector<double> behind_;  ///< lower bound on the held bytes of the operators from here on
   long long left_;
 };
 
-/// Seconds that a move adds: its own time and its transfers', as if nothing ran beside them.
+/// Returns the seconds that a move adds: the operator's own time and its transfers', contention aside.
 [[nodiscard]] HETPLAN_INLINE double cost_of_move(const placement_table& t, const std::vector<std::size_t>& device, std::size_t v,
                                                  std::size_t to) {
   double cost = t.time_s(v, to) - t.time_s(v, device[v]);
@@ -129,7 +129,7 @@ class memory_repair {
     for (const std::size_t v : t.order()) memory_.add(v, device_[v]);
   }
 
-  /// Empty where it gets stuck.
+  /// Returns the repaired placement; empty if the repair is stuck.
   [[nodiscard]] std::vector<std::size_t> run() {
     for (std::size_t moves = 0; moves <= 4 * table_.size(); ++moves) {
       std::size_t over = 0;
@@ -160,7 +160,7 @@ class memory_repair {
     return true;
   }
 
-  /// All operators of a device that hold one tied tensor, to the device where that costs least.
+  /// Moves all operators of a device that hold one tied tensor to the cheapest other device; false if there is none.
   [[nodiscard]] bool move_tied_from(std::size_t over) {
     double best = std::numeric_limits<double>::infinity();
     std::pair<std::vector<std::size_t>, std::size_t> chosen;
@@ -185,7 +185,7 @@ class memory_repair {
     return !chosen.first.empty();
   }
 
-  /// A larger operator for a smaller one of a device that keeps its capacity.
+  /// Swaps an operator with a smaller one of a device that keeps its capacity; false if there is none.
   [[nodiscard]] bool swap_from(std::size_t over) {
     constexpr std::size_t most = 200;
     double best = std::numeric_limits<double>::infinity();
@@ -227,7 +227,7 @@ class memory_repair {
   std::vector<std::size_t> device_;
 };
 
-/// To the byte where there are many, without what a budget's tolerance adds.
+/// Returns bytes as text, rounded so that the tolerance of a budget does not show: to whole bytes from 1e6 on.
 [[nodiscard]] HETPLAN_INLINE std::string bytes_text(double b) {
   constexpr double many = 1e6, exact = 9e15;
   if (b < many) return to_text(std::round(b * 1e3) / 1e3) + " B";
@@ -351,11 +351,11 @@ HETPLAN_INLINE double partial_schedule::bring_data(std::size_t op, std::size_t d
     }
     const double takes_s = carried_s(table_, rules_.copies, e, from, device);
     if (!std::isfinite(takes_s)) return takes_s;
-    // First what holds no channel, then what does.
+    // The part that holds no channel comes first.
     const double holds_s = held_s(table_, rules_, e, from, device), alone_s = takes_s - holds_s;
     const auto held = held_by(from, device, holds_s > 0);
     double from_s = earliest_in_all(held, channel_busy_, end_s_[producer] + alone_s, holds_s);
-    // The other transfers of this operator are not in the channels yet.
+    // The other transfers of this operator are not in the channels yet, so they are avoided here.
     for (bool moved = !held.empty(); moved;) {
       moved = false;
       for (std::size_t i = 0; i < arriving_.size(); ++i) {

@@ -22,7 +22,7 @@ HETPLAN_INLINE std::size_t renumber(std::vector<std::size_t>& label) {
   return number.size();
 }
 
-/// Edges between the labels of their ends, none twice, none from a label to itself.
+/// Returns the edges between the labels of their ends, without duplicates and loops.
 HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> lifted(const std::vector<std::pair<std::size_t, std::size_t>>& edges,
                                                                        const std::vector<std::size_t>& label) {
   std::vector<std::pair<std::size_t, std::size_t>> all;
@@ -34,8 +34,8 @@ HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> lifted(const std
   return all;
 }
 
-/// What contiguity asks of operators: forward edges; and backward edges turned round where a color of one end has no forward
-/// operator that could speak for it.
+/// Returns the edges of the order that contiguity requires: forward edges, and reversed backward edges if the color of an end has no
+/// forward operator to represent it.
 HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> contiguity_edges(const placement_workload& w,
                                                                                  const std::vector<std::size_t>& color) {
   std::vector<char> has_forward(w.operators.size(), 0);
@@ -50,7 +50,7 @@ HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> contiguity_edges
   return edges;
 }
 
-/// Everything about units but who they are.
+/// Returns the units that the labels define, without leaves_take_memory.
 HETPLAN_INLINE placement_units units_of(const placement_workload& w, const std::vector<std::pair<std::size_t, std::size_t>>& edges,
                                         std::vector<std::size_t> label) {
   placement_units u;
@@ -83,8 +83,8 @@ HETPLAN_INLINE placement_units units_of(const placement_workload& w, const std::
   return u;
 }
 
-/// For each unit, a neighbour that it can follow wherever that one goes at no cost to anybody, or itself: a unit without work whose
-/// only neighbour in the order of parts also has to do with each of its tensors.
+/// Returns for each unit a neighbour that it can follow to any device at no cost, or itself. Such a leaf has no work and a single
+/// neighbour in the order of parts, which also uses each of its tensors.
 HETPLAN_INLINE std::vector<std::size_t> free_leaves(const placement_units& u) {
   std::vector<std::size_t> host(u.size()), neighbours(u.size(), 0);
   std::iota(host.begin(), host.end(), std::size_t{0});
@@ -95,7 +95,7 @@ HETPLAN_INLINE std::vector<std::size_t> free_leaves(const placement_units& u) {
     host[to] = from;
   }
   for (std::size_t v = 0; v < host.size(); ++v) {
-    // No time on an accelerator also says that it can be there.
+    // Zero time on an accelerator implies that an accelerator can run the unit.
     if (neighbours[v] != 1 || u.accelerator_s[v] != 0 || u.cpu_s[v] != 0) host[v] = v;
   }
   for (const placement_units::tensor& t : u.tensors) {
@@ -136,7 +136,7 @@ HETPLAN_INLINE placement_units make_placement_units(const placement_workload& w)
       if (host[v] == v) continue;
       ++n;
       leaves_take_memory = leaves_take_memory || (memory_is_short && u.size_bytes[v] > 0);
-      if (host[host[v]] == v) host[host[v]] = host[v];  // of two that could follow each other one stays
+      if (host[host[v]] == v) host[host[v]] = host[v];  // of two leaves that could follow each other, one stays
     }
     u.leaves_take_memory = leaves_take_memory;
     if (n == 0) return u;
@@ -201,7 +201,7 @@ HETPLAN_INLINE double cheapest_part_bound(const placement_units& u, int accelera
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return u.accelerator_s[a] > u.accelerator_s[b]; });
-  std::vector<double> most(n, inf);  // that a unit can need on an accelerator
+  std::vector<double> most(n, inf);  // upper bound on each unit's least cost on an accelerator
   double bound = 0;
   for (const std::size_t v : order) {
     const double on_cpu = cpus > 0 ? u.cpu_s[v] : inf;
@@ -247,7 +247,7 @@ HETPLAN_INLINE void placement_load::remove(std::size_t unit) {
 HETPLAN_INLINE double placement_load::load(std::size_t kind) const {
   const sums& s = sums_.back();
   if (kind == 1) return s.cpu_s;
-  // Rounding may leave a little less than nothing of the transfers.
+  // Rounding may leave transfer_s slightly negative.
   return s.size_bytes > memory_bytes_ ? std::numeric_limits<double>::infinity() : s.accelerator_s + std::max(0.0, s.transfer_s);
 }
 
@@ -275,11 +275,11 @@ HETPLAN_INLINE operator_placement placement_of(const placement_workload& w, cons
   for (const std::size_t u : units.unit_of) p.device.push_back(device_of_unit[u]);
   p.loads = device_loads(w, p.device);
   p.value = *std::max_element(p.loads.begin(), p.loads.end());
-  if (found.bound >= found.value * (1 - 1e-12)) p.bound = p.value;  // sums of the same numbers in another order
+  if (found.bound >= found.value * (1 - 1e-12)) p.bound = p.value;  // equal up to the order of summation
   return p;
 }
 
-/// Under which no merged leaf costs the optimum.
+/// Returns the load without a memory limit, under which no merged leaf costs the optimum.
 HETPLAN_INLINE placement_load without_memory_limit(const placement_units& u) { return {u, std::numeric_limits<double>::infinity()}; }
 
 }  // namespace detail

@@ -62,7 +62,7 @@ HETPLAN_INLINE std::vector<seconds> device_loads(const placement_workload& w, st
     }
     load[device[i]] += device[i] < accelerators ? w.operators[i].accelerator_time : w.operators[i].cpu_time;
   }
-  std::vector<std::pair<std::size_t, std::size_t>> crossing;  // producer, device that takes part in the transfer
+  std::vector<std::pair<std::size_t, std::size_t>> crossing;  // (producer, device at one end of the transfer)
   for (const auto& [from, to] : w.edges) {
     if (device[from] == device[to]) continue;
     crossing.emplace_back(from, device[from]);
@@ -112,10 +112,10 @@ namespace detail {
 
 [[noreturn]] HETPLAN_INLINE void refuse_table(const std::string& what) { throw invalid_input("placement table: " + what); }
 
-/// So that sums and products of a few stay finite.
+/// Largest number of a table, so that sums and products of a few stay finite.
 constexpr double largest_table_number = 1e100;
 
-/// Each number of a list must be >= 0, and no larger than that, or infinite where it may be.
+/// Throws invalid_input unless the list has the expected size and its numbers are in [0, largest_table_number], or infinite if allowed.
 HETPLAN_INLINE void check_table_numbers(std::string_view what, const std::vector<double>& values, std::size_t expected,
                                         bool may_be_infinite) {
   if (values.size() != expected)
@@ -251,7 +251,7 @@ HETPLAN_INLINE void placement_table::index() {
       for (const std::size_t op : data_.tied[i].operators) tied_[next[op]++] = static_cast<std::uint32_t>(i);
     }
   }
-  // Sums of fractions depend on their order, so that what fills a device exactly would fit in one and not in another.
+  // Rounded sums depend on their order, so operators that fill a device exactly could fit in one order and not in another.
   constexpr double slack = 1e-12;
   const auto whole = [](double bytes) { return bytes == std::floor(bytes); };
   const auto whole_tensor = [&](const tied_tensor& x) { return whole(x.bytes); };

@@ -20,7 +20,7 @@ namespace hetplan::place {
 
 namespace detail {
 
-/// Numbers keys by first occurrence.
+/// Numbering of keys by first occurrence.
 template <class Key>
 class numbering {
  public:
@@ -36,7 +36,7 @@ class numbering {
 HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, const std::vector<device_set>& sets) {
   const std::size_t n = t.size(), d = t.devices();
   alike_operators a;
-  // What an edge is like, but for its ends.
+  // Kind of each edge, its ends aside.
   detail::numbering<std::vector<double>> edge_kinds;
   std::vector<std::size_t> edge_kind;
   for (std::size_t e = 0; e < t.edges().size(); ++e) {
@@ -58,7 +58,7 @@ HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, co
     classes = kinds.size();
   }
   for (bool refined = true; refined;) {
-    using neighbour = std::tuple<bool, std::size_t, std::size_t>;  // behind, edge kind, class
+    using neighbour = std::tuple<bool, std::size_t, std::size_t>;  // (true for readers, edge kind, class)
     detail::numbering<std::pair<std::size_t, std::vector<neighbour>>> kinds;
     std::vector<std::size_t> next;
     for (std::size_t v = 0; v < n; ++v) {
@@ -90,7 +90,7 @@ HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, co
 
 namespace detail {
 
-/// One device's, or one channel's, window below a limit: what comes before its first use at least, and behind its last.
+/// Window of a device or channel below a limit: the least time before its first use and after its last.
 struct use_window {
   double before_s = std::numeric_limits<double>::infinity();
   double behind_s = std::numeric_limits<double>::infinity();
@@ -100,7 +100,7 @@ struct use_window {
   [[nodiscard]] double around_s() const { return before_s + behind_s; }
 };
 
-/// Columns and rows for classes of operators, seconds in units of `unit_s`.
+/// Relaxed program over classes of operators, with seconds in units of `unit_s`.
 class relaxed_program {
  public:
   relaxed_program(const placement_table& t, const placement_rules& r, const device_domains& domains, const std::vector<device_set>& sets,
@@ -116,7 +116,7 @@ class relaxed_program {
 
   [[nodiscard]] const std::vector<use_window>& device_windows() const { return device_window_; }
   [[nodiscard]] const lp_problem& problem() const { return program_; }
-  /// What a solution holds on each device.
+  /// Returns the bytes that a solution holds on each device.
   [[nodiscard]] std::vector<double> held_bytes(const lp_solution& s) const {
     std::vector<double> held(table_.devices(), 0);
     for (std::size_t c = 0; c < alike_.like.size(); ++c) {
@@ -124,7 +124,7 @@ class relaxed_program {
     }
     return held;
   }
-  /// With each device used or left out as a set says.
+  /// Returns the program with the devices of a set used and all others left out.
   [[nodiscard]] lp_problem with_devices(device_set used) const {
     lp_problem p = program_;
     for (std::size_t k = 0; k < table_.devices(); ++k) {
@@ -161,7 +161,7 @@ class relaxed_program {
     }
   }
 
-  /// Shares of edges between every two devices, which sum to those of their ends; and paths.
+  /// Adds the paths, and the shares of edges on every pair of devices, which sum to those of their ends.
   void add_edges() {
     for (const auto& e : alike_.edges) {
       auto& columns = moved_.emplace_back();
@@ -203,7 +203,7 @@ class relaxed_program {
     }
   }
 
-  /// Work on each device, within its window if it is used at all.
+  /// Adds the work of each device, within its window if the device is used.
   void add_devices() {
     use_.assign(table_.devices(), -1);
     for (std::size_t v = 0; v < table_.size(); ++v) {
@@ -227,13 +227,13 @@ class relaxed_program {
     }
   }
 
-  /// What runs over each channel, within its window if it is used at all.
+  /// Adds the load of each channel, within its window if the channel is used.
   void add_channels() {
     const std::size_t channels = holds_.size();
     std::vector<lp_problem::row> load(channels, {.terms = {{end_, 1}}, .lower = 0});
     std::vector<use_window> window(channels);
     std::vector<std::vector<int>> users(channels);
-    std::vector<std::vector<std::pair<std::size_t, int>>> sent(alike_.like.size());  // copies per device: pairs of devices, columns
+    std::vector<std::vector<std::pair<std::size_t, int>>> sent(alike_.like.size());  // with copies per device: (pair of devices, column)
     for (std::size_t q = 0; q < alike_.edges.size(); ++q) {
       const auto& e = alike_.edges[q];
       for (const moved& m : moved_[q]) {
@@ -243,7 +243,7 @@ class relaxed_program {
         auto weight = static_cast<double>(e.size);
         bool counted = false;
         if (rules_.copies == transfer_copies::per_device) {
-          // At least what any of its readers wants of it.
+          // The output's share on a pair of devices is at least that of each edge.
           auto& all = sent[e.from];
           const std::size_t pair = m.from * table_.devices() + m.to;
           const auto it = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.first == pair; });
@@ -292,7 +292,7 @@ class relaxed_program {
   std::vector<use_window> device_window_;
 };
 
-/// The unit of a program's seconds: about the makespan; larger where single times are so much longer that their ratio says nothing.
+/// Returns the unit of a program's seconds: about the makespan, or more if single times exceed it by too much for a meaningful ratio.
 [[nodiscard]] HETPLAN_INLINE double unit_of(const placement_table& t, double about_s) {
   double longest_s = 0;
   for (const double s : t.data().time_s) longest_s = std::max(longest_s, std::isfinite(s) ? s : 0);
@@ -327,14 +327,14 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
   if (moves > options.most_columns / 2) return answer;
   const double unit_s = detail::unit_of(t, std::isfinite(limit_s) ? limit_s : answer.bound_s);
   const detail::relaxed_program program(t, r, domains, sets, alike, unit_s, options.byte_price);
-  // Devices that some operator must use, and those that may be left out.
+  // `sure` are devices that some operator must use, `open` those that may be left out.
   device_set sure = 0, open = 0;
   for (const device_set s : sets) sure |= is_one(s) ? s : 0;
   for (std::size_t k = 0; k < t.devices(); ++k) {
     if (program.device_windows()[k].used() && !has(sure, k)) open |= device_set{1} << k;
   }
   double least_s = limit_s;
-  // Whether all went well: without an answer there is no bound.
+  // False if the solver has no answer, and hence no bound.
   const auto solve = [&](const lp_problem& p) {
     const std::size_t at = answer.bases.size();
     lp_solution s = at < options.start.size() ? lp.solve(p, options.start[at]) : lp.solve(p);
@@ -346,7 +346,7 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
     }
     return s.status == lp_status::optimal || s.status == lp_status::infeasible;
   };
-  // Which of them are used is tried out where that takes few and small programs.
+  // The sets of used devices are enumerated if that takes few and small programs.
   constexpr int most_open = 4;
   constexpr std::size_t most_moves = 4000;
   if (std::popcount(open) > most_open || moves > most_moves) {
@@ -358,7 +358,7 @@ HETPLAN_INLINE relaxed_bound relax_placement(const placement_table& t, const pla
     }
   }
   if (answer.held_bytes.empty() && !std::isfinite(limit_s)) return answer;
-  // The solver keeps its rows within a tolerance.
+  // The margin covers the solver's tolerance of rows.
   answer.bound_s = std::max(answer.bound_s, least_s * (1 - 1e-7));
   return answer;
 }

@@ -30,7 +30,7 @@ namespace hetplan::place {
 
 namespace detail {
 
-/// A longest path and where everything else stands beside it.
+/// Longest path of a table, and the position of all other operators beside it.
 class beside_a_path {
  public:
   explicit beside_a_path(const placement_table& t) : table_(t), up_(t.size(), -1), down_(t.size()) {
@@ -49,7 +49,7 @@ class beside_a_path {
   }
 
   [[nodiscard]] const std::vector<std::size_t>& path() const { return path_; }
-  /// Different amounts of what is beside an operator of the path, ascending [s].
+  /// Returns the distinct amounts of work parallel to an operator of the path, ascending [s].
   [[nodiscard]] std::vector<double> levels() const {
     std::vector<double> all(beside_s_.begin(), beside_s_.end());
     std::sort(all.begin(), all.end());
@@ -57,7 +57,7 @@ class beside_a_path {
     return all;
   }
 
-  /// The parts if operators with at most so much beside them are milestones, and how much of all is then left out [s].
+  /// Returns the parts if operators with at most so much parallel work are milestones, and how much of all work is left out [s].
   [[nodiscard]] std::pair<series_parts, double> cut(double most_beside_s) const {
     series_parts s;
     std::vector<std::size_t> before(path_.size() + 1, 0);  // milestones on the path before each index
@@ -66,7 +66,7 @@ class beside_a_path {
       if (milestone) s.milestones.push_back(path_[i]);
       before[i + 1] = before[i] + milestone;
     }
-    // Milestones strictly between two indices of the path.
+    // Number of milestones strictly between two indices of the path.
     const auto between = [&](std::int64_t after, std::int64_t until) {
       return until <= after ? 0 : before[at(until)] - before[at(after + 1)];
     };
@@ -96,7 +96,7 @@ class beside_a_path {
   [[nodiscard]] static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   void find_path() {
-    std::vector<std::pair<double, std::size_t>> longest(table_.size());  // seconds and operators from here on
+    std::vector<std::pair<double, std::size_t>> longest(table_.size());  // (seconds, operators) from here on
     std::vector<std::size_t> next(table_.size(), table_.size());
     std::size_t first = table_.size();
     for (std::size_t i = table_.size(); i-- > 0;) {
@@ -115,7 +115,7 @@ class beside_a_path {
     for (std::size_t v = first; v != table_.size(); v = next[v]) path_.push_back(v);
   }
 
-  /// What is neither before nor behind each operator of the path, and the edges that pass it by.
+  /// Measures the work that is neither before nor behind each operator of the path, and the edges that bypass the operator.
   void measure() {
     std::vector<double> change(path_.size() + 1, 0);
     std::vector<std::int64_t> count(path_.size() + 1, 0);
@@ -139,14 +139,14 @@ class beside_a_path {
     for (std::size_t i = 0; i < path_.size(); ++i) {
       now_s += change[i];
       beside += count[i];
-      // Sums that went up and down again are not quite 0; and what takes no time is beside it all the same.
+      // A sum that rose and fell again is not quite 0, and operators without duration also count as parallel.
       beside_s_.push_back(beside == 0 ? 0 : std::max(now_s, std::numeric_limits<double>::min()));
     }
   }
 
   const placement_table& table_;
   std::vector<std::size_t> path_;
-  std::vector<std::int64_t> up_, down_;  ///< by operator: the last of the path before it, the first behind it; itself on the path
+  std::vector<std::int64_t> up_, down_;  ///< by operator: index of the last path operator before it, of the first behind it
   std::vector<double> beside_s_;         ///< by index on the path
 };
 
@@ -190,14 +190,14 @@ HETPLAN_INLINE std::vector<part_of_series> list_parts(const series_parts& s) {
 
 namespace detail {
 
-/// The operators of a part by number, with their place in it.
+/// Returns the operators of a part by number, with their positions in the part.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> places_in(const part_of_series& p) {
   std::vector<std::pair<std::size_t, std::size_t>> place;
   for (std::size_t i = 0; i < p.operators.size(); ++i) place.emplace_back(p.operators[i], i);
   std::sort(place.begin(), place.end());
   return place;
 }
-/// p.operators.size(): not in the part.
+/// Returns the position of an operator; place.size() if it is not in the part.
 [[nodiscard]] HETPLAN_INLINE std::size_t place_of(const std::vector<std::pair<std::size_t, std::size_t>>& place, std::size_t op) {
   const auto it = std::lower_bound(place.begin(), place.end(), std::pair(op, std::size_t{0}));
   return it == place.end() || it->first != op ? place.size() : it->second;
@@ -329,7 +329,7 @@ HETPLAN_INLINE void known_parts::search(part_kind& kind, std::size_t pair, long 
   const bool large = t.size() > options_.exact_operators;
   if (!s.found()) {
     s = heft(t, rules_);
-    s.status = {};  // a list schedule that was not found proves nothing
+    s.status = {};  // a failed list schedule proves nothing
     if (large) b.lower_s = bounds_of(t).best_s();
   }
   s.steps = 0;
@@ -337,7 +337,7 @@ HETPLAN_INLINE void known_parts::search(part_kind& kind, std::size_t pair, long 
   if (large) s = improve_schedule(t, rules_, std::move(s), {.steps = steps});
   const long long steps_of_proof = large ? steps / 2 : steps;
   s = optimal_schedule(t, rules_, std::move(s), {.steps = steps_of_proof});
-  left_ -= s.steps + 2 * steps_of_node(kind);  // beside the searches, what they begin with
+  left_ -= s.steps + 2 * steps_of_node(kind);  // the searches and their setup
   if (s.status.result == outcome::infeasible) {
     b.lower_s = std::numeric_limits<double>::infinity();
     searched_ += s.status.proof->searched;
@@ -354,7 +354,7 @@ HETPLAN_INLINE bool known_parts::relax(const part_path& path) {
     part_kind& kind = kinds_[kind_of_[i]];
     const std::size_t pair = pair_of(kind, path.steps[i]);
     part_between& b = kind.between[pair];
-    // Small parts are searched to the end sooner than their programs help.
+    // A small part is searched to the end sooner than its program helps.
     if (b.relaxed || b.settled() || kind.data.operators.size() <= options_.exact_operators) continue;
     const relaxed_bound bound = relax_placement(table_between(kind, pair), rules_, b.upper_s(), options_.lp);
     b.relaxed = any = true;
@@ -403,20 +403,16 @@ HETPLAN_INLINE void known_parts::add_elsewhere() {
   }
 }
 
-// Schedules of parts as a schedule of the whole.
-
-/// The parts of a path one after the other; operators beside them are on no device yet, and transfers are left out where there are such,
-/// or edges that pass milestones by.
-///
+/// Returns the schedules of a path's parts one after the other. If the series is not exact, sides are on no
+/// device and transfers are left out.
 /// Complexity  O((operators + edges) log operators).
-/// Source      ours: between milestones the makespan is a sum (series_schedule.hpp).
+/// Source      ours: between milestones the makespan is a sum (series_parts).
 [[nodiscard]] operator_schedule compose_parts(const known_parts& known, const part_path& path);
 
-/// A schedule of all operators: that of compose_parts, or, where operators or edges are beside the parts, one in the order of the parts'
-/// starts, with the operators beside them where they end first.
-///
+/// Returns a schedule of all operators: that of compose_parts or, with sides or crossing edges, a list schedule in the order of the
+/// parts' starts, with each side where it ends first.
 /// Complexity  schedule_greedily's.
-/// Source      ours: a list schedule (list_schedule.hpp) by the order that the parts were solved in.
+/// Source      ours: a list schedule (list_schedule.hpp) in the order of the solved parts.
 [[nodiscard]] operator_schedule schedule_sides(const known_parts& known, const operator_schedule& parts);
 
 HETPLAN_INLINE operator_schedule compose_parts(const known_parts& known, const part_path& path) {
@@ -458,33 +454,31 @@ HETPLAN_INLINE operator_schedule schedule_sides(const known_parts& known, const 
       [&](std::size_t v, std::size_t k) { return parts.device[v] == partial_schedule::none || parts.device[v] == k; });
 }
 
-// Where memory binds, bytes have prices: which parts run where, and what nothing within memory can beat.
-
 struct priced_schedule {
   operator_schedule schedule;      ///< within memory; or none found
-  std::vector<double> price = {};  ///< by device [s per byte], at which a path of parts nearly kept memory
+  std::vector<double> price = {};  ///< by device [s per byte], of the path of parts with the least excess
 };
 
-/// The best schedule within memory that is met while prices rise where a device holds too much and fall where it has room. Every part
-/// has the choice of its best schedule and of one on a milestone's device alone. At last, the path that exceeds memory least is repaired.
+/// Returns the best schedule within memory over rounds of prices. Prices rise on devices that hold too much and fall on devices with
+/// room. Every part chooses between its best schedule and one on a milestone's device alone. The path with the least excess is repaired.
 ///
-/// @param length_s  of the shortest path without prices.
-/// Complexity       200 rounds of the shortest path, and of a schedule of all where one fits.
+/// @param length_s  length of the shortest path without prices.
+/// Complexity       200 rounds of the shortest path, and of a schedule of all if one fits.
 /// Determinism      yes.
-/// Source           Lagrangian relaxation of Moirai's eq. 5; prices are tilted along the path, because equal layers would all move at once.
+/// Source           Lagrangian relaxation of Moirai's eq. 5; prices are tilted along the path, because equal layers would move at once.
 [[nodiscard]] priced_schedule schedule_by_prices(known_parts& known, double length_s);
 
-/// At prices of bytes, every part costs at least its linear program's optimum, and all capacity is paid back. Prices move towards what
-/// the programs' solutions hold.
+/// Returns a lower bound by prices of bytes: every part costs at least its linear program's optimum, and all capacity is paid back.
+/// Prices move with the excess of the programs' solutions.
 ///
-/// @param price  to begin with.
+/// @param price  initial prices.
 /// @return       0 without a solver.
-/// Complexity    12 rounds of a few linear programs.   Source  the dual of the same relaxation.
+/// Complexity    12 rounds of a few linear programs.   Source  the dual of schedule_by_prices' relaxation.
 [[nodiscard]] double bound_by_prices(known_parts& known, std::vector<double> price);
 
 namespace detail {
 
-/// By kind and pair of devices: choices x devices, what the inside and the exit hold there.
+/// Returns, by kind and pair of devices, the bytes of the inside and the exit: choices x devices.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::vector<std::vector<double>>> bytes_of_choices(const known_parts& known) {
   const std::size_t d = known.table().devices();
   std::vector<std::vector<std::vector<double>>> all;
@@ -502,9 +496,8 @@ namespace detail {
   return all;
 }
 
-/// The bound at some prices.
-///
-/// @param load   what the parts of the path hold, in their programs' solutions.
+/// Returns the bound at given prices.
+/// @param load   raised by the bytes of the path's parts in their programs' solutions.
 /// @param bases  of the programs at other prices, by kind and pair of devices.
 [[nodiscard]] HETPLAN_INLINE double bound_at(known_parts& known, const std::vector<double>& price, std::vector<double>& load,
                                              std::map<std::pair<std::size_t, std::size_t>, std::vector<lp_basis>>& bases) {
@@ -561,15 +554,15 @@ HETPLAN_INLINE priced_schedule schedule_by_prices(known_parts& known, double len
   const double held = t.all_held_bytes();
   known.add_elsewhere();
   const auto bytes = detail::bytes_of_choices(known);
-  // A price moves by a step that shrinks when it has gone too far.
+  // A price moves by a step that shrinks after an overshoot.
   std::vector<double> price(d, 0), step(d, length_s / held / 4), before(d, 0);
-  std::vector<std::size_t> nearest;  // devices of the path that exceeds memory least
+  std::vector<std::size_t> nearest;  // devices of the path with the least excess
   double least_excess = std::numeric_limits<double>::infinity();
   priced_schedule answer{.schedule = {.status = {outcome::none_found, "memory: no path of parts that fits was found"}}};
   operator_schedule& best = answer.schedule;
   for (int round = 0; round < rounds && (round == 0 || known.steps_left() > 0); ++round) {
     known.spend(known.steps_of_path() * static_cast<long long>(d));
-    // Parts that are alike would all change their devices at once: prices are tilted along the path, so that one after another does.
+    // Equal parts would all change their devices at once. Prices are tilted along the path, so that one part after another changes.
     const auto tilted = [&](std::size_t part, std::size_t k) {
       const double along = static_cast<double>(part) / static_cast<double>(known.parts().size()) - 0.5;
       return price[k] * (1 + 0.2 * along * (2 * static_cast<double>(k) / static_cast<double>(std::max<std::size_t>(1, d - 1)) - 1));
@@ -641,7 +634,7 @@ HETPLAN_INLINE operator_schedule series_schedule(const placement_table& t, const
     const std::vector<double> excess = excess_bytes(t, s.device);
     return std::none_of(excess.begin(), excess.end(), [](double x) { return x > 0; });
   };
-  // Where memory binds, half of the steps are for its prices.
+  // If memory binds, half of the steps are reserved for its prices.
   bool stopped = false;
   for (bool more = true; more && !stopped && known.steps_left() > 0;) {
     known.spend(2 * known.steps_of_path());
@@ -693,8 +686,8 @@ HETPLAN_INLINE operator_schedule best_list_schedule(const placement_table& t, co
 
 namespace detail {
 
-/// At sharp milestones first, whose parts may be large; then as finely as milestones with something beside them allow; at last not at all,
-/// where the whole is small: memory couples parts.
+/// Returns the ways to try: at sharp milestones first, whose parts may be large; then as finely as milestones with parallel work allow;
+/// at last the whole if it is small, because memory couples parts.
 [[nodiscard]] HETPLAN_INLINE std::vector<series_parts> ways_to_cut(const placement_table& t, std::size_t small) {
   if (t.devices() > 64) return {};
   std::vector<series_parts> ways{find_series_parts(t, {.wanted_operators = 400}), find_series_parts(t)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The optimum over all placements, by mixed-integer programming: the reference for small graphs.
+/// Optimum over all placements by mixed-integer programming, the reference for small graphs.
 
 #include <cstddef>
 #include <string>
@@ -13,16 +13,13 @@
 
 namespace hetplan::place {
 
-// The mixed-integer program of a placement table: which device runs which operator when, for a solver behind the milp_solver door.
-
-/// `printed`: Moirai's eqs. 4-8 as they stand (solve_placement.hpp). `tight`: the same problem with a close relaxation (tight_rows.hpp).
+/// Formulation of the program. `printed`: Moirai's eqs. 4-8 as they stand (add_printed_rows). `tight`: the same problem with a close
+/// relaxation (tight_rows.hpp).
 enum class formulation { printed, tight };
 
-/// Minimises the makespan, in units of a schedule that is known; without one, of all times and all transfers one after another, which no
-/// optimum exceeds. The program's limits leave that schedule in, and everything shorter.
-///
-/// Only integers of an answer are believed: they say devices and orders; times are worked out again from the table.
-/// The table must outlive it.
+/// Mixed-integer program of a placement table for a milp_solver. It minimises the makespan in units of a known schedule's makespan;
+/// without one, of the sum of all times and transfers, which no optimum exceeds. Its limits admit that schedule and everything shorter.
+/// Only the integers of an answer count, as devices and orders; times are recomputed from the table. The table must outlive the program.
 /// Complexity  the formulation's.   Source  Moirai, section III-D.
 class placement_program {
  public:
@@ -32,16 +29,15 @@ class placement_program {
   [[nodiscard]] const milp_problem& problem() const { return columns_.program; }
   [[nodiscard]] double unit_s() const { return columns_.unit_s; }
 
-  /// A value for every column, of which the integers say what a schedule is; to begin with.
+  /// Returns a value for every column as a start for a solver; the integers define the schedule.
   [[nodiscard]] std::vector<double> start_of(const operator_schedule& s) const;
-  /// The schedule of an answer: every node as early as its order on its machines allows. None: an operator has no device, or a transfer no
-  /// way. Memory is not looked at.
-  ///
+  /// Returns the schedule of an answer, with every node as early as its order on its machines allows; none if an operator has no device
+  /// or a transfer no route. Memory is not checked.
   /// Complexity  O(nodes^2 + orders).
   [[nodiscard]] operator_schedule read(const std::vector<double>& x) const;
 
-  /// Excludes placements that overfill a device as this one does: solvers keep a row within a tolerance, and memory may be full to the
-  /// byte. False: nothing is overfilled.
+  /// Excludes placements that overfill a device as this one does, because solvers keep a row within a tolerance and memory may be full to
+  /// the byte. Returns false if no device is overfilled.
   bool forbid_overflow(const std::vector<std::size_t>& device);
 
  private:
@@ -50,7 +46,7 @@ class placement_program {
 
 namespace detail {
 
-/// Asks of a solver what it is to solve next, and makes of its answers a schedule with a bound.
+/// Dialogue with a solver: the next program to solve, and the schedule and bound that its answers give.
 class placement_questions {
  public:
   placement_questions(const placement_table& t, const placement_rules& r, const operator_schedule& known, formulation f);
@@ -67,8 +63,8 @@ class placement_questions {
 
   const placement_table& table_;
   placement_rules rules_;    ///< of the program
-  bool shares_;              ///< contention::shared was asked for
-  operator_schedule known_;  ///< then, as it was given
+  bool shares_;              ///< true under the caller's contention::shared
+  operator_schedule known_;  ///< under contention::shared, the known schedule as given
   operator_schedule best_;
   double given_bound_s_;
   placement_program program_;
@@ -78,17 +74,15 @@ class placement_questions {
 
 }  // namespace detail
 
-/// Solves the program of a table, from the schedule that is known where the solver takes a start.
-///
-/// @param known  a schedule of the table under these rules; its makespan is the cut-off. Or none (not found()).
+/// Solves the program of a table, starting from the known schedule if the solver takes a start.
+/// @param known  a schedule of the table under these rules, whose makespan is the cut-off; or none (not found()).
 /// @return       feasible: proven optimal within the solver's tolerance, the bound is the makespan. stopped: the solver met a limit or was
-///               wrong; then the better of `known` and what it found, and the best bound known; none found: the same without a schedule.
-///               infeasible: the solver says so, and none is known. Under contention::shared transfers take turns, latencies included, and
-///               the bound is that of `known`. steps: nodes of the solver's tree.
+///               wrong; then the better of `known` and the solver's schedule, with the best known bound. none found: the same without a
+///               schedule. infeasible: the solver says so, and no schedule is known. steps: nodes of the solver's tree. Under
+///               contention::shared transfers take turns, latencies included, and the bound is that of `known`.
 /// Complexity    exponential.  Determinism  the solver's.
 /// Throws        invalid_input (a known schedule that breaks a rule).
-/// Source        Moirai, section III-D, eqs. 4-8. Deviations: see solve_placement.hpp; times of the answer are worked out again from the
-///               solver's integers.
+/// Source        Moirai, section III-D, eqs. 4-8. Deviations: see add_printed_rows; times are recomputed from the solver's integers.
 template <milp_solver Solver>
 [[nodiscard]] operator_schedule solve_placement(const placement_table& t, const placement_rules& r, const operator_schedule& known,
                                                 const Solver& solver, formulation f = formulation::tight) {

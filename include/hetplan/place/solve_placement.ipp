@@ -18,21 +18,18 @@
 
 namespace hetplan::place {
 
-// Rows of Moirai's mixed-integer program as the paper prints them: the formulation to compare with.
-
-/// Adds eqs. 4a, 4b, 6, 7 and 8 to a program: a completion for every node, z and u for every transfer, a disjunction with large numbers
-/// for every two operators on every device and every two transfers at every port. M^s = M^l = M^r is the limit of the makespan, the
-/// least that is safe whatever is known: no start is below 0, no completion above the limit.
-///
+/// Adds Moirai's eqs. 4a, 4b, 6, 7 and 8 as the paper prints them, for comparison: a completion for every node, z and u for every
+/// transfer, a big-M disjunction for every two operators on every device and every two transfers at every port. M^s = M^l = M^r is the
+/// limit of the makespan, the least value that is always safe, since no start is below 0 and no completion above the limit.
 /// Complexity  O(operators^2 x devices + transfers^2 x channels) rows.
 /// Source      Moirai, section III-D. Deviations:
-///             - Eq. 4a for direct successors; for indirect ones it follows.
+///             - Eq. 4a for direct successors; it implies that for indirect ones.
 ///             - Eqs. 6 and 8 once for every unordered pair: the other order has the same two rows with delta negated.
 ///             - Eq. 6 excludes pairs of which one is a successor of the other; so does eq. 8, in the augmented graph.
-///             - Eq. 7: pairs of devices without a route have no u, and then no two ends of an edge.
+///             - Eq. 7: pairs of devices without a route have no u, and hence no two ends of an edge.
 ///             - Eq. 8 is printed for one port out and one port in per device, though the text speaks of channels. Channels per link
 ///               have the same rows with the u of a channel in place of z and x.
-///             - Copies per device are ours: a node for each output and receiving device; a reader waits for its device's.
+///             - Copies per device are ours: a node for each output and receiving device; a reader waits for its device's node.
 void add_printed_rows(placement_columns& c);
 
 namespace detail {
@@ -48,10 +45,10 @@ class printed_builder {
         choose_channel(c_.transfers[a - n_]);
       }
       end_.push_back(c_.add_column(0, c_.limit));
-      row_terms takes{{end_[a], 1}, {c_.start[a], -1}};  // 4b, and the last row of 7
+      row_terms takes{{end_[a], 1}, {c_.start[a], -1}};  // eq. 4b, and the last row of eq. 7
       c_.add_duration(takes, a, -1);
       c_.add_row(std::move(takes), 0, 0);
-      if (a < n_) c_.add_row({{c_.makespan, 1}, {end_[a], -1}}, 0);  // 4
+      if (a < n_) c_.add_row({{c_.makespan, 1}, {end_[a], -1}}, 0);  // eq. 4
     }
     for (std::size_t a = n_; a < c_.nodes(); ++a) precede(a);
     for (std::size_t a = 0; a < c_.nodes(); ++a) {
@@ -64,7 +61,7 @@ class printed_builder {
   }
 
  private:
-  /// z and u of a transfer, eq. 7.
+  /// Adds z and u of a transfer, eq. 7.
   void choose_channel(possible_transfer& x) {
     x.needed = c_.add_binary();
     row_terms one{{x.needed, -1}};
@@ -94,7 +91,7 @@ class printed_builder {
     }
   }
 
-  /// Eq. 4a around a transfer.
+  /// Adds eq. 4a around a transfer.
   void precede(std::size_t a) {
     const possible_transfer& x = c_.transfer(a);
     c_.add_row({{c_.start[a], 1}, {end_[x.producer], -1}}, 0);
@@ -105,12 +102,12 @@ class printed_builder {
         continue;
       }
       c_.add_row({{c_.start[reader], 1}, {end_[a], -1}, {c_.on(reader, x.to), -large_}}, -large_);
-      // Once for each edge: every device has a transfer of the output.
+      // Every device has a transfer of the output, but this row is needed only once for each edge.
       if (x.to == 0) c_.add_row({{c_.start[reader], 1}, {end_[x.producer], -1}}, 0);
     }
   }
 
-  /// start of a >= end of b - M delta - M (what is missing), and the other way round with 1 - delta.
+  /// Adds start of a >= end of b - M delta - M (what is missing), and the reverse with 1 - delta.
   void disjoint(std::size_t a, std::size_t b, int delta, const row_terms& missing, double constant) {
     row_terms a_behind{{c_.start[a], 1}, {end_[b], -1}, {delta, large_}}, b_behind{{c_.start[b], 1}, {end_[a], -1}, {delta, -large_}};
     for (const auto& [column, times] : missing) {
@@ -121,20 +118,20 @@ class printed_builder {
     c_.add_row(std::move(b_behind), -large_ * (constant + 1));
   }
 
-  /// delta of two nodes, eqs. 6 and 8.
+  /// Adds delta of two nodes, eqs. 6 and 8.
   [[nodiscard]] int add_delta(std::size_t a, std::size_t b) {
     const int delta = c_.add_binary();
     c_.orders.push_back({a, b, node_order::any_machine, delta, true});
     return delta;
   }
 
-  /// Eq. 6.
+  /// Adds eq. 6 of two operators.
   void share_device(std::size_t a, std::size_t b) {
     const int delta = add_delta(a, b);
     for (std::size_t k = 0; k < d_; ++k) disjoint(a, b, delta, {{c_.on(a, k), -1}, {c_.on(b, k), -1}}, 2);
   }
 
-  /// Eq. 8.
+  /// Adds eq. 8 of two transfers.
   void share_channels(std::size_t q, std::size_t r) {
     if (c_.holds.size() == 0) return;
     const possible_transfer &x = c_.transfer(q), &y = c_.transfer(r);
@@ -185,11 +182,11 @@ HETPLAN_INLINE void add_printed_rows(placement_columns& c) { detail::printed_bui
 
 namespace detail {
 
-/// Of a program, in units. More than 1: where the schedule that is known is at a bound, rows and a limit of 1 would leave so thin a slice
-/// that solvers, which work within 1e-7, take it for none.
+/// Limit of a program's makespan, in units. It exceeds 1 because a known schedule at a bound would leave a feasible region so thin that
+/// solvers, which work within 1e-7, find it empty.
 inline constexpr double makespan_limit = 1 + 1e-4;
 
-/// Everything one after another on its slowest device: if any placement is possible, its operators in that order take no longer.
+/// Returns the sum of all operators and transfers at their slowest. If there is a placement, its operators in sequence take no longer.
 [[nodiscard]] HETPLAN_INLINE double serial_s(const placement_table& t, const placement_rules& r) {
   double sum = 0;
   const auto add_longest = [&](auto seconds, std::size_t choices) {
@@ -206,7 +203,7 @@ inline constexpr double makespan_limit = 1 + 1e-4;
   return sum > 0 ? sum : 1;
 }
 
-/// What a placement makes of a program's nodes: which of them there are, and what they hold.
+/// Nodes of a program that a placement uses, and the machines that they hold.
 class placed_nodes {
  public:
   placed_nodes(const placement_columns& c, const std::vector<std::size_t>& device) : columns_(c), device_(device) {
@@ -229,9 +226,9 @@ class placed_nodes {
 
   [[nodiscard]] bool there(std::size_t node) const { return there_[node]; }
   [[nodiscard]] const possible_transfer::way& way(std::size_t node) const { return *ways_[node]; }
-  /// The transfer that serves an edge.
+  /// Returns the transfer that serves an edge.
   [[nodiscard]] std::size_t carrier(std::size_t e) const { return carrier_[e]; }
-  /// Is every edge between devices carried?
+  /// Returns true if every edge between devices is carried.
   [[nodiscard]] bool complete() const {
     const auto edges = columns_.table->edges();
     for (std::size_t e = 0; e < edges.size(); ++e) {
@@ -239,7 +236,7 @@ class placed_nodes {
     }
     return true;
   }
-  /// Devices, and channels behind them.
+  /// Returns the machines of a node; channels are numbered behind devices.
   [[nodiscard]] std::vector<std::size_t> machines(std::size_t node) const {
     if (columns_.is_operator(node)) return {device_[node]};
     std::vector<std::size_t> held;
@@ -250,7 +247,7 @@ class placed_nodes {
     if (columns_.is_operator(node)) return columns_.table->time_s(node, device_[node]);
     return carried_s(*columns_.table, columns_.rules.copies, columns_.transfer(node).edges[0], ways_[node]->from, ways_[node]->to);
   }
-  /// Does an order of the program speak of this placement?
+  /// Returns true if an order of the program applies to this placement.
   [[nodiscard]] bool asks(const node_order& o) const {
     if (!there_[o.first] || !there_[o.second]) return false;
     const auto a = machines(o.first), b = machines(o.second);
@@ -267,9 +264,8 @@ class placed_nodes {
   std::vector<std::size_t> carrier_;
 };
 
-/// The earliest times of a placement's nodes in a program's orders.
-///
-/// Nodes without duration may be ordered in a circle at one instant. Then the one whose time is least in the answer goes first.
+/// Earliest times of a placement's nodes in a program's orders. Nodes without duration may be ordered in a cycle at one instant. Then the
+/// one with the least time in the answer goes first.
 class order_reader {
  public:
   order_reader(const placement_columns& c, const placed_nodes& p, const std::vector<double>& x)
@@ -322,7 +318,7 @@ class order_reader {
     ++waits[b];
   }
   [[nodiscard]] double value(int column) const { return x_[static_cast<std::size_t>(column)]; }
-  /// Smaller goes first: what waits for nothing; then what waits for orders alone.
+  /// Returns the sort key of a node: first nodes that wait for nothing, then those that wait for orders alone.
   [[nodiscard]] std::tuple<bool, bool, double, std::size_t> key(std::size_t a) const {
     const int start = columns_.start[a];
     const double start_s = start < 0 ? 0 : value(start) * columns_.unit_s;
@@ -332,9 +328,9 @@ class order_reader {
   const placement_columns& columns_;
   const placed_nodes& placed_;
   const std::vector<double>& x_;
-  std::vector<std::vector<std::size_t>> after_;  ///< along paths, then in orders
+  std::vector<std::vector<std::size_t>> after_;  ///< successors along paths, then in orders
   std::vector<std::size_t> path_ends_;
-  std::vector<int> paths_, orders_;  ///< that a node waits for
+  std::vector<int> paths_, orders_;  ///< number of predecessors that a node waits for
   std::vector<double> start_;
 };
 
@@ -423,13 +419,13 @@ HETPLAN_INLINE bool placement_program::forbid_overflow(const std::vector<std::si
 
 namespace hetplan::place::detail {
 
-/// The rules of a program: its transfers hold their channels to the end, latencies included.
+/// Returns the rules of a program, in which transfers hold their channels to the end, latencies included.
 [[nodiscard]] HETPLAN_INLINE placement_rules rules_of_program(placement_rules r) {
   if (r.contention == contention::shared) r.contention = contention::per_link;
   return r;
 }
 
-/// A schedule without rules broken, or none; as one of the program.
+/// Returns the known schedule under the program's rules, or none. Throws invalid_input if it breaks a rule.
 [[nodiscard]] HETPLAN_INLINE operator_schedule checked_schedule(const placement_table& t, const placement_rules& r,
                                                                 const operator_schedule& known) {
   if (!known.found()) return known;

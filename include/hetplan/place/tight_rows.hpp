@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Rows of Moirai's placement problem whose relaxation is close: the formulation for solvers that are to come to an end.
+/// Formulation of Moirai's placement problem with a close relaxation, for solvers that are to finish.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,43 +14,40 @@
 
 namespace hetplan::place {
 
-// What every mixed-integer program about a placement says: a device for each operator, memory, transfers that may be needed.
-
-/// Terms of a row: column, coefficient.
+/// Terms of a row: (column, coefficient).
 using row_terms = std::vector<std::pair<int, double>>;
 
-/// A transfer that a placement may need: of an edge, or with copies per device of an output to one device.
+/// Transfer that a placement may need: of an edge, or with copies per device of an output to one device.
 struct possible_transfer {
-  /// From one device to another, if the operators' devices are so.
+  /// Pair of devices between which the transfer runs if the producer and a reader are on them.
   struct way {
     std::size_t from, to;
-    double takes;  ///< in the program's unit
-    int column;    ///< 1: it is taken
+    double takes;  ///< duration, in the program's unit
+    int column;    ///< 1 if the way is taken
   };
   std::size_t producer;
-  std::size_t to = 0;                ///< with copies per device: its destination
-  std::vector<std::uint32_t> edges;  ///< that it may serve
-  std::vector<way> ways;             ///< the pairs that are joined
-  int needed = -1;                   ///< a column that says whether any way is taken, where there is one
+  std::size_t to = 0;                ///< with copies per device: receiving device
+  std::vector<std::uint32_t> edges;  ///< edges that the transfer may serve
+  std::vector<way> ways;             ///< one for each joined pair of devices
+  int needed = -1;                   ///< column that is 1 if any way is taken; -1: none
 };
 
-/// A column that puts one node of the program before another; nodes are operators, then transfers.
+/// Column that orders two nodes of the program; nodes are operators, then transfers.
 struct node_order {
   static constexpr std::size_t any_machine = ~std::size_t{0};
   static constexpr int always = -1;
 
   std::size_t first, second;
-  std::size_t machine;    ///< it speaks of nodes that both use this one: a device, or devices + a channel
-  int column;             ///< 1: first is before second; or always
-  bool reverses = false;  ///< and 0: it is behind it
+  std::size_t machine;    ///< the order applies if both nodes use this one: a device, or devices + a channel
+  int column;             ///< 1 if first is before second; or always
+  bool reverses = false;  ///< true if 0 puts second before first
 };
 
-/// A program as it grows. Times are in a unit near the makespan, bytes in units of the device's capacity.
-///
+/// Program under construction. Times are in a unit near the makespan, bytes in units of the device's capacity.
 /// Complexity  O(operators x devices + operators x edges + edges x devices^2).
 /// Source      Moirai, eqs. 4c and 5. Deviations: memory is split as device_memory does.
 struct placement_columns {
-  /// @param limit  of the makespan, in units.
+  /// @param limit  upper bound on the makespan, in units.
   placement_columns(const placement_table& t, const placement_rules& r, double unit_s, double limit);
 
   [[nodiscard]] double time(std::size_t op, std::size_t device) const { return table->time_s(op, device) / unit_s; }
@@ -62,18 +59,18 @@ struct placement_columns {
   [[nodiscard]] bool is_operator(std::size_t node) const { return node < table->size(); }
   [[nodiscard]] const possible_transfer& transfer(std::size_t node) const { return transfers[node - table->size()]; }
 
-  /// Is a over before b starts, wherever their operators and those between them are?
+  /// Returns true if node a ends before node b starts, whatever the devices of the operators.
   [[nodiscard]] bool precedes(std::size_t a, std::size_t b) const;
 
   int add_column(double lower, double upper_limit) { return program.relaxation.add_column(0, lower, upper_limit); }
   int add_binary();
   void add_row(row_terms terms, double lower, double upper_limit = std::numeric_limits<double>::infinity());
-  /// Adds sign * what a node takes.
+  /// Adds sign * the duration of a node to a row.
   void add_duration(row_terms& terms, std::size_t node, double sign) const;
-  /// All of these operators are not on the device together.
+  /// Adds a row that keeps these operators from being all on the device.
   void forbid(const std::vector<std::size_t>& operators, std::size_t device);
 
-  /// The way that a transfer takes; none: it is not needed, or there is no route.
+  /// Returns the way that a transfer takes; null if it is not needed or has no route.
   [[nodiscard]] const possible_transfer::way* way_of(const possible_transfer& x, const std::vector<std::size_t>& device) const;
 
   const placement_table* table;
@@ -93,19 +90,20 @@ struct placement_columns {
   void find_paths();
   [[nodiscard]] bool reaches(std::size_t a, std::size_t b) const { return reaches_[a * table->size() + b] != 0; }
 
-  std::vector<char> reaches_;  ///< operators x operators: is there a path?
+  std::vector<char> reaches_;  ///< operators x operators: 1 if there is a path
 };
 
 /// Adds the rules of time to a program.
 ///
-/// transport: a column for each edge and pair of devices, the flow from its producer's device to its reader's. Columns for times of
-/// transfers only where they contend.
-/// order: for two nodes that may meet on a machine (a device, a channel) and that no path orders, a binary each way and machine; it
-/// is 0 unless both use the machine, and one of the two is 1 if they do.
-/// windows: each operator on each device has a head (what must come before it) and a tail (itself and what must come behind it). What they
-/// leave no room for is fixed, and they are the big-M.
-/// instants: operators at the ends of the graph that take no time, and their transfers that take none, come first and last without a
-/// choice. loads: before a node its machine did all that a path or an order puts there; so behind it, and between the first and the last.
+/// transport: a column for each edge and pair of devices, the flow from the producer's device to the reader's. Times of transfers are
+/// columns only if transfers contend.
+/// order: for two nodes that may meet on a machine (a device, a channel) and that no path orders, a binary for each direction and
+/// machine. It is 0 unless both nodes use the machine, and one of the two is 1 if they do.
+/// windows: a head (least time before it) and a tail (least time of it and its successors) of each operator on each device. Devices
+/// outside the windows are fixed to 0, and the windows are the big-M.
+/// instants: operators and transfers without duration at the ends of the graph come first and last without a binary.
+/// loads: a node starts after all work that a path or an order puts before it on its machine; likewise for the work behind it, and for
+/// all work between the first and the last node.
 ///
 /// Complexity  O(nodes^2 x machines) rows and binaries.
 /// Source      ours, for Moirai's eqs. 4a, 4b, 6, 7 and 8.

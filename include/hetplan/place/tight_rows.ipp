@@ -148,19 +148,17 @@ HETPLAN_INLINE void placement_columns::find_transfers() {
   }
 }
 
-// When each operator can run on each device, if a program's limit is to be kept.
-
-/// Each reader of an output is on the device that suits that output best, as if outputs did not meet again. Devices on which an operator
-/// leaves no room for the others lose it: their columns are fixed.
+/// Windows of operators on devices within a program's limit. Each reader of an output is on the best device for that output, as if paths
+/// did not meet again. A device on which an operator leaves no room for the others is lost to it: the column is fixed.
 ///
 /// Shapes      head, tail: operators x devices, in the program's unit.
 /// Complexity  O(edges x devices^2).   Source  ours; see tails_s.
 struct placement_windows {
   explicit placement_windows(placement_columns& c);
 
-  std::vector<double> head;  ///< no sooner does it start
-  std::vector<double> tail;  ///< from its start to the end of all at least; infinite: it cannot be there
-  double path = 0;           ///< the makespan is no shorter; infinite: nothing keeps the limit
+  std::vector<double> head;  ///< earliest start
+  std::vector<double> tail;  ///< least time from the start to the end of the schedule; infinite: not on this device
+  double path = 0;           ///< lower bound on the makespan; infinite if nothing keeps the limit
 };
 
 HETPLAN_INLINE placement_windows::placement_windows(placement_columns& c) {
@@ -201,23 +199,20 @@ HETPLAN_INLINE placement_windows::placement_windows(placement_columns& c) {
   }
 }
 
-// What takes no time at either end of a graph, as the virtual sources and sinks of samples do: about its order there is no choice.
-
-/// Nodes that take no time wherever they are and wait only for such nodes: they may come first on their machines. And those that only
-/// such nodes wait for: they may come last. Among themselves they go along paths.
-///
+/// Nodes without duration on any device at the ends of a graph, such as virtual sources and sinks. Those that wait only for such nodes
+/// may come first on their machines, and those that only such nodes wait for may come last. Among themselves they follow paths.
 /// Complexity  O(operators x devices + edges x devices^2).   Source  ours: moving them there delays nothing.
 class instant_nodes {
  public:
   explicit instant_nodes(const placement_columns& c);
 
   [[nodiscard]] bool any_of(std::size_t a, std::size_t b) const { return side_[a] != 0 || side_[b] != 0; }
-  /// Of two nodes of which one at least takes no time.
+  /// Returns the order of two nodes, at least one of which is an instant node.
   [[nodiscard]] node_order order_of(std::size_t a, std::size_t b) const;
 
  private:
-  std::vector<int> side_;          ///< by node; -1: comes first; 1: last
-  std::vector<std::size_t> rank_;  ///< by node: grows along paths
+  std::vector<int> side_;          ///< by node; -1: first; 1: last
+  std::vector<std::size_t> rank_;  ///< by node; grows along paths
 };
 
 HETPLAN_INLINE instant_nodes::instant_nodes(const placement_columns& c) : side_(c.nodes(), 0), rank_(c.nodes(), 0) {
@@ -271,7 +266,7 @@ class tight_builder {
       : c_(c), t_(*c.table), n_(t_.size()), d_(t_.devices()), machines_(d_), window_(c), instants_(c), uses_(c.nodes()) {}
 
   void run() {
-    if (!(window_.path <= c_.limit)) return;  // infeasible as it is
+    if (!(window_.path <= c_.limit)) return;  // already infeasible
     for (std::size_t v = 0; v < n_; ++v) keep_in_window(v);
     for (std::size_t e = 0; e < t_.edges().size(); ++e) add_flow(e);
     for (std::size_t v = 0; v < n_; ++v) {
@@ -298,14 +293,14 @@ class tight_builder {
   }
 
  private:
-  /// What a node does on a machine, if it uses it.
+  /// Use of a machine by a node.
   struct use {
     std::size_t machine;
     row_terms used, load;
-    double least;             ///< the load is no smaller
-    double earliest, behind;  ///< it starts no sooner; so much is behind its end at least
+    double least;             ///< lower bound on the load
+    double earliest, behind;  ///< earliest start; least time after the end
   };
-  /// Nodes that an order may put before another on a machine, or behind it.
+  /// Nodes that an order may put before or behind a node on a machine.
   struct ordered {
     struct part {
       int column;
@@ -333,8 +328,7 @@ class tight_builder {
 
   [[nodiscard]] int& flow(std::size_t e, std::size_t k, std::size_t l) { return flow_[(e * d_ + k) * d_ + l]; }
 
-  /// Columns for what an edge carries from device to device, -1 where there is no room for it; its producer's and reader's devices are
-  /// its margins.
+  /// Adds columns for the flow of an edge from device to device, -1 if there is no room. Its margins are the devices of its ends.
   void add_flow(std::size_t e) {
     const auto [from, to, bytes] = t_.edges()[e];
     flow_.resize((e + 1) * d_ * d_, -1);
@@ -360,7 +354,7 @@ class tight_builder {
     c_.add_row(std::move(data), 0);
   }
 
-  /// Ways, starts and channels of transfers. Channels of the same pairs are one machine.
+  /// Adds ways, starts and channels of transfers. Channels of the same pairs of devices are one machine.
   void add_transfers() {
     std::vector<std::vector<std::size_t>> pairs_of(c_.holds.size());
     for (std::size_t pair = 0; pair < d_ * d_; ++pair) {
@@ -398,7 +392,7 @@ class tight_builder {
     }
   }
 
-  /// Of one edge, ways are its flow; with copies per device one is taken if any reader's flow is.
+  /// Adds the ways of a transfer: the flow of its edge; with copies per device, a way is taken if any reader's flow takes it.
   void add_ways(possible_transfer& x) {
     for (auto& w : x.ways) {
       if (c_.rules.copies == transfer_copies::per_edge) {
@@ -418,7 +412,7 @@ class tight_builder {
     std::erase_if(x.ways, [](const auto& w) { return w.column < 0; });
   }
 
-  /// An edge's reader waits for the transfer, if it is that one that serves it.
+  /// Adds the wait of an edge's reader for the transfer, if that transfer serves the edge.
   void deliver(std::size_t a, std::uint32_t e) {
     row_terms there{{c_.start[t_.edges()[e].to], 1}, {c_.start[a], -1}};
     const bool surely = c_.rules.copies == transfer_copies::per_edge;
@@ -428,7 +422,7 @@ class tight_builder {
     c_.add_row(std::move(there), surely ? 0 : -c_.limit);
   }
 
-  /// A binary that puts one node before the other on a machine.
+  /// Returns a new binary that puts one node before the other on a machine.
   [[nodiscard]] int add_order(std::size_t v, std::size_t w, const use& first, const use& second) {
     const std::size_t m = first.machine;
     const int column = c_.add_binary();
@@ -439,7 +433,7 @@ class tight_builder {
     return column;
   }
 
-  /// One of two orders where both nodes use the machine, none where one of them does not.
+  /// Adds rows for one of two orders if both nodes use the machine, and for none if one of them does not.
   void one_of(int there, int back, const use& a, const use& b) {
     row_terms if_both{{there, 1}, {back, 1}};
     for (const use* u : {&a, &b}) {
@@ -453,7 +447,7 @@ class tight_builder {
     c_.add_row(std::move(if_both), -1);
   }
 
-  /// An operator is on one device, so that its orders share a row each way: the overlap that windows leave is M, device by device.
+  /// Orders two operators with one row for each direction, since an operator is on one device. M is the overlap of windows by device.
   void order_operators(std::size_t a, std::size_t b) {
     row_terms there{{c_.start[b], 1}, {c_.start[a], -1}}, back{{c_.start[a], 1}, {c_.start[b], -1}};
     const auto in_windows = [&](row_terms& row, std::size_t v, std::size_t w) {
@@ -475,7 +469,7 @@ class tight_builder {
     c_.add_row(std::move(back), 0);
   }
 
-  /// A transfer may hold several channels at once, so that each order has a row.
+  /// Orders two transfers with a row for each order, since a transfer may hold several channels at once.
   void order_transfers(std::size_t a, std::size_t b) {
     const auto order = [&](std::size_t v, std::size_t w, const use& first, const use& second) {
       const int column = add_order(v, w, first, second);
@@ -492,7 +486,7 @@ class tight_builder {
     }
   }
 
-  /// Before a node its machine did what paths and orders put there, and behind it what they put behind.
+  /// Adds the loads that paths and orders put before and behind a node on its machine.
   void add_loads_around(std::size_t a, std::size_t m) {
     row_terms before{{c_.start[a], 1}}, behind{{c_.makespan, 1}, {c_.start[a], -1}};
     c_.add_duration(behind, a, -1);
@@ -522,7 +516,7 @@ class tight_builder {
       later = std::min(later, u->behind);
       ++sides[1];
     }
-    if (sides[0] > 1) c_.add_row(std::move(before), sooner);  // one alone says no more than its path
+    if (sides[0] > 1) c_.add_row(std::move(before), sooner);  // a single node adds nothing to its path
     if (sides[1] > 1) c_.add_row(std::move(behind), later);
   }
 
@@ -548,7 +542,7 @@ class tight_builder {
   placement_windows window_;
   instant_nodes instants_;
   std::vector<int> flow_;             ///< edges x devices x devices
-  std::vector<std::size_t> channel_;  ///< of the machines behind the devices
+  std::vector<std::size_t> channel_;  ///< by machine behind the devices
   std::vector<std::vector<use>> uses_;
   std::vector<ordered> ordered_;  ///< nodes x machines
 };

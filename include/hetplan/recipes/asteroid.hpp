@@ -10,20 +10,20 @@
 
 namespace hetplan::recipes {
 
-/// How Asteroid searches its view.
+/// Asteroid's search options.
 inline const view_search asteroid_search{.warmups = {warmup_rule::hide_communication, warmup_rule::depth}, .memory_first = true};
 
-/// Sees a chain, unequal devices with their memories, and bandwidths between pairs, each for both directions; no contention.
+/// Asteroid: hybrid pipelines by a dynamic program from the tail.
 ///
-/// Dynamic program from the tail: a new head stage takes the next layers on the next devices, in the order of memory, largest
-/// first; its samples go to devices so that the slowest ends first, within memory; the dominant step gives the latency.
-/// Warm-up K_p = 2 (P - p) - 1, and P - p where nothing fits.
+/// View: a chain, unequal devices with their memories, bandwidths between pairs, shared by both directions; no contention. A new head stage
+/// takes the next layers on the next devices in order of memory, largest first. Its samples minimise the slowest device's time within
+/// memory. The dominant step gives the latency. Warm-up is K_p = 2 (P - p) - 1, or P - p if nothing fits.
 ///
 /// @return     one plan, the planner's choice.
 /// Complexity  per microbatch size O(L^2 N^2 P) stages on L layers and N devices, before pruning.
-/// Source      Asteroid, section 3.3, Algorithms 1 and 2, eqs. 3-7, 10, 11. Deviations: the exact state of the estimate
-///             instead of one latency per cell, so that the answer is the optimum up to choose_on_view's cap; the ring of a
-///             pair takes turns, too, which eq. 5 does not ask; see choose_on_view for the rest.
+/// Source      Asteroid, section 3.3, Algorithms 1 and 2, eqs. 3-7, 10, 11. Deviations: the exact state of the estimate in place of one
+///             latency per cell, so the answer is optimal up to choose_on_view's cap; the transfers of a pair's ring take turns, too,
+///             unlike eq. 5; see choose_on_view for the rest.
 [[nodiscard]] inline plan_result asteroid(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                           const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);

@@ -56,7 +56,7 @@ namespace detail {
 
 [[nodiscard]] std::vector<device_id> fastest_first(const cluster& c);
 
-/// Deals the devices out, fastest first, so that every virtual worker gets its part of each kind.
+/// Deals out devices, fastest first, so that every virtual worker gets its part of each kind. Returns 1 for members, by worker and device.
 [[nodiscard]] std::vector<std::vector<char>> virtual_workers(const cluster& c, std::size_t workers);
 
 }  // namespace detail
@@ -105,7 +105,7 @@ HETPLAN_INLINE plan_result hetpipe(const planning_problem& problem, const any_ob
       if (share.batch % size != 0 || (best && budget.spent())) continue;
       share.microbatch_sizes = {size};
       plan p = blank_plan(problem, "hetpipe", size);
-      p.schedule.kind = schedule_kind::one_f_one_b;  // as inside the workers
+      p.schedule.kind = schedule_kind::one_f_one_b;  // like the schedule inside workers
       seconds round;
       for (const auto& members : detail::virtual_workers(view, workers)) {
         const cluster_part part = part_of(view, members, rates);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Several planners on one problem, side by side.
+/// Comparison of several planners on one problem.
 
 #include <functional>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace hetplan::recipes {
 
-/// A planner and what its row is called: a recipe, or any callable of problem and objective.
+/// A planner with a name for its row: a recipe, or any callable of problem and objective.
 struct named_planner {
   using recipe = plan_result (*)(const planning_problem&, const any_objective&, int keep, const candidate_observer&);
 
@@ -32,27 +32,27 @@ struct named_planner {
   }
 };
 
-/// A planner's answer and how good it is.
+/// Result of one planner, with its score.
 struct comparison {
   std::string planner;
-  plan_result result;  ///< status, plans, candidates, elapsed
-  double score = 0;    ///< of its best plan; infinite where it has none
-  double ratio = 0;    ///< to the least score of all: 1 for the best; NaN where that is not above 0 and finite
+  plan_result result;
+  double score = 0;  ///< score of the best plan; infinite without a plan
+  double ratio = 0;  ///< score / least score of all; 1 for the best, NaN unless the least score is positive and finite
 };
 
-/// Every planner's answer, in the order given.
+/// Returns every planner's result, in the given order.
 ///
 ///     const auto rows = recipes::compare(problem, minimize_latency{}, {{"pipeline", recipes::pipeline}, {"dora", recipes::dora}});
 ///     std::cout << recipes::to_table(rows);
 ///
 /// Complexity   the sum of the planners'.
-/// Throws       invalid_input (a planner is empty); invalid_model (a score is NaN); what the planners throw.
-/// Determinism  as theirs, but for `elapsed`.
+/// Throws       invalid_input (a planner is empty); invalid_model (a score is NaN); as the planners.
+/// Determinism  as the planners, except for `elapsed`.
 /// Source       our own.
 [[nodiscard]] std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
                                               const std::vector<named_planner>& planners);
 
-/// A line per planner: latency, energy, ratio, candidates, elapsed; without a plan, why there is none. Columns are aligned.
+/// Returns an aligned table with a line per planner: latency, energy, ratio, candidates, elapsed, or the reason for having no plan.
 [[nodiscard]] std::string to_table(const std::vector<comparison>& rows);
 
 }  // namespace hetplan::recipes

@@ -17,7 +17,7 @@ namespace hetplan::recipes {
 
 namespace detail {
 
-/// @param shard  of the one stage; not `none` only in training.
+/// @param shard  sharding of the one stage; other than `none` only in training.
 HETPLAN_INLINE plan_result replicas(const planning_problem& problem, const any_objective& objective, int keep, const char* planner,
                                     sharding shard, const candidate_observer& observer) {
   ranking best(problem, objective, keep);
@@ -67,7 +67,7 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
   for (const int size : sizes) {
     plan p = blank_plan(problem, "data-parallel", size);
     stage s{.name = "s0", .layers = all_layers(problem.model)};
-    const int in_flight = microbatches_in_flight(p, 1);  // a stage of depth 1
+    const int in_flight = microbatches_in_flight(p, 1);  // stage of depth 1
     const int largest = std::min(size, problem.job.largest_share());
     std::vector<int> caps;
     for (const device& d : devices) {

@@ -28,7 +28,6 @@ namespace hetplan::recipes {
 
 namespace detail {
 
-/// Regions, tables, splits and plans of one call.
 class deepcee_search {
  public:
   deepcee_search(const planning_problem& problem, const deepcee_options& options)
@@ -48,11 +47,11 @@ class deepcee_search {
       all += l.backward_input_flops.value() + l.backward_weight_flops.value();
       weights_ += l.backward_weight_flops.value();
     }
-    weights_ = all > 0 ? weights_ / all : 0.5;  // of a backward
+    weights_ = all > 0 ? weights_ / all : 0.5;  // share of a backward
     group();
   }
 
-  /// The best splits by the cost, over all microbatch sizes: over several regions, and in one.
+  /// A split with its microbatch size. splits() returns the cheapest over several regions and the cheapest in one, over all sizes.
   struct sized_split {
     partition::region_split split;
     int size = 1;
@@ -68,7 +67,7 @@ class deepcee_search {
         r = partition::split_by_beam(chain, {.cost = options_.cost, .use = options_.use});
       }
       weighed_ += r.weighed;
-      // A region alone is estimated worst: the cost knows nothing of how it runs.
+      // The cost is least accurate for single regions, as it ignores how they run, so the best few are tried.
       std::vector<partition::region_split> alone;
       for (std::size_t g = 0; g < regions_.size() && options_.use == partition::region_use::any; ++g) {
         partition::region_split one{.first = {0}, .region = {g}};
@@ -89,12 +88,11 @@ class deepcee_search {
     return found;
   }
 
-  /// How regions run.
   struct manner {
     region_mode mode;
-    double slack = 1;         ///< layers, classes: the fewest stages whose longest is so much longer at most than with the best number
-    std::size_t classes = 1;  ///< that work, the fastest of each region
-    std::size_t group = 0;    ///< classes: of so many devices each; 0: whole ones
+    double slack = 1;         ///< layers, classes: the fewest stages whose longest is at most this factor longer than with the best number
+    std::size_t classes = 1;  ///< number of classes at work, the fastest of each region
+    std::size_t group = 0;    ///< classes: devices per group; 0: whole classes
   };
   [[nodiscard]] std::vector<manner> manners() const {
     std::size_t most = 1;
@@ -114,7 +112,7 @@ class deepcee_search {
     return all;
   }
 
-  /// A split as a plan, its regions in one manner; nothing where a region cannot run so.
+  /// Returns a split as a plan with all regions in one manner; nothing if a region cannot run so.
   [[nodiscard]] std::optional<plan> plan_of(const sized_split& s, const manner& how) const {
     plan p = blank_plan(problem_, "deepcee", s.size);
     for (std::size_t i = 0; i < s.split.first.size(); ++i) {
@@ -124,7 +122,7 @@ class deepcee_search {
     for (std::size_t i = 0; i < p.stages.size(); ++i) p.stages[i].name = "s" + std::to_string(i);
     return p;
   }
-  /// Those that look best: by the busiest device or boundary of an iteration, and the way of one microbatch to it.
+  /// Returns the most promising plans by the busiest device or boundary of an iteration and the path of one microbatch to it.
   [[nodiscard]] std::vector<plan> promising(std::vector<plan> plans, std::size_t most) const {
     if (plans.size() <= most) return plans;
     std::vector<std::pair<double, std::size_t>> ranked;
@@ -137,17 +135,17 @@ class deepcee_search {
   [[nodiscard]] long long weighed() const { return weighed_; }
 
  private:
-  /// Boundaries at which splits are tried, and inside a region.
+  /// Largest number of boundaries tried in the whole model, and inside a region.
   static constexpr std::size_t most_positions = 200, most_inside = 100;
-  /// For each microbatch size, of those that run the model alone.
+  /// Number of single regions tried per microbatch size.
   static constexpr std::size_t regions_tried = 2;
 
   struct region {
-    std::vector<device_id> devices;               ///< fastest first
-    std::vector<std::vector<device_id>> classes;  ///< likewise
-    transfer_cost ring;                           ///< of all of them
+    std::vector<device_id> devices;  ///< fastest first
+    std::vector<std::vector<device_id>> classes;
+    transfer_cost ring;  ///< over all devices
     double inner_latency_s = 0, inner_s_per_byte = 0;
-    std::map<int, std::vector<int>> shares;  ///< by microbatch size: samples of each device
+    std::map<int, std::vector<int>> shares;  ///< by microbatch size: samples per device
   };
 
   void group() {
@@ -187,7 +185,7 @@ class deepcee_search {
     return shares;
   }
 
-  /// At most so many of some positions in [first, last), in each run of equal work the one whose boundary is lightest.
+  /// Returns at most `most` of the positions in [first, last): for each run of equal work the one with the lightest boundary.
   [[nodiscard]] std::vector<std::size_t> thinned(const std::vector<std::size_t>& all, std::size_t first, std::size_t last,
                                                  std::size_t most) const {
     std::vector<std::size_t> in;
@@ -227,7 +225,7 @@ class deepcee_search {
     return chain;
   }
 
-  /// The best link of the first devices of two regions.
+  /// Returns the best link between the first devices of two regions.
   [[nodiscard]] transfer_cost between(const region& a, const region& b) const {
     constexpr std::size_t most = 4;
     transfer_cost best{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
@@ -240,14 +238,13 @@ class deepcee_search {
     return best;
   }
 
-  /// With so many microbatches in flight.
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, device_id d, double samples, int in_flight = 1) const {
     const double needed =
         table_.state_bytes(first, last) + samples * (in_flight * table_.activation_bytes(first, last) + table_.cache_bytes(first, last));
     return needed <= memory_limit_bytes(problem_.cluster[d]);
   }
 
-  /// What a region needs for a run of layers in that of its modes that takes least.
+  /// Returns the costs of a run of layers in a region, in the allowed mode that takes least.
   [[nodiscard]] partition::region_stage stage_in(const region& r, std::size_t first, std::size_t last, int size, int microbatches) const {
     partition::region_stage best{.fits = false};
     double least = std::numeric_limits<double>::infinity();
@@ -298,8 +295,6 @@ class deepcee_search {
     return best;
   }
 
-  // --- plans ---
-
   [[nodiscard]] double guess_s(const plan& p) const {
     double way = 0, longest = 0;
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
@@ -326,7 +321,7 @@ class deepcee_search {
     return longest;
   }
 
-  /// A region without its slower classes.
+  /// Returns a region without its slower classes.
   [[nodiscard]] region working(const region& whole, std::size_t classes) const {
     if (whole.classes.size() <= classes) return whole;
     region r = whole;
@@ -385,7 +380,7 @@ class deepcee_search {
       }
       case region_mode::tensors: break;
     }
-    // The largest even number of devices as two columns: in a row a device and one half as fast or alike, rows by what they can do.
+    // region_mode::tensors: an even number of devices in two columns. Rows pair fast with slow devices and share samples by joint speed.
     const std::size_t rows = r.devices.size() / 2;
     if (rows == 0 || size < static_cast<int>(rows)) return false;
     std::vector<double> rate;
@@ -405,7 +400,7 @@ class deepcee_search {
     return true;
   }
 
-  /// Layers on groups of devices one behind the other, the longest as short as possible; the samples of a group shared evenly.
+  /// Adds a pipeline of device groups with the shortest longest stage. Devices of a group share the samples evenly.
   bool run_in_layers(plan& p, const std::vector<std::vector<device_id>>& groups, const region& r, std::size_t first, std::size_t last,
                      double slack) const {
     const int size = p.microbatch_size;
@@ -423,7 +418,7 @@ class deepcee_search {
           },
           [&](std::size_t position, std::size_t, std::size_t) { return cut_[position] * size * r.inner_s_per_byte; });
     };
-    // With 1F1B's activations where they fit: who holds fewer waits more.
+    // With memory for 1F1B's activations if they fit: stages with fewer microbatches in flight wait longer.
     auto chains = cut(true);
     if (std::ranges::none_of(chains, [](const partition::chain_cut& c) { return c.bottleneck < std::numeric_limits<double>::infinity(); }))
       chains = cut(false);
@@ -452,7 +447,7 @@ class deepcee_search {
   layer_sequence sequence_;
   prefix_table table_;
   sequence_cuts cuts_;
-  std::vector<double> forward_cut_, cut_;  ///< by layer: what crosses the boundary before it
+  std::vector<double> forward_cut_, cut_;  ///< by layer: bytes that cross the boundary before it
   std::vector<std::size_t> positions_;
   double weights_ = 0;
   std::vector<region> regions_;

@@ -71,7 +71,7 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
   std::stable_sort(found.begin(), found.end(), [](const found_plan& a, const found_plan& b) { return a.score < b.score; });
   if (found.size() > static_cast<std::size_t>(k)) found.resize(static_cast<std::size_t>(k));
   if (found.empty())
-    found.push_back({least_overflow(tables, by_memory(tables, sizes.front()), blank(sizes.front())).value()});  // our own space
+    found.push_back({least_overflow(tables, by_memory(tables, sizes.front()), blank(sizes.front())).value()});  // never empty
   const candidate_observer phase_1 = rounds.part();
   for (found_plan& f : found) {
     if (choice.consider(std::move(f.plan), static_cast<long long>(found.size()), phase_1) == control::stop || choice.last_fitted()) break;
@@ -139,10 +139,10 @@ class grid_mover {
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
 
-  /// A gain that is worth sharing tensors for.
+  /// Returns true if an improvement is large enough to justify shared tensors.
   [[nodiscard]] static bool gains(double now, double before) { return before == inf ? now < inf : now < before - 1e-3 * std::abs(before); }
 
-  /// Completes the plan; infinite where it is none, breaks a limit, or nothing is left to judge it with.
+  /// Completes and judges the plan. Returns infinity if it is invalid, breaks a limit, or no judgement is left.
   double score_of(plan& p) {
     p.predicted.reset();
     std::vector<std::int64_t> name{p.microbatch_size};
@@ -161,12 +161,12 @@ class grid_mover {
       const auto [e, steps] = judge_quickly(problem_, p);
       budget_.spend(steps);
       return known_[name] = find_broken_limit(e, problem_.cluster) ? inf : hetplan::score(objective_, e);
-    } catch (const invalid_input&) {  // no plan: a tensor in two stages, a circle, a route that is missing
+    } catch (const invalid_input&) {  // invalid plan: a tensor in two stages, a cycle, a missing route
       return known_[name] = inf;
     }
   }
 
-  /// Stage s of a plan on the best grid that a short search finds; true where that helps.
+  /// Puts stage s on the best grid of a short search. Returns true if that helps.
   bool regrid(plan& p, double& score, std::size_t s, const std::vector<device_id>& devices) {
     plan tried = p, best;
     double least = score;
@@ -190,7 +190,7 @@ class grid_mover {
     return true;
   }
 
-  /// A device that works so long for every microbatch, and token, ends no sooner.
+  /// Returns a lower bound on the score: a device that is busy so long for every microbatch and token ends no sooner.
   [[nodiscard]] std::function<double(double)> at_least(const plan& p) const {
     if (!objective_.monotone()) return {};
     const double passes = static_cast<double>(p.microbatches) * p.workload.steps();
@@ -202,7 +202,7 @@ class grid_mover {
     };
   }
 
-  /// The fastest of those that stage s has, or stages s and t have, and that no other stage has.
+  /// Returns the fastest devices that only stages s and t have, or no stage.
   [[nodiscard]] std::vector<device_id> devices_for(const plan& p, std::size_t s, std::size_t t) const {
     std::vector<device_id> all;
     for (const device_id d : by_speed_) {
@@ -257,7 +257,7 @@ class grid_mover {
     }
   }
 
-  /// One stage, for each microbatch size of the ranked plans, or each that the job may have.
+  /// Returns the best plans of one stage, for each microbatch size of the ranked plans, or each of the job if there are none.
   std::vector<plan> of_all_layers(const std::vector<plan>& ranked) {
     std::vector<int> sizes;
     for (const plan& p : ranked) sizes.push_back(p.microbatch_size);
@@ -289,7 +289,7 @@ class grid_mover {
   const grid_moves& options_;
   std::vector<device_id> by_speed_;
   std::map<std::vector<std::int64_t>, double> known_;
-  int left_ = 0;  ///< judgements of this start
+  int left_ = 0;
 };
 
 }  // namespace detail
@@ -350,7 +350,7 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return best;
 }
 
-/// What a planner finds for blocks of the model, on the model itself.
+/// Returns what a planner finds for blocks of the model, as plans of the model itself.
 [[nodiscard]] HETPLAN_INLINE plan_result plan_in_blocks(const planning_problem& problem, few_blocks& blocks,
                                                         const incumbent_planner& planner, const any_objective& objective,
                                                         const candidate_observer& observer) {
@@ -363,7 +363,6 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return std::move(best).result();
 }
 
-/// Plans ranked by the judge, within a budget of which some is spent.
 [[nodiscard]] HETPLAN_INLINE plan_result judged_all(const planning_problem& problem, const any_objective& objective,
                                                     const std::vector<plan>& plans, int keep, const step_budget& budget,
                                                     const candidate_observer& observer) {
@@ -374,7 +373,7 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return std::move(best).result();
 }
 
-/// The best of what was found when an observer said stop.
+/// Returns the best plans found when an observer stops the search.
 [[nodiscard]] HETPLAN_INLINE plan_result ended(const planning_problem& problem, const any_objective& objective, plan_result found,
                                                int keep) {
   ranking best(problem, objective, keep);
@@ -387,7 +386,7 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
 HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
                                         plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
   planning_problem part = problem;
-  part.with_bounds = false;  // the best of all get them
+  part.with_bounds = false;  // computed for the best of all
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
   const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
@@ -407,16 +406,16 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
     best.status = {outcome::stopped, out_of_steps(problem.steps, best.candidates, !none)};
   } else if (found.status.result == outcome::stopped) {
     best.status = found.status;
-  } else if (none) {  // a proof is one of plans without grids
+  } else if (none) {  // a proof holds only for plans without grids
     best.status = {outcome::none_found, answer.status.reason};
     best.binding = answer.binding;
   }
   return best;
 }
 
-/// Dora with the usual orders, where devices share no tensors.
+/// Runs dora with the usual orders and without shared tensors.
 ///
-/// @param starts  is given the plans of phase 1.
+/// @param starts  receives the plans of phase 1.
 [[nodiscard]] HETPLAN_INLINE plan_result search_dora(const planning_problem& problem, const any_objective& objective, int keep,
                                                      const dora_options& options, const candidate_observer& observer,
                                                      std::vector<plan>& starts) {
@@ -424,14 +423,14 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
   for (std::size_t i = 0; i < options.incumbents.size(); ++i)
     require_function(options.incumbents[i].plan, "dora: incumbent " + std::to_string(i), "a planner, such as recipes::pipeline");
   partitioner_options search = options.partitioner;
-  plan_result before;  // what the incumbents took
+  plan_result before;  // effort of the incumbents
   const auto add = [&before](plan_result& r) {
     r.candidates = before.candidates += r.candidates;
     r.elapsed = before.elapsed += r.elapsed;
     r.steps = before.steps += r.steps;
   };
   planning_problem part = problem;
-  part.with_bounds = false;  // phase 2 gives them to what is left
+  part.with_bounds = false;  // phase 2 computes them for the plans that are left
   std::optional<few_blocks> blocks;
   const bool gpipe_alone = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::gpipe;
   for (const incumbent_planner& incumbent : options.incumbents) {
@@ -460,11 +459,11 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
       return ended(problem, objective, std::move(found), keep);
     }
   }
-  part.steps = std::max(1LL, (problem.steps - before.steps) / 2);  // the rest is for the transfers
+  part.steps = std::max(1LL, (problem.steps - before.steps) / 2);  // the other half is for the transfers
   plan_result found = dora_partitioner(part, objective, std::max(keep, search.k), search, rounds.part());
   add(found);
   if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates, !found.plans.empty());
-  if (found.plans.empty()) {  // nothing fits
+  if (found.plans.empty()) {
     const bool told_to_stop = found.status.result == outcome::stopped && !found.out_of_steps;
     if (auto proof = told_to_stop ? std::nullopt : prove_infeasible(problem)) {
       std::string why = found.binding        ? to_string(*found.binding, problem.cluster)
@@ -480,7 +479,7 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
   return scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
 }
 
-/// How a model's work splits, for searches that price zero-bubble orders.
+/// Returns how a model's work splits, for searches that price zero-bubble orders.
 HETPLAN_INLINE split_backward split_of(const planning_graph& model) {
   double forward = 0, input = 0, weight = 0;
   for (const layer& l : model.layers()) {
@@ -505,7 +504,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   candidate_rounds rounds(1 + (orders ? 2 : 0) + (grids ? 1 : 0), objective, observer);
   planning_problem unordered = problem;
   dora_options how = options;
-  if (orders) {  // a quarter of the steps is for them, and bounds are for the best of all
+  if (orders) {  // they get a quarter of the steps; bounds are computed for the best of all
     unordered.steps = std::max(1LL, problem.steps - problem.steps / 4);
     unordered.with_bounds = false;
     if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
@@ -523,7 +522,7 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   if (!orders || answer.plans.empty() || told_to_stop(answer)) return answer;
   plan_result chosen = schedule::choose_orders(problem, objective, std::move(answer), keep, rounds.part(), options.schedules);
   if (j.orders.empty() || told_to_stop(chosen)) return chosen;
-  // Pipelines that are best in one stage on each device, and those cut anew of them, need not be near the best of the search.
+  // The best pipelines with one stage per device, and those recut from them, may be far from the best of the search.
   planning_problem part = problem;
   part.steps = std::max(1LL, problem.steps / 8);
   part.with_bounds = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Dora's runtime adapter (phase 3): a mixture of plans for work with a deadline, the reaction ladder for work that goes on.
+/// Dora's runtime adapter (phase 3): mixes plans for work with a deadline, and uses the reaction ladder for continuous work.
 
 #include <optional>
 #include <span>
@@ -16,24 +16,21 @@
 
 namespace hetplan::adapt {
 
-// The policy for work with a deadline: mixes plans so that it ends in time with least energy.
-
 struct mixing_options {
   policy_options common = {};
   mix::progress_options progress = {};
   mix::any_mixing_controller mixing = mix::exact_mixing{};
 };
 
-/// Uniform progress over the plans of a Pareto set: what they do under present conditions gives their rates, delta
-/// migrations between them the costs of switching; the controller says which one runs, and for how long.
+/// Policy for work with a deadline: uniform progress over the plans of a Pareto set, with the least energy. The plans' behaviour under
+/// present conditions gives their rates, delta migrations the switching costs; the controller chooses the running plan and its time.
 ///
-/// A small change of the conditions has the transfers of the running plan scheduled anew, and nothing else. After any other,
-/// rates and costs are looked up again, and the controller is asked anew, also where its turns run in open loop. If no mixture ends in
-/// time, the transfers of the fastest plans are scheduled anew, and if that does not help either the planner is asked for plans for the
-/// moment; where asking will not pay (plan_search), only the plan that runs next is scheduled.
+/// After a small change of conditions only the transfers of the running plan are rescheduled. After any other change, rates and costs are
+/// updated and the controller decides anew, even if its turns run in open loop. If no mixture meets the deadline, the transfers of the
+/// fastest plans are rescheduled, and then the planner is asked for plans for the moment; if asking does not pay (plan_search), only the
+/// next plan is rescheduled. Latency limits are ignored.
 ///
-/// With a deadline a latency is not looked at.
-/// Needs   qoe.deadline and qoe.iterations in what is wanted; a planner that answers a menu (known_plans.hpp).
+/// Needs   qoe.deadline and qoe.iterations in the situation's wishes; a planner that returns a menu (known_plans.hpp).
 /// Source  Dora, section 4.3, eqs 7-8 and uniform progress.
 class mixing_policy {
  public:
@@ -44,7 +41,7 @@ class mixing_policy {
 
  private:
   static constexpr double shortest_s = 1e-3;
-  static constexpr double out_of_reach_s = 1e12;  ///< a switch to a plan whose weights are missing
+  static constexpr double out_of_reach_s = 1e12;  ///< cost of a switch to a plan whose weights are missing
 
   struct question {
     double now_s;
@@ -54,28 +51,28 @@ class mixing_policy {
 
   [[nodiscard]] static bool is_late(const mix::decision& d) { return !d.status.ok() || d.mixture.shortfall > 0; }
 
-  /// Iterations are whole, and plans change between them: the last turn may begin one iteration late.
+  /// Returns the controller's decision with a margin: plans change between whole iterations, so the last turn may start an iteration late.
   [[nodiscard]] mix::decision decide(const situation& s, std::optional<std::size_t> running) const;
   void take(const plan_result& r);
-  /// Rates and switching costs under present conditions.
+  /// Updates rates and switching costs to present conditions.
   void look_up(const situation& s, std::optional<std::size_t> running);
 
   const planning_problem* problem_;
   mixing_options options_;
   known_plans known_;
   plan_search plan_;
-  std::vector<plan> menu_;  ///< the planner's last answer: not to be forgotten
+  std::vector<plan> menu_;  ///< the planner's last answer, which must not be forgotten
   change_classifier changes_;
   mix::uniform_progress controller_;
   std::optional<std::size_t> running_;
-  std::optional<question> begun_;  ///< the last one; nothing: a horizon begins
+  std::optional<question> begun_;  ///< last question of the current horizon; nothing: a new horizon begins
 };
 
 }  // namespace hetplan::adapt
 
 namespace hetplan::recipes {
 
-/// Dora's phases 1 and 2 as a planner that policies can ask: the `keep` best plans for what the problem's job wants.
+/// Dora's phases 1 and 2 as a planner for policies: the `keep` best plans for the problem's job.
 struct dora_planner {
   int keep = 10;
   dora_options options = {};
@@ -83,9 +80,8 @@ struct dora_planner {
   [[nodiscard]] plan_result operator()(const planning_problem& problem) const {
     return dora(problem, objective_of_job(problem.job), keep, options);
   }
-  /// From plans for the same devices on another network, which compete and are polished: the search beside them is narrow.
-  ///
-  /// Source  ours. It takes a third of the time and finds as good plans (docs/performance.md).
+  /// Plans from `known` plans for the same devices on another network, which compete and are polished beside a narrow search.
+  /// Source  ours; it takes a third of the time and finds equally good plans (docs/performance.md).
   [[nodiscard]] plan_result operator()(const planning_problem& problem, std::span<const plan> known) const;
 };
 
@@ -95,12 +91,11 @@ struct dora_adapter_options {
   adapt::mixing_options mixing = {};
 };
 
-/// An adaptation policy. A job that names a deadline and its iterations can be interrupted, and is mixed; any other goes on.
-///
+/// Dora's adaptation policy: mixes plans if the job names a deadline and its iterations, and so can be interrupted; else the ladder.
 /// Source  Dora, section 4.3. Deviations: those of its two parts.
 class dora_adapter {
  public:
-  /// The problem must outlive it.
+  /// The problem must outlive the adapter.
   explicit dora_adapter(const planning_problem& problem, dora_adapter_options options = {})
       : problem_(&problem), options_(std::move(options)) {}
   explicit dora_adapter(const planning_problem&& the_problem_must_outlive_it, dora_adapter_options = {}) = delete;

@@ -36,7 +36,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   bool look = large;
   if (known_.forget(options_.common.most_plans)) {
     look = true;
-    drop_turns();  // plans have other indices
+    drop_turns();  // indices of plans have changed
   }
   if (s.running == nullptr) {
     const plan_result& found = plan_(known_, s, s.wanted);
@@ -45,7 +45,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   }
   std::optional<std::size_t> running;
   if (s.running != nullptr) running = known_.add(*s.running);
-  if (large) begun_.reset();  // other rates, another horizon
+  if (large) begun_.reset();  // new rates need a new horizon
   look = look || running != running_ || controller_.rates.plans.size() != known_.size();
   if (look) look_up(s, running);
   running_ = running;
@@ -67,7 +67,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
     thinking = options_.common.thinking.reschedule * scheduled;
     const auto again = [&](std::size_t known) {
       if (known_.size() == known) return;
-      drop_turns();  // they did not know of these plans
+      drop_turns();  // they were decided without the new plans
       look_up(s, running);
       d = decide(s, running);
     };
@@ -89,7 +89,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
              .ask_again = s.now + std::min(seconds(std::max(d.seconds, shortest_s)), longest_timeline),
              .rest = !d.plan && any,
              .reason = any ? d.status.reason : "no plan can run now"};
-  r.cancel = s.coming != nullptr;  // unless it is the answer again
+  r.cancel = s.coming != nullptr;  // false below if a switch is chosen
   if (changed == change_size::small && d.plan && d.plan == running && s.can_run && s.coming == nullptr) {
     if (auto other_order = reorder_transfers(*problem_, known_, s, options_.common)) {
       other_order->ask_again = r.ask_again;
@@ -111,7 +111,7 @@ HETPLAN_INLINE mix::decision mixing_policy::decide(const situation& s, std::opti
                      .time_left_s = (*s.wanted.deadline - s.now).value(),
                      .running = running};
   if (at_most(*s.wanted.deadline, s.now)) job.time_left_s = std::min(0.0, job.time_left_s);
-  if (begun_) {  // the rest of the horizon
+  if (begun_) {  // continue the horizon
     const mix::job_state rest = mix::after({}, begun_->answer, s.now.value() - begun_->now_s, static_cast<double>(s.done - begun_->done));
     job.horizon_left_s = rest.horizon_left_s;
     job.progress_left = rest.progress_left;
@@ -147,7 +147,7 @@ HETPLAN_INLINE void mixing_policy::look_up(const situation& s, std::optional<std
           estimate_switch(*problem_, held, known_[j], s.noticed).value_or(mix::switch_cost{out_of_reach_s, 0});
     }
   }
-  std::vector<double> idle_W(problem_->cluster.size(), 0);  // what the running plan's devices draw in a second of nothing
+  std::vector<double> idle_W(problem_->cluster.size(), 0);  // idle power of the running plan's devices
   if (running) add_idle_energy(idle_W, problem_->models.energy, problem_->cluster, known_.devices(*running), s.noticed, 1);
   rates.idle_W = std::accumulate(idle_W.begin(), idle_W.end(), 0.0);
 }
@@ -164,7 +164,7 @@ HETPLAN_INLINE plan_result dora_planner::operator()(const planning_problem& prob
   ranking best(part, objective, std::max<int>(1, static_cast<int>(known.size())));
   for (plan p : known) {
     p.sharing_policy = sharing::fair_share;
-    p.schedule.transfers.clear();  // rules of another network
+    p.schedule.transfers.clear();  // they are specific to the other network
     best.consider(std::move(p), static_cast<long long>(known.size()));
   }
   dora_options how = options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Dora's model partitioner (phase 1): coarsen, decompose into serial chains, search both substates, let the simulator choose.
+/// Dora's model partitioner (phase 1): coarsens, decomposes into serial chains, searches both substates, ranks by simulation.
 
 #include <optional>
 #include <vector>
@@ -15,38 +15,34 @@
 
 namespace hetplan::recipes {
 
-/// joined_chains, then serial_chains (Dora's two substates: pieces of one chain, runs of whole chains), then light_row.
+/// Returns joined_chains, serial_chains (Dora's two substates: pieces of one chain, runs of whole chains) and light_row.
 [[nodiscard]] std::vector<decompose::any_decomposition> usual_rows();
 
 struct partitioner_options {
-  /// What is cut, one after the other: behind the first only for microbatch sizes that some of the best plans so far have. Equal
-  /// ones count once. None: usual_rows(), whose blocks only shorten the search, so polishing may cut them
-  /// (polish_boundaries::of_layers).
+  /// Sequences to cut, in turn. All but the first are searched only for the microbatch sizes of the best plans so far. Duplicates count
+  /// once. Empty: usual_rows(), with polish_boundaries::of_layers, as their blocks only shorten the search.
   std::vector<decompose::any_decomposition> rows = {};
-  std::optional<any_step_law> law = {};  ///< whose latency is minimised; none: the dominant step's
+  std::optional<any_step_law> law = {};  ///< step law whose latency is minimised; none: the mode's dominant-step law
   partition::any_device_ordering orders = partition::affordable_orders{};
-  int k = 20;  ///< partial plans per cell, and plans per search that the simulator judges
+  int k = 20;  ///< partial plans per cell, and plans per search to simulate
   int max_stages = 16;
-  int threads = 1;  ///< for the searches of a row, side by side; 0: as many as the machine runs at once; no answer depends on them
-  polish_options polish = {};  ///< of the best plans found
-  /// Plans of the problem's job that are known already, each with what is predicted of it: they compete, and the best are polished.
-  /// One that the search finds, too, counts as found.
+  int threads = 1;             ///< concurrent searches of a sequence; 0: as many as the hardware runs; results do not depend on it
+  polish_options polish = {};  ///< for the best plans found
+  /// Known plans of the problem's job, with their predictions. They compete, and the best are polished. A plan that the search finds, too,
+  /// counts as found.
   std::vector<plan> known = {};
 };
 
-/// For every microbatch size, device order and warm-up rule: the K best plans under the dominant-step estimate, which
-/// relaxes contention; the simulator, which knows it, ranks them all; the best ones are polished under it.
+/// Searches the K best plans under the dominant-step estimate, which ignores contention, for every microbatch size, device order and
+/// warm-up rule; ranks them all by simulation, which includes contention; and polishes the best ones under it. If the objective is not
+/// monotone in (response, energy), the search minimises latency, and the objective ranks the plans found.
 ///
-/// An objective that is not monotone in (response, energy) cannot steer the search: then latency does, and the
-/// objective ranks what is found.
-///
-/// @return     none found: the limit that binds in the plan that comes nearest, on which device, by how much. Stopped: the budget
-///             of the problem was spent.
-/// Complexity  B sizes times that of partition::two_substate_dp, and K simulations each.
-/// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP;
-///             lower warm-ups compete instead of coming last, and are lowered only as far as memory asks; beside
-///             Dora's two substates a row whose stages may cross chains, without which it loses up to 3.4 x
-///             (docs/reproduction/dora.md), and a finer one in the model's own numbering; polishing.
+/// @return     none_found: the binding limit of the nearest plan, with device and excess. stopped: the problem's budget was spent.
+/// Complexity  number of sizes times that of partition::two_substate_dp, and K simulations each.
+/// Source      Dora, section 4.1, Algorithm 1. Deviations: see two_substate_dp; blocks merge by parameters and FLOP; lower warm-ups compete
+///             instead of coming last, and are lowered only as far as memory requires; beside Dora's two substates a sequence whose stages
+///             may cross chains, without which plans are up to 3.4 x worse (docs/reproduction/dora.md), and a finer one in the model's
+///             numbering; polishing.
 [[nodiscard]] plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep,
                                            const partitioner_options& options, const candidate_observer& observer = {});
 [[nodiscard]] plan_result dora_partitioner(const planning_problem& problem, const any_objective& objective, int keep = 10,

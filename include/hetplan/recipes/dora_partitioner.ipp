@@ -39,11 +39,11 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   }
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
   ranking best(problem, objective, std::max(keep, options.k));
-  const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // a guess for progress bars
-  // Searches under several warm-up rules and orders find some plans again, and some that are known under another name.
+  const long long expected = static_cast<long long>(sizes.size() * rows.size()) * options.k;  // estimate for progress bars
+  // Judged plans, as searches under several warm-up rules and orders find plans again, also known ones under another name.
   struct judged_plan {
     plan decision;
-    bool found;  ///< by the searches, or polished from what they found
+    bool found;  ///< true if found by a search, or polished from such a plan
   };
   std::vector<judged_plan> judged;
   const auto find_judged = [&](const plan& decision) {
@@ -82,7 +82,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   };
   const auto judge_all = [&](const std::vector<found_plan>& plans) {
     for (const found_plan& f : plans) {
-      plan fitted = f.plan;  // warm-up lowered everywhere, if it is; also as little as memory asks
+      plan fitted = f.plan;  // a lowered warm-up is lowered for all stages; try also only as far as memory requires
       if (!fitted.schedule.warmup.empty()) fit_warmup(fitted, problem.model, problem.cluster, problem.models.memory);
       if (judge_new(std::move(fitted)) == control::stop || judge_new(f.plan) == control::stop) return control::stop;
     }
@@ -93,7 +93,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     if (found.status.result == outcome::stopped) best.cut();
     return judge_all(found.plans);
   };
-  // Searches that a budget ends leave a part of it for polishing what they found.
+  // Searches that exhaust the budget leave a part of it for polishing.
   const long long for_polish = polishing.plans > 0 ? std::min(problem.steps / 4, 1LL << 40) : 0;
   const auto allowance = [&]() -> std::optional<long long> {
     if (!best.any_fitted()) return best.budget().extensions_left();
@@ -103,7 +103,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     return {};
   };
   const search_taker taker{allowance, judge_found};
-  // Warm-up is a matter of 1F1B in training.
+  // Warm-up exists only under 1F1B in training.
   const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
 
   for (const layer_sequence& row : rows) {
@@ -121,7 +121,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       }
     }
     if (search_side_by_side(tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop) return result();
-    // The next row only for microbatch sizes that some of the best plans have.
+    // Later sequences only for the microbatch sizes of the best plans.
     if (best.any_fitted()) {
       const auto promising = [kept = best.kept()](int b) {
         return std::any_of(kept.begin(), kept.end(), [&](const plan& p) { return p.microbatch_size == b; });
@@ -129,7 +129,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       std::erase_if(sizes, [&](int b) { return !promising(b); });
       continue;
     }
-    // Judge what comes nearest, so that the answer says what is missing.
+    // Judge the nearest plan, so that the answer says what is missing.
     const auto space = std::make_shared<const device_space>(std::move(options.orders(tables, sizes.front()).front()));
     const search_variant whatever_it_takes{blank_plan(problem, "dora", sizes.front()), space, warmup_rule::one};
     how.keep_budgets = false;
@@ -141,7 +141,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   if (best.any_fitted() ? shares_matter : !prove_infeasible(problem)) {
     const std::vector<plan> starts = best.any_fitted() ? best.kept() : best.nearest();
     mend_options how{.plans = std::max(keep, 3)};
-    // Where there are plans, or memory is the only limit, which the search knows whole, there is less to be found.
+    // Less effort if plans exist, or if memory is the only limit, which the search models exactly.
     if (best.any_fitted() || !shares_matter) how.judged = 100, how.steps = 100'000;
     for (plan& p : mend_limits(problem, objective, "dora", starts, best.budget(), how)) {
       if (judge_new(std::move(p)) == control::stop) return result();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// EPARA: tasks by category, placed for what they serve, handled where they are.
+/// EPARA: parallelism by task category, placement by served requests, distributed request handling.
 
 #include <cstdint>
 #include <utility>
@@ -18,7 +18,7 @@ struct epara_options {
   serve::submodular_options placement = {};
 };
 
-/// Allocates BS, MT, MP, MF and DP by category, places in the stages S1 to S3, and passes requests on by idle goodput.
+/// EPARA: allocates BS, MT, MP, MF and DP by category, places in the stages S1 to S3, and offloads requests by idle goodput.
 ///
 /// The services must outlive the system.
 /// Source  EPARA (Wang et al.), sections 3.1 to 3.4. Deviations: see serve/parallelism_allocator.hpp, serve/submodular_placement.hpp,

@@ -12,22 +12,22 @@
 
 namespace hetplan::recipes {
 
-/// What a planner of every layer is asked where that would take long: light_blocks of the model as layers, on the same cluster. A block
-/// takes as long and holds as much as its layers together, by the problem's own models. Layers that share tensors are blocks of their own,
-/// unless they are many: then such a tensor counts in each block.
+/// A smaller problem for planners that would take long: its layers are the light_blocks of the model, on the same cluster. A block takes as
+/// long and holds as much as its layers together, by the problem's own models. Layers that share tensors are separate blocks, unless they
+/// are many; such a tensor then counts in each block.
 ///
-/// Complexity  O((V + E) log E); a question about a block is one about each of its layers.
+/// Complexity  O((V + E) log E); a query about a block is one query per layer of it.
 /// Source      ours.
 class few_blocks {
  public:
-  /// @param whole  must outlive this.
-  /// @param most   blocks, and two more for each layer that shares a tensor.
+  /// @param whole  must outlive this object.
+  /// @param most   number of blocks, plus two for each layer that shares a tensor.
   few_blocks(const planning_problem& whole, std::size_t most);
   few_blocks(const few_blocks&) = delete;  // the problem refers to the model
   few_blocks& operator=(const few_blocks&) = delete;
 
   [[nodiscard]] planning_problem& problem() { return problem_; }
-  /// A plan of it as one of the whole model, without prediction.
+  /// Returns a plan of the blocks as a plan of the whole model, without prediction.
   [[nodiscard]] plan expand(plan of_blocks) const;
 
  private:

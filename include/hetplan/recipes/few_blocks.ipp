@@ -19,7 +19,6 @@ namespace hetplan::recipes {
 
 namespace detail {
 
-/// The members of a block, and what is asked about each of them.
 struct members_of_blocks {
   const planning_graph* model;
   std::shared_ptr<const coarsen::blocks> blocks;
@@ -33,10 +32,10 @@ struct members_of_blocks {
   }
 };
 
-/// Sums are kept by how fast a device is, whatever its name: planners that see other clusters ask about the same devices.
+/// Cache of block times by the device's properties without its name, as planners with other views query the same devices.
 class block_times {
  public:
-  /// Seconds by block.
+  /// Returns the seconds by block.
   [[nodiscard]] const std::vector<double>& of(const any_cost_model& asked, const members_of_blocks& members, const work_kind& k,
                                               const device& d) {
     auto& known = of_device(d);
@@ -67,7 +66,7 @@ class block_times {
 struct cost_of_blocks {
   any_cost_model asked;
   members_of_blocks members;
-  std::shared_ptr<block_times> times = std::make_shared<block_times>();  // remembered_cost asks one question at a time
+  std::shared_ptr<block_times> times = std::make_shared<block_times>();  // remembered_cost makes one query at a time
 
   [[nodiscard]] seconds time(const work& w, const device& d) const {
     const work_kind k{.phase = w.phase, .batch = w.batch, .tensor_parallel = w.tensor_parallel, .context = w.context};
@@ -115,7 +114,7 @@ struct memory_of_blocks {
   }
 };
 
-/// A layer whose tensor layers of other blocks hold, too, is a block of its own, unless there are more of them than blocks.
+/// Makes blocks of a layer whose tensor other blocks hold, too, separate blocks, unless they outnumber `most`.
 [[nodiscard]] HETPLAN_INLINE coarsen::blocks blocks_in_a_row(const planning_graph& model, std::size_t most) {
   std::vector<std::vector<layer_id>> row = light_blocks(model, most).blocks;
   constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
@@ -150,7 +149,7 @@ struct memory_of_blocks {
   return b;
 }
 
-/// Weights for what is reduced, edges for what is sent; the rest is asked of the models above.
+/// Returns the blocks as layers with the weights to reduce and the edges to send. Times and memory come from the models above.
 [[nodiscard]] HETPLAN_INLINE planning_graph model_of_blocks(const planning_graph& model, const coarsen::blocks& b) {
   planning_graph_builder g(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
   for (std::size_t i = 0; i < b.size(); ++i) {
@@ -161,7 +160,7 @@ struct memory_of_blocks {
       const layer& l = model[id];
       *block.forward_flops += l.forward_flops;
       if (l.weight_group < 0 || held.insert(l.weight_group).second) (l.trainable ? block.weight : frozen) += l.weight;
-      for (const layer_profile& p : l.profiles) {  // a profiled kind splits no tensors
+      for (const layer_profile& p : l.profiles) {  // a profiled kind has no tensor parallelism
         const auto same = [&](const layer_profile& known) { return known.device_kind == p.device_kind; };
         if (std::none_of(block.profiles.begin(), block.profiles.end(), same)) block.profiles.push_back({p.device_kind, {1}, {1}, {1}});
       }
@@ -177,7 +176,7 @@ struct memory_of_blocks {
   struct sent {
     bytes forward, gradient;
   };
-  std::map<std::pair<layer_id, std::size_t>, sent> tensors;  // by who makes it and who reads it: once
+  std::map<std::pair<layer_id, std::size_t>, sent> tensors;  // by producing layer and reading block
   for (const layer_edge& e : model.edges()) {
     if (b.block_of[e.from.index()] == b.block_of[e.to.index()]) continue;
     sent& t = tensors[{e.from, b.block_of[e.to.index()]}];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Moirai: the operators of one inference on unlike devices, coarsened by a backend's fusions.
+/// Moirai: placement of the operators of one inference on unequal devices, coarsened by a backend's fusions.
 
 #include <utility>
 
@@ -9,16 +9,16 @@
 
 namespace hetplan::recipes {
 
-/// Operators that the backend fuses are placed together at first (GCOF), then every operator alone; the better plan is the answer (see
-/// plan_placement). A placement is searched for the smallest makespan by list schedules, by branch and bound over the parts between
-/// operators that everything waits for, and by windows that are placed anew. The answer says what no schedule of single operators
-/// can beat; where the parts are small, it is mostly proven optimal.
+/// Moirai: places operators that the backend fuses together first (GCOF), then single operators; the better plan is the answer (see
+/// plan_placement). The search minimises the makespan by list schedules, by branch and bound over the parts between operators that all
+/// others depend on or precede, and by re-placing windows. The answer includes a lower bound for schedules of single operators; if the
+/// parts are small, it is mostly proven optimal.
 ///
-/// @param given  where it says nothing of fusion, TensorRT's rules hold; coarsen::no_fusion() is every operator alone. A linear-program
-///               solver in the problem tightens the bound.
-/// Source        Moirai (Zhang et al., 2023), section III and Algorithm 1. Deviations: Gurobi's place is taken by our own searches, see
-///               place::find_schedule. Operators that were fused may be parted where that is faster. Transfers share the network of the
-///               cluster; eq. 8's ports are contention::one_port.
+/// @param given  without fusion rules, TensorRT's apply; coarsen::no_fusion() places single operators only. A linear-program solver in the
+///               problem tightens the bound.
+/// Source        Moirai (Zhang et al., 2023), section III and Algorithm 1. Deviations: our own searches in place of Gurobi, see
+///               place::find_schedule; fused operators may be separated if that is faster; transfers share the network of the cluster,
+///               where the ports of eq. 8 are contention::one_port.
 [[nodiscard]] inline plan_result moirai(const planning_problem& problem, const any_objective& objective, const placement_view& given = {},
                                         const candidate_observer& observer = {}) {
   placement_view view = given;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Pipeline: balanced stages of consecutive layers on single devices, within memory.
+/// Pipelines of balanced stages of consecutive layers on single devices, within memory; one device alone; even splits.
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/plan_result.hpp>
@@ -8,33 +8,27 @@
 
 namespace hetplan::recipes {
 
-// On-device: the whole model on one device, the best of them.
-
-/// Every device alone with every microbatch size; no communication.
-///
+/// On-device: the whole model on each device alone, with every microbatch size, without communication.
 /// Source  the baseline "on-device" of Asteroid, section 5.1.
 [[nodiscard]] plan_result on_device(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                     const candidate_observer& observer = {});
 
-/// Balanced times: the largest step of a stage, or of both transfers of a boundary at peak bandwidth, is smallest. Stages take devices,
-/// some left out, in the order in which the cluster lists them and in that of their speed (detail::by_forward_time); the objective
-/// chooses, by the judge's numbers. No other order is tried: list the devices in the one that you mean.
+/// Balanced pipelines: the largest step, a stage or both transfers of a boundary at peak bandwidth, is minimal. Stages take devices, with
+/// gaps, in the cluster's order and by speed; the objective chooses by the judge's results. No other order is
+/// tried: list the devices in the order that you want.
 ///
 /// Complexity  O(B O Q N^2 L^2) for B microbatch sizes, O orders, Q <= 16 stages, N devices, L cut positions.
-/// Determinism ties: the cluster's order.
+/// Determinism  ties: the cluster's order.
 /// Source      balanced contiguous partitioning as in GPipe and PipeDream, judged under contention; the orders are our own.
 [[nodiscard]] plan_result pipeline(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                    const candidate_observer& observer = {});
 
-// Even split: a stage on every device, all of equal FLOP as far as memory allows. What an ablation starts from.
-
-/// Consecutive layers, one stage per device in the cluster's order, so that the largest stage has as little forward FLOP as
-/// possible. Sees neither
-/// the devices' speeds nor the network.
+/// Even split, the start of an ablation: consecutive layers, one stage per device in the cluster's order, with the least largest forward
+/// FLOP of a stage. Device speeds and network are ignored.
 ///
-/// @return     none found where no such cut fits, and where the model has fewer layers than the cluster devices.
+/// @return     none_found if no such cut fits, or if the model has fewer layers than the cluster devices.
 /// Complexity  O(B O Q N^2 L^2) for B microbatch sizes, O orders, Q <= 16 stages, N devices, L cut positions.
-/// Source      the partition that Dora's ablation (Fig 14) gives to its scheduler alone.
+/// Source      the partition that Dora's ablation (Fig 14) uses for its scheduler alone.
 [[nodiscard]] plan_result even_split(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                      const candidate_observer& observer = {});
 

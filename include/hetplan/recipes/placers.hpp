@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// m-SCT: as m-ETF, and a favourite reader waits for its producer's device.
+/// Placement of the operators of one inference: GETF, HEFT, m-ETF and m-SCT.
 
 #include <functional>
 #include <optional>
@@ -15,42 +15,36 @@
 
 namespace hetplan::recipes {
 
-// What planners of single operators have in common: they place the operators of one inference and have one answer.
-
-/// How operators are grouped, and how their transfers share the network.
+/// Grouping of operators, and network rules of their transfers.
 struct placement_view {
-  std::optional<coarsen::fusion_rules> fusion = {};  ///< operators of a rule may stay together; none: as the planner has it
+  std::optional<coarsen::fusion_rules> fusion = {};  ///< rules by which operators may be fused; none: the planner's default
   place::placement_rules network = {place::contention::shared, transfer_copies::per_device};
 };
 
-/// Finds a schedule of a table under its rules, within so many steps. A schedule that is known may be a start; it holds none where there
-/// is none.
+/// Finds a schedule of a table under its rules within a number of steps. `known` may serve as a start; it is empty if none is known.
 using placement_search = std::function<place::operator_schedule(const place::placement_table&, const place::placement_rules&,
                                                                 long long steps, place::operator_schedule known)>;
 
-/// The operators of one inference placed by a search and judged on the cluster as it is: all samples of the batch at once, a stage for
-/// each group of operators, transfers released as the schedule starts them.
+/// Places the operators of one inference by a search and judges the plan on the cluster as it is. All samples of the batch run at once,
+/// each group of operators is a stage, and transfers are released as scheduled.
 ///
-/// Where a rule of the view fuses any, the search places the fused operators first, with half of the steps, and then every operator alone
-/// from there; the better plan is the answer, fused on a tie. So fusing never makes infeasible what fits apart.
+/// If the view's rules fuse operators, the search first places the fused operators, with half of the steps, and then single operators from
+/// there. The better plan is the answer, the fused one on a tie. So fusion never makes a feasible problem infeasible.
 ///
-/// @return      one plan, with the search's bound for every operator alone: fused operators take no less time together, so that it is one
-///              for them, too. Where every edge is sent by itself and transfers contend, one transfer may serve two fused operators:
-///              there the lower of both bounds counts. None found: the job is no inference or does not want its batch in one piece, the
-///              search found no schedule, or its plan breaks a limit of a device; infeasible where the search proves it.
-/// Complexity   make_placement_table, the search, and one simulation; all of them twice where operators are fused.
-/// Throws       invalid_input (no search); invalid_model (a user's model misbehaves).
-/// Source       ours; the planners' own papers stand in their recipes.
+/// @return      one plan, with the search's bound for single operators. The bound also holds for fused operators, which take no less time
+///              together. If every edge is sent separately and transfers contend, one transfer may serve two fused operators; the lower of
+///              both bounds then counts. none_found: the job is no inference or excludes a single batch, the search found no schedule, or
+///              its plan breaks a limit of a device. infeasible if the search proves it.
+/// Complexity   make_placement_table, the search, and one simulation; all of them twice if operators are fused.
+/// Throws       invalid_input (no search); invalid_model (a user's model violates its concept).
+/// Source       ours; each recipe cites its planner's paper.
 [[nodiscard]] plan_result plan_placement(const planning_problem& problem, const any_objective& objective, const char* planner,
                                          const placement_view& view, const placement_search& search,
                                          const candidate_observer& observer = {});
 
-// GETF: a group of devices for each operator by a relaxed program, then the earliest start within it.
-
-/// One inference, operator by operator; see place::getf.
-///
-/// Source  Su, Vardi, Ren, Wierman, "Communication-Aware Scheduling of Precedence-Constrained Tasks on Related Machines", 2020.
-///         Deviations: see place/list_schedule.hpp.
+/// GETF on one inference: a relaxed program chooses a group of devices per operator, then the earliest start within it; see place::getf.
+/// Source  Su, Vardi, Ren, Wierman, "Communication-Aware Scheduling of Precedence-Constrained Tasks on Related Machines", 2020. Deviations:
+///         see place/list_schedule.hpp.
 [[nodiscard]] inline plan_result getf(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                       const candidate_observer& observer = {}) {
   const auto search = [&problem](const place::placement_table& t, const place::placement_rules& r, long long,
@@ -58,12 +52,8 @@ using placement_search = std::function<place::operator_schedule(const place::pla
   return plan_placement(problem, objective, "getf", view, search, observer);
 }
 
-// HEFT: operators by upward rank, each on the device where it ends first.
-
-/// One inference, operator by operator; see place::heft.
-///
-/// Source  Topcuoglu, Hariri, Wu, "Performance-Effective and Low-Complexity Task Scheduling", TPDS 2002. Deviations: memory, and
-///         transfers that contend.
+/// HEFT on one inference: operators by upward rank, each on the device with the earliest finish; see place::heft.
+/// Source  Topcuoglu, Hariri, Wu, "Performance-Effective and Low-Complexity Task Scheduling", TPDS 2002. Deviations: memory and contention.
 [[nodiscard]] inline plan_result heft(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                       const candidate_observer& observer = {}) {
   const auto search = [](const place::placement_table& t, const place::placement_rules& r, long long, const place::operator_schedule&) {
@@ -72,12 +62,8 @@ using placement_search = std::function<place::operator_schedule(const place::pla
   return plan_placement(problem, objective, "heft", view, search, observer);
 }
 
-// m-ETF: of all operators that are ready, the one that can start first, within memory.
-
-/// One inference, operator by operator; see place::m_etf.
-///
-/// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020.
-///         Deviations: see place/list_schedule.hpp.
+/// m-ETF on one inference: of all ready operators, the one with the earliest start within memory; see place::m_etf.
+/// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020. Deviations: see place/list_schedule.hpp.
 [[nodiscard]] inline plan_result m_etf(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                        const candidate_observer& observer = {}) {
   const auto search = [](const place::placement_table& t, const place::placement_rules& r, long long, const place::operator_schedule&) {
@@ -86,10 +72,8 @@ using placement_search = std::function<place::operator_schedule(const place::pla
   return plan_placement(problem, objective, "m-etf", view, search, observer);
 }
 
-/// One inference, operator by operator; see place::m_sct.
-///
-/// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020.
-///         Deviations: see place/list_schedule.hpp.
+/// m-SCT on one inference: as m-ETF, but a favourite reader waits for its producer's device; see place::m_sct.
+/// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020. Deviations: see place/list_schedule.hpp.
 [[nodiscard]] inline plan_result m_sct(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                        const candidate_observer& observer = {}) {
   const auto search = [&problem](const place::placement_table& t, const place::placement_rules& r, long long,

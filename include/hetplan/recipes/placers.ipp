@@ -20,7 +20,7 @@ namespace hetplan::recipes {
 
 namespace detail {
 
-/// Why a job is none for placing operators; "": it is one.
+/// Returns why a job is unsuitable for operator placement; empty if it is suitable.
 [[nodiscard]] HETPLAN_INLINE std::string not_one_inference(const job& j, const std::string& planner) {
   if (j.workload.mode != mode::inference)
     return planner + " places the operators of one inference; the job is " + std::string(to_string(j.workload.mode));
@@ -30,14 +30,14 @@ namespace detail {
   return {};
 }
 
-/// That no placement of the whole batch is possible proves nothing of plans that split it.
+/// Returns the status of plans. Infeasible placements of the whole batch prove nothing about plans that split it.
 [[nodiscard]] HETPLAN_INLINE status status_of_plans(const planning_problem& problem, status of_placements) {
   if (of_placements.result != outcome::infeasible) return of_placements;
   if (auto proof = prove_infeasible(problem)) return {outcome::infeasible, std::move(of_placements.reason), std::move(proof)};
   return {outcome::none_found, "no placement of its operators, the whole batch at once: " + of_placements.reason};
 }
 
-/// A schedule of blocks as one of every layer alone, in the same order on the same devices.
+/// Returns a schedule of blocks as one of single layers, with the same order and devices.
 [[nodiscard]] HETPLAN_INLINE place::operator_schedule expand_schedule(const coarsen::blocks& blocks,
                                                                       const place::placement_table& of_blocks,
                                                                       const place::operator_schedule& s, const place::placement_table& t,
@@ -100,7 +100,7 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
     const auto total = static_cast<long long>(attempts.size());
     if (best.consider(plan_of(problem, a.blocks, a.table, view.network, a.found, planner), total, observer) == control::stop) break;
   }
-  // The table knows a transfer at its route's peak; where the simulator takes longer, one device may be better after all.
+  // The table assumes peak bandwidth. If the simulator takes longer, a single device may be better.
   const attempt& single = attempts.back();
   const std::vector<plan> judged = best.kept();
   if (single.blocks.size() == problem.model.size() && (judged.empty() || !at_most(judged.front().predicted->latency.value(), promised_s))) {

@@ -31,7 +31,7 @@ HETPLAN_INLINE layer_sequence affordable_row(const planning_graph& model, std::s
   const auto n = static_cast<double>(devices);
   const double every_order = std::pow(3, n);
   const double moves = every_order <= partition::affordable_moves ? every_order : n * std::min<double>(n, largest_group);
-  constexpr double pairs_per_step = 40, most_stages = 4e6;  // of which a search remembers what they cost, about 100 B each
+  constexpr double pairs_per_step = 40, most_stages = 4e6;  // stages with cached costs, about 100 B each
   const double most = std::min(std::sqrt(2 * pairs_per_step * static_cast<double>(steps) / moves), most_stages / moves);
   if (static_cast<double>(model.size()) <= most) return sequence_of(model);
   return light_blocks(model, std::max<std::size_t>(60, static_cast<std::size_t>(most)));
@@ -78,9 +78,9 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
     }
     if (best) return *std::move(best);
   }
-  const layer_sequence coarse = light_blocks(model, 60);  // every cut of many layers takes long and tells no more
-  plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front())).value();  // our own spaces
-  set_warmup(nearest, model, how.warmups.back());  // not one that the planner does not have
+  const layer_sequence coarse = light_blocks(model, 60);  // finer cuts take long and give no further information
+  plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front())).value();  // never empty
+  set_warmup(nearest, model, how.warmups.back());  // one of the planner's own
   return nearest;
 }
 
@@ -92,7 +92,7 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
 
 namespace detail {
 
-/// Devices may lack accelerators that a view gave them: each splits tensors as far as it can.
+/// Reduces tensor-parallel degrees to the accelerators that devices have in fact.
 HETPLAN_INLINE void keep_own_degrees(plan& p, const planning_graph& model, const cluster& c) {
   for (stage& s : p.stages) {
     for (assignment& a : s.devices) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// All serving systems by name.
+/// Serving systems by name: EPARA and its baselines.
 
 #include <algorithm>
 #include <array>
@@ -17,35 +17,25 @@
 
 namespace hetplan::recipes {
 
-// USHER: models that need much compute beside models that need much memory.
-
-/// Batches, slices and model parallelism within a server, as many replicas as are asked for, packed by what they need; nothing is passed
-/// on.
-///
+/// USHER: batches, slices and model parallelism within a server, as many replicas as requested, packed so that compute-heavy models share a
+/// GPU with memory-heavy ones. No offloading.
 /// Source  USHER (Shubha et al., 2024), as EPARA compares itself with it (section 5.2). Deviations: see serve/greedy_placement.hpp.
 [[nodiscard]] inline serve::serving_system usher() {
   constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
   return {"usher", serve::complementary_placement(operators), serve::serve_locally{}, operators};
 }
 
-// InterEdge: edge servers that pass requests on in turn.
-
-/// Nothing at the level of requests (no MF, no DP); batches, slices and model parallelism as EPARA's, placed by the same policy; what a
-/// server cannot serve goes to the others round robin.
-///
-/// Source  InterEdge (Brown et al., 2024), as EPARA compares itself with it (section 5.1). Choice: its placement, of which nothing is said,
-///         is EPARA's.
+/// InterEdge: no request-level operators (MF, DP); batches, slices and model parallelism as EPARA's, with the same placement policy.
+/// Requests that a server cannot serve go to the others round robin.
+/// Source  InterEdge (Brown et al., 2024), as EPARA compares itself with it (section 5.1). Choice: EPARA's placement, as none is described.
 [[nodiscard]] inline serve::serving_system interedge(int most_offloads = 5) {
   constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
   return {"interedge", serve::submodular_placement({.operators = operators}), serve::pass_on_in_turn(most_offloads), operators};
 }
 
-// SERV-P: one scheduler that knows everything, and takes its time.
-
-/// Batches, slices and model parallelism as EPARA's, placed by the same policy; every request waits for the decision of one process.
-///
+/// SERV-P: InterEdge's operators and placement; every request waits for the decision of one central scheduler.
 /// Source  SERV-P (Farhadi et al., 2021), as EPARA compares itself with it (sections 5.1 and 5.2, figure 3e; groups of 10 servers). Choice:
-///         operators and placement, of which nothing is said, as InterEdge's, so that only the handling differs.
+///         operators and placement, which are not described, as InterEdge's, so that only the handling differs.
 [[nodiscard]] inline serve::serving_system serv_p() {
   auto system = interedge();
   system.name = "serv-p";
@@ -53,10 +43,7 @@ namespace hetplan::recipes {
   return system;
 }
 
-// Galaxy: every GPU a device, one model over as many as there are.
-
-/// Models are cut as widely as they can be, also across servers; a GPU has one of them; one request at a time; nothing is passed on.
-///
+/// Galaxy: models are split as widely as possible, also across servers; one model per GPU, one request at a time, no offloading.
 /// Source  Galaxy (Ye et al., 2024), as EPARA compares itself with it (section 5.1: each GPU a device, across servers; section 2.1: no
 ///         multi-task). Choice: no batches, as Galaxy itself serves single requests.
 [[nodiscard]] inline serve::serving_system galaxy() {
@@ -66,12 +53,9 @@ namespace hetplan::recipes {
           serve::serve_locally{}, operators};
 }
 
-// DeTransformer: one model over the devices of an edge cloud, with little to say to each other.
-
-/// Models are cut as widely as they can be, also across servers, and take batches; a GPU has one of them; nothing is passed on.
-///
-/// Source  DeTransformer (Wei et al., 2024), as EPARA compares itself with it (sections 2.1 and 5.2). Choice: batches, by which it differs
-///         from Galaxy here; what its blocks save in communication is a matter of the service times.
+/// DeTransformer: models are split as widely as possible, also across servers, with batches; one model per GPU, no offloading.
+/// Source  DeTransformer (Wei et al., 2024), as EPARA compares itself with it (sections 2.1 and 5.2). Choice: batches, the only difference
+///         from Galaxy here. The communication that its blocks save belongs to the service times.
 [[nodiscard]] inline serve::serving_system detransformer() {
   constexpr serve::parallelism_operators operators{
       .multi_task = false, .cut = serve::model_parallelism::widest, .multi_frame = false, .data_parallel = false};
@@ -79,12 +63,9 @@ namespace hetplan::recipes {
           serve::serve_locally{}, operators};
 }
 
-// AlpaServe: every site for itself, with model parallelism.
-
-/// Batches, slices and model parallelism within a server, placed greedily by what each server serves itself; nothing is passed on.
-///
-/// Source  AlpaServe (Li et al., 2023), its greedy placement by attainment, as EPARA compares itself with it (section 5.1: refuses what
-///         needs offloading or several servers).
+/// AlpaServe: batches, slices and model parallelism within a server, placed greedily by what each server serves itself. No offloading.
+/// Source  AlpaServe (Li et al., 2023), its greedy placement by attainment, as EPARA compares itself with it (section 5.1: rejects requests
+///         that need offloading or several servers).
 [[nodiscard]] inline serve::serving_system alpaserve() {
   constexpr serve::parallelism_operators operators{.multi_frame = false, .data_parallel = false};
   return {"alpaserve",
@@ -103,12 +84,12 @@ struct known_serving_system {
 
   std::string_view name;
   std::string_view about;
-  serve::serving_system (*make)(const services& s, const options& o);  ///< the services must outlive it
-  bool passes_on = false;                                              ///< counts offloads
-  bool draws = false;                                                  ///< has a use for a seed
+  serve::serving_system (*make)(const services& s, const options& o);  ///< the services must outlive the system
+  bool passes_on = false;                                              ///< true if the system offloads requests
+  bool draws = false;                                                  ///< true if the system uses a seed
 };
 
-/// EPARA with the placement of caches, with which the paper compares its own.
+/// EPARA with cache placement, a baseline of its paper.
 [[nodiscard]] inline serve::serving_system epara_with_cache(std::string_view name, serve::cache_eviction rule,
                                                             const std::vector<serve::service>& services, const serving_system_options& o) {
   auto system = epara(services, {.most_offloads = o.most_offloads, .seed = o.seed});
@@ -139,7 +120,7 @@ inline constexpr std::array<known_serving_system, 10> serving_systems{{
      [](const auto& s, const auto& o) { return epara_with_cache("mfu", serve::cache_eviction::most_frequently_used, s, o); }, true, true},
 }};
 
-/// A system by its name; none where there is no such name. The services must outlive it.
+/// Returns the system of a name; nothing if the name is unknown. The services must outlive the system.
 [[nodiscard]] inline std::optional<serve::serving_system> serving_system_named(std::string_view name,
                                                                                const std::vector<serve::service>& services,
                                                                                const serving_system_options& options = {}) {

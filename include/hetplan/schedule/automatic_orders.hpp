@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The best orders that there is time to find.
+/// Search for the best device orders of a pipeline within a limit of steps.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,23 +13,21 @@
 
 namespace hetplan::schedule::detail {
 
-// The best orders of a small pipeline, proven.
-
-/// What branch and bound came to.
 struct optimum {
-  found_orders orders;   ///< the given ones, where it found none better
-  bool proven = false;   ///< all others come to as much: it was not stopped
-  long long states = 0;  ///< visited
+  found_orders orders;  ///< the best orders; the given ones if none are better
+  bool proven = false;  ///< true if the search was not stopped, so that `orders` is optimal
+  long long states = 0;
 };
 
-/// Branch and bound over what devices do next. States of the same counts in which nothing is earlier than in one seen before are left out.
+/// Returns the best orders by branch and bound over the next task of a device. A state is pruned if no time in it is earlier than in a
+/// visited state with the same task counts.
 ///
-/// Of the tasks that the device which can end one first could begin before that end, one comes next (Giffler and Thompson); but where that
-/// task is a forward and memory may run short, to wait for another task is a choice as well.
+/// Branching (Giffler and Thompson): of all devices, take the one whose next task can end first. One of its tasks that can start before
+/// that end comes next. If that task is a forward and memory may run short, one more branch postpones the forward.
 ///
-/// @param t      with `starts_known`, where spans are the goal; else the bound may be above the optimum.
-/// @param given  whose value is to be beaten.
-/// @param most   states, at most.
+/// @param t      needs `starts_known` if the goal is a span; otherwise the bound may exceed the optimum.
+/// @param given  orders whose value is to be beaten.
+/// @param most   limit on the states visited.
 /// Complexity    exponential in the tasks.   Source  ours; Giffler and Thompson, 1960.
 [[nodiscard]] optimum proven_optimum(const tick_table& t, order_goal goal, const found_orders& given, long long most);
 
@@ -39,26 +37,26 @@ namespace hetplan::schedule {
 
 struct automatic_options {
   order_goal goal = order_goal::longest_span;
-  long long steps = 20'000'000;  ///< tasks given out or replayed, about at most: some 20 ns each
-  std::uint64_t seed = 1;        ///< of the last improvements
+  long long steps = 20'000'000;  ///< approximate limit on tasks scheduled or replayed; some 20 ns each
+  std::uint64_t seed = 1;        ///< seed of the local search
 };
 
-/// Orders, and how good they are.
+/// Result of automatic_orders.
 struct found_by_search {
   orders_by_device orders;
-  double value = 0;      ///< of the goal
-  double bound = 0;      ///< no orders come to less
-  bool optimal = false;  ///< proven: `value` is the bound, but for rounding
-  std::string by;        ///< what found them: "eager", "rounds", …
-  long long steps = 0;   ///< spent
+  double value = 0;      ///< objective value of `orders`
+  double bound = 0;      ///< lower bound on the value of all orders
+  bool optimal = false;  ///< true if `value` equals `bound` up to rounding
+  std::string by;        ///< method that found `orders`: "eager", "rounds", …
+  long long steps = 0;   ///< steps spent
 };
 
-/// The best of the dispatch rules, of zero-bubble rounds, of what the placement has patterns for (V shapes, interleaved stages), of beams
-/// over dispatch choices, of all these for fewer microbatches, stretched, and of small changes of the best; for small pipelines then by
-/// branch and bound, which proves. It ends as soon as the bound is reached.
+/// Returns the best orders of several methods: dispatch rules, zero-bubble rounds, patterns of the placement (V shapes, interleaved
+/// stages), beam search, stretched orders of fewer microbatches, local search from the best of these, and for small pipelines branch and
+/// bound, which proves optimality. The search ends as soon as the lower bound is reached.
 ///
-/// Never worse than dispatched_orders and zero_bubble_orders by the goal, and within memory.
-/// Complexity   options.steps.   Determinism  the seed decides; a change of the unit of time changes no order.
+/// The orders are never worse by the goal than dispatched_orders and zero_bubble_orders, and fit into memory.
+/// Complexity   options.steps.   Determinism  fixed by the seed; a change of the unit of time changes no order.
 /// Source       ours, around Qi et al., 2023 and 2024; DeepCEE, section 3.3.1.
 /// Throws       invalid_input (see check).
 [[nodiscard]] found_by_search automatic_orders(const pipeline_times& p, const automatic_options& options = {});

@@ -37,10 +37,10 @@ class optimum_search {
   struct branch {
     ticks bound, sum;
     partial_orders::task task;
-    ticks start;  ///< `never`: the device waits for another task than this forward
+    ticks start;  ///< start of the task; `never` in the branch that postpones this forward
   };
 
-  /// False: stopped.
+  /// Explores all branches of the current state. Returns false if the limit on states stopped it.
   bool extend() {
     if (++best_.states > most_) return false;
     if (state_.left() == 0) {
@@ -139,7 +139,7 @@ class optimum_search {
   const tick_table& t_;
   order_outlook outlook_;
   partial_orders state_;
-  std::vector<std::uint64_t> waits_;  ///< by device: stages whose forward is not next there
+  std::vector<std::uint64_t> waits_;  ///< by device: bit set of the stages whose forward is postponed
   std::vector<bool> short_of_memory_;
   long long most_;
   std::vector<partial_orders::task> sequence_;
@@ -153,13 +153,11 @@ HETPLAN_INLINE optimum proven_optimum(const tick_table& t, order_goal goal, cons
   return optimum_search(t, goal, given, most).run();
 }
 
-// Orders for few microbatches, made into orders for more by repeating what lies between two states that look alike.
-
-/// The best of the ways to repeat a part of a sequence until it has the microbatches of `more`; none where no part of it does.
+/// Returns the best orders for `more` microbatches that repeat a part of a sequence for fewer; no orders if no part fits.
 ///
-/// Two states look alike if each stage is as many tasks ahead of its neighbours in the one as in the other; then the part between can
-/// follow itself, and memory holds as much as before.
-/// @param few   what `sequence` was made for: `more`, but for the number of microbatches.
+/// The part between two states can repeat if in both states each stage is equally far ahead of the first stage's forwards. Memory then
+/// holds as much as before.
+/// @param few   table of `sequence`; differs from `more` only in the number of microbatches.
 /// Complexity   O(tasks of few * tasks of more).   Source  ours; the building blocks of Qi et al., 2024, are such parts.
 [[nodiscard]] found_orders stretched_orders(const tick_table& few, const tick_table& more, order_goal goal,
                                             const std::vector<partial_orders::task>& sequence);
@@ -169,7 +167,7 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
   found_orders best;
   if (more.m < few.m || sequence.empty()) return best;
   if (more.m == few.m) return {sequence, value_of(more, goal, sequence)};
-  // In the order of their starts; a task never starts before what it needs.
+  // Sorting by start keeps dependencies: a task never starts before what it needs.
   std::vector<std::pair<ticks, partial_orders::task>> timed;
   partial_orders state(few);
   for (const partial_orders::task& a : sequence) {
@@ -178,8 +176,8 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
     state.give(a, start);
   }
   std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<int> ahead(3 * few.stages.size(), 0);                      // against the first stage's forwards
-  std::map<std::vector<int>, std::pair<std::size_t, std::size_t>> seen;  // position and forwards of the first stage
+  std::vector<int> ahead(3 * few.stages.size(), 0);                      // tasks by stage and phase, less the first stage's forwards
+  std::map<std::vector<int>, std::pair<std::size_t, std::size_t>> seen;  // last position and forward count of each state
   std::size_t forwards = 0;
   std::vector<partial_orders::task> repeated;
   for (std::size_t i = 0; i <= timed.size(); ++i) {
@@ -212,18 +210,16 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
   return best;
 }
 
-// Small changes of orders that make them better.
-
-/// Moves tasks of a device past a few others, at random but most often where the device waits, and keeps what is no worse: by the goal
-/// and by how much devices exceed `target` together.
+/// Returns orders improved by random local search. A move shifts a task of a device past a few others, most often where the device is
+/// idle. It is kept if the cost does not rise: the goal and the total by which devices exceed `target`.
 ///
-/// @param steps  tasks replayed, about at most; what is left when it ends earlier, because `target` is reached, stays.
-/// @return       no worse than given, and within memory if that was.
-/// Complexity    steps.   Determinism  the seed decides.   Source  ours.
+/// @param steps  approximate limit on tasks replayed; keeps the remainder if `target` is reached earlier.
+/// @return       orders no worse than `given`, and within memory if `given` is.
+/// Complexity    steps.   Determinism  fixed by the seed.   Source  ours.
 [[nodiscard]] found_orders improved_orders(const tick_table& t, order_goal goal, const found_orders& given, ticks target, long long& steps,
                                            std::uint64_t seed);
 
-/// Orders of devices as they are, replayed after each change.
+/// Device orders under local search and their replay.
 class moving_orders {
  public:
   moving_orders(const tick_table& t, order_goal goal, const std::vector<partial_orders::task>& sequence, ticks target)
@@ -232,11 +228,11 @@ class moving_orders {
   }
 
   struct value {
-    ticks cost = never;  ///< what the search goes by
+    ticks cost = never;  ///< minimised by the search
     ticks goal = never;
   };
 
-  /// `never` where the orders do not end or memory does not allow them.
+  /// Replays the orders. The value is `never` if they deadlock or exceed memory.
   [[nodiscard]] value run() {
     state_ = empty_;
     std::fill(next_.begin(), next_.end(), 0);
@@ -271,7 +267,7 @@ class moving_orders {
 
   std::vector<std::vector<partial_orders::task>>& orders() { return orders_; }
   [[nodiscard]] const std::vector<partial_orders::task>& sequence() const { return sequence_; }
-  /// Positions of a device's tasks before which it waited.
+  /// Returns the positions of a device's tasks that start after a wait.
   [[nodiscard]] const std::vector<std::size_t>& waits(std::size_t device) const { return waits_[device]; }
 
  private:
@@ -331,7 +327,7 @@ HETPLAN_INLINE found_orders improved_orders(const tick_table& t, order_goal goal
   return best;
 }
 
-/// What a search has found, the best first, and what it has spent.
+/// State of automatic_orders: candidates, the best first, and steps left.
 class automatic_search {
  public:
   automatic_search(const pipeline_times& p, const automatic_options& options)
@@ -344,10 +340,10 @@ class automatic_search {
 
   [[nodiscard]] const tick_table& table() const { return table_; }
   [[nodiscard]] ticks bound() const { return bound_; }
-  /// Is the goal of orders a matter of when devices end alone?
+  /// True if the goal depends on the ends of devices alone.
   [[nodiscard]] bool goal_known() const { return options_.goal == order_goal::makespan || table_.starts_known; }
   [[nodiscard]] long long left() const { return left_; }
-  /// No orders are better than the first found.
+  /// True if the best candidate reaches the lower bound.
   [[nodiscard]] bool done() const { return !found_.empty() && found_.front().orders.value <= bound_; }
   struct candidate {
     found_orders orders;
@@ -355,7 +351,6 @@ class automatic_search {
   };
   [[nodiscard]] const std::vector<candidate>& found() const { return found_; }
 
-  /// All but the proof.
   void run() {
     for (const auto& [rule, name] : {std::pair{dispatch_rule::eager, "eager"}, std::pair{dispatch_rule::compact, "compact"}}) {
       add(dispatched_sequence(table_, rule), name);
@@ -377,7 +372,7 @@ class automatic_search {
     const auto at = std::find_if(found_.begin(), found_.end(), worse);
     if (std::any_of(found_.begin(), at, [&](const candidate& c) { return c.orders.sequence == f.sequence; })) return;
     found_.insert(at, {std::move(f), by});
-    // Few of each kind: small changes of another kind may come to more.
+    // A limit per method keeps candidates diverse: local search may gain more from a worse candidate of another method.
     std::size_t same = 0;
     const auto too_many =
         std::find_if(found_.begin(), found_.end(), [&](const candidate& c) { return c.by == by && ++same > most_of_a_kind; });
@@ -417,7 +412,7 @@ class automatic_search {
     }
   }
 
-  /// By branch and bound, within a share of all steps; again where something better has been found since.
+  /// Runs branch and bound with a share of all steps, unless it has been tried at the best value.
   void prove() {
     if (done() || !goal_known()) return;
     if (table_.stages.size() > most_stages_proven || found_.front().orders.value == tried_to_prove_) return;
@@ -429,7 +424,7 @@ class automatic_search {
     if (o.orders.value < found_.front().orders.value) add(std::move(o.orders), "branch and bound");
   }
 
-  /// Wider ones as long as the steps for one are there; each child costs its parent's bound over all stages.
+  /// Runs wider and wider beams while steps suffice. A child costs one bound, which visits all stages.
   void beams() {
     const long long each = static_cast<long long>(table_.tasks() * (table_.stages.size() + 4));
     for (const std::size_t width : {std::size_t{5}, std::size_t{20}, std::size_t{60}}) {
@@ -440,7 +435,7 @@ class automatic_search {
     }
   }
 
-  /// A pipeline in its steady state repeats itself: what is good for three or four microbatches per device is found with less.
+  /// Stretches orders for two and three microbatches per device, which cost fewer steps: the steady state of a pipeline repeats.
   void fewer() {
     const int per_device = static_cast<int>(p_.devices());
     for (const int m : {2 * per_device, 3 * per_device}) {
@@ -460,7 +455,7 @@ class automatic_search {
   }
 
   void improve() {
-    // Half for all alike, since the best before is not always the best after; what is left for the best.
+    // Half of the steps goes to all candidates alike, since the best one now may not end up best; the rest goes to the best one.
     const std::vector<candidate> starts = found_;
     const long long each = left_ / 2 / static_cast<long long>(starts.size());
     for (std::size_t i = 0; i < starts.size(); ++i) improve(starts[i], each, i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A communication-expanded pipeline graph for Boost.Graph's algorithms.
+/// Conversion of a CEP graph to a graph for Boost.Graph's algorithms.
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 
@@ -8,9 +8,8 @@
 
 namespace hetplan::schedule {
 
-/// Nodes and edges: vertex n is node n; a device's order is a path.
-///
-/// Complexity  O(nodes + dependencies): made anew at every call.
+/// Returns the CEP graph as a Boost graph: vertex n is node n, and a device's order is a path.
+/// Complexity  O(nodes + dependencies); every call builds a new graph.
 /// Source      the graph: Dora, section 4.2 (see cep_graph).
 [[nodiscard]] boost::compressed_sparse_row_graph<boost::directedS> boost_graph(const cep_graph& cep);
 

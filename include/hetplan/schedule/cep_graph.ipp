@@ -100,7 +100,7 @@ HETPLAN_INLINE void cep_graph::set(tasks::transfer& chunk, const tasks::transfer
 HETPLAN_INLINE tasks::task_graph cep_graph::cut(const message_rules& rules) const {
   using handle = tasks::task_graph_builder::handle;
   tasks::task_graph_builder out(graph_.device_order.size());
-  std::vector<handle> first(graph_.size()), last(graph_.size());  // of a transfer: its first and last chunk
+  std::vector<handle> first(graph_.size()), last(graph_.size());  // first and last chunk of a transfer
   for (const route& r : graph_.routes) out.add_route(r);
   for (tasks::node_id n = 0; n < graph_.size(); ++n) {
     if (!graph_.is_transfer(n)) {

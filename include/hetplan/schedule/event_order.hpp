@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// In which order transfers start and end: what a linear program takes as decided.
+/// Orders of the starts and ends of transfers, which a linear program takes as fixed.
 
 #include <cstdint>
 #include <limits>
@@ -14,57 +14,52 @@
 
 namespace hetplan::schedule {
 
-// What every program about a CEP graph says of time: columns for ends, rows for dependencies.
-
-/// Does a transfer have volume and a resource? Others take their latency and share nothing.
+/// True if a transfer has volume and a resource. Other transfers only wait for their latency and share nothing.
 [[nodiscard]] bool drains(const tasks::task_graph& g, const tasks::transfer& t);
 
-/// Part [from_s, to_s) of a run: what has begun before stays as it was, what begins later comes as much earlier as the
-/// whole run ends earlier. By default all of it.
+/// Part [from_s, to_s) of a run, by default all of it. What begins before it keeps its time; what begins after it moves with the run's
+/// end.
 struct time_window {
   double from_s = -std::numeric_limits<double>::infinity();
   double to_s = std::numeric_limits<double>::infinity();
 };
 
-/// column + constant, in the program's unit; column -1: only the constant.
+/// A time in the program's unit: the value of a column plus a constant. With column -1 it is the constant alone.
 struct lp_time {
   int column = -1;
   double constant = 0;
 };
 
-/// Adds to a linear program the times of a window of a run, in units of the run's latency: a column for the end of every
-/// task that starts in the window and for the first byte and the end of every transfer that drains in it, rows for
-/// dependencies and device orders, and the makespan, which is the objective. How volume gets through the network is the
-/// caller's part.
-///
+/// Adds to a linear program the timing of a window of a run, in units of the run's latency. Columns are the end of every task that starts
+/// in the window, and the first byte and the end of every transfer that drains in it. Rows are dependencies and device orders. The
+/// objective is the makespan. Capacities of the network are left to the caller.
 /// Complexity  O(nodes + dependencies); columns and rows only for the window.  Source: Dora, eq. 6 without capacities.
 class timing_rows {
  public:
-  /// @param run  a trace of cep.tasks(), or of the same whole transfers with priorities.
+  /// @param run  a trace of cep.tasks(), or of the same uncut transfers with priorities.
   timing_rows(const cep_graph& cep, const trace& run, const time_window& window, lp_problem& lp);
 
   [[nodiscard]] double unit_s() const { return unit_s_; }
   [[nodiscard]] lp_time makespan() const { return makespan_; }
   [[nodiscard]] lp_time end(tasks::node_id n) const { return end_[n]; }
-  /// Of a transfer that drains: when its first byte may go.
+  /// Returns the earliest time of the first byte of a transfer that drains.
   [[nodiscard]] lp_time ready(std::uint32_t transfer) const { return ready_[transfer]; }
-  /// The transfers that drain in the window, ascending.
+  /// Returns the transfers that drain in the window, ascending.
   [[nodiscard]] const std::vector<std::uint32_t>& draining() const { return draining_; }
-  /// A moment of the run that stays, or moves with the makespan.
+  /// Returns a time of the run that is constant before the window's end and moves with the makespan from then on.
   [[nodiscard]] lp_time moment(double at_s) const;
-  /// Adds: later >= earlier + seconds; nothing where the two cannot come closer.
+  /// Adds the row `later >= earlier + seconds`, unless both share a column: their distance is then constant.
   void after(lp_problem& lp, lp_time later, lp_time earlier, double seconds) const;
 
  private:
-  /// A time of a node: as it was where it begins before the window, with the makespan where it is not before the window's
-  /// end, else a column.
+  /// Returns the time of a node: constant if it begins before the window, tied to the makespan if after it, else a new column.
   [[nodiscard]] lp_time time(lp_problem& lp, double begins_s, double late_s, double at_s, double earliest_s) const;
 
   void add_times(lp_problem& lp, tasks::node_id n);
 
   void follow(lp_problem& lp, tasks::node_id before, tasks::node_id n) const;
 
-  /// When barriers were passed: with the last of what they join.
+  /// Sets the time of each barrier to the last end of its predecessors.
   void find_barriers();
 
   const cep_graph& cep_;
@@ -73,13 +68,13 @@ class timing_rows {
   double unit_s_;
   tasks::path_times paths_;
   lp_time makespan_;
-  std::vector<double> barrier_s_;  ///< by node; of barriers
+  std::vector<double> barrier_s_;  ///< by node; set for barriers
   std::vector<lp_time> end_;       ///< by node
-  std::vector<lp_time> ready_;     ///< by transfer; of those that drain
+  std::vector<lp_time> ready_;     ///< by transfer; set for those that drain
   std::vector<std::uint32_t> draining_;
 };
 
-/// The first byte of a transfer may go, or its last one has arrived.
+/// Start or end of a transfer: its first byte may move, or its last byte has arrived.
 struct transfer_event {
   std::uint32_t transfer = 0;
   bool ends = false;
@@ -87,17 +82,17 @@ struct transfer_event {
   friend bool operator==(const transfer_event&, const transfer_event&) = default;
 };
 
-/// Starts and ends of the transfers that drain, in a window of a run; a transfer's start stands before its end.
+/// Starts and ends of the transfers that drain in a window of a run; a transfer's start precedes its end.
 using event_order = std::vector<transfer_event>;
 
-/// The order of a run's events. At one time: ends before starts, but no end before its own start; then by transfer.
+/// Returns the order of a run's events. Ties: ends before starts, but no end before its own start; then by transfer.
 ///
-/// @param t    a trace of cep.tasks(), or of the same transfers with priorities, in one piece each.
+/// @param t    a trace of cep.tasks(), or of the same uncut transfers with priorities.
 /// Complexity  O(n log n) in the transfers.
-/// Source      Dora, section 4.2: who overlaps with whom is what makes eq. 6 not linear, so it is decided first; ours.
+/// Source      Dora, section 4.2. Fixing the order first is ours: which transfers overlap is what makes eq. 6 nonlinear.
 [[nodiscard]] event_order order_of_run(const cep_graph& cep, const trace& t, const time_window& window = {});
 
-/// Flows by their last end in the order, each in one piece: a sequence that lets ends come as the order wants them.
+/// Returns the messages, uncut, by their last end in the order: priorities under which transfers can end in that order.
 [[nodiscard]] std::vector<message_chunk> sequence_of_order(const cep_graph& cep, const event_order& order);
 
 }  // namespace hetplan::schedule

@@ -15,7 +15,7 @@ HETPLAN_INLINE bool drains(const tasks::task_graph& g, const tasks::transfer& t)
 
 HETPLAN_INLINE timing_rows::timing_rows(const cep_graph& cep, const trace& run, const time_window& window, lp_problem& lp)
     : cep_(cep), run_(run), window_(window), unit_s_(run.latency.value()), paths_(tasks::longest_paths(cep.tasks(), cep.network())) {
-  constexpr double rounding = 1e-12;  // a run may meet the bound but for the last digits
+  constexpr double rounding = 1e-12;  // a run may fall below the bound by rounding
   const tasks::task_graph& g = cep.tasks();
   makespan_ = {lp.add_column(1, cep.bound().value() / unit_s_ * (1 - rounding)), 0};
   end_.resize(g.size());
@@ -29,7 +29,7 @@ HETPLAN_INLINE timing_rows::timing_rows(const cep_graph& cep, const trace& run, 
   for (const auto& order : g.device_order) {
     for (std::size_t i = 1; i < order.size(); ++i) follow(lp, order[i - 1], order[i]);
   }
-  for (std::size_t t = 0; t < g.transfers.size(); ++t) {  // what moves as a block keeps its releases
+  for (std::size_t t = 0; t < g.transfers.size(); ++t) {  // transfers behind the window move as a block but keep their releases
     const double latency_s = g.transfers[t].latency_s, ready_s = run.transfers[t].start_s + latency_s;
     if (ready_s >= window.to_s) after(lp, moment(ready_s), {-1, (g.transfers[t].release_s + latency_s) / unit_s_}, 0);
   }
@@ -96,7 +96,7 @@ HETPLAN_INLINE void timing_rows::find_barriers() {
 
 HETPLAN_INLINE event_order order_of_run(const cep_graph& cep, const trace& t, const time_window& window) {
   const tasks::task_graph& g = cep.tasks();
-  std::vector<std::tuple<double, int, std::uint32_t>> events;  // time, kind, transfer
+  std::vector<std::tuple<double, int, std::uint32_t>> events;  // time; 0 for ends, 1 for starts, 2 for ends at their own start; transfer
   for (std::uint32_t i = 0; i < g.transfers.size(); ++i) {
     if (!drains(g, g.transfers[i])) continue;
     const double start = t.transfers[i].start_s + g.transfers[i].latency_s, end = std::max(start, t.transfers[i].end_s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The optimum over all orders of events, by mixed-integer programming: the reference for small graphs.
+/// Optimal schedules over all orders of events by mixed-integer programming: the reference for small graphs.
 
 #include <algorithm>
 #include <cmath>
@@ -23,12 +23,10 @@
 
 namespace hetplan::schedule {
 
-// The linear program of a fixed order of events: exact rates for that order.
-
-/// Rates from fractions of volumes in intervals: `share_of(transfer, interval)`, `times_s` the intervals' limits.
+/// Returns rates from the fractions of volumes that `share_of(transfer, interval)` gives; `times_s` holds the intervals' limits.
 ///
-/// Every transfer has rate 0 from the last limit on. A solver's rounding is large in short intervals: those below 1e-12 of
-/// the run are left out, and rates beyond a capacity are cut to it.
+/// Every transfer has rate 0 from the last limit on. Intervals shorter than 1e-12 of the run are skipped, since a solver's rounding is
+/// large in them. Rates beyond a capacity are reduced to it.
 template <class ShareOf>
 [[nodiscard]] std::vector<rate_change> rates_of_shares(const cep_graph& cep, const std::vector<std::uint32_t>& draining,
                                                        const std::vector<double>& times_s, ShareOf&& share_of) {
@@ -60,44 +58,41 @@ template <class ShareOf>
   return out;
 }
 
-/// A run whose order the program keeps, with its rates recorded; and in which window it may change.
+/// A run with its rates recorded, and the window in which a program may change it.
 struct order_frame {
   trace run;
   time_window window = {};
 };
 
-/// minimise the makespan, given who starts and ends in which order; outside of the frame's window everything stays, but
-/// what comes behind it moves with the makespan.
+/// Linear program that minimises the makespan for a fixed order of events. Outside the frame's window the run is fixed, but its part
+/// behind the window moves with the makespan.
 ///
-/// Between two events the set of active transfers is fixed, so all that counts is which fraction of its volume each moves
-/// there: rows keep every resource's capacity times the interval's length. Columns: the timing, and a fraction for every
-/// transfer and interval between its start and end. All times in units of the run, so that numbers are near 1.
+/// Between two events the set of active transfers is constant, so the program only chooses the fraction of its volume that each moves
+/// there. Columns are the timing, and a fraction for every transfer and interval between its start and end. Rows limit every resource to
+/// its capacity times the interval's length. Times are in units of the run, so that numbers are near 1.
 ///
-/// Complexity  an interval per event; as many fractions as the transfers' spans count intervals.
+/// Complexity  one interval per event; one fraction per transfer and interval that it spans.
 /// Source      Dora, eq. 6 for a fixed order.
 class order_program {
  public:
   order_program(const cep_graph& cep, std::shared_ptr<const order_frame> frame, event_order order);
 
-  /// An order of all events, whichever run it comes from: every draining transfer's start, and behind it its end.
-  /// `unit_s`: about as long as it takes.
+  /// @param order   of all events, from any run: every draining transfer's start and, later, its end.
+  /// @param unit_s  approximate latency of the schedule.
   order_program(const cep_graph& cep, event_order order, double unit_s);
 
   [[nodiscard]] const lp_problem& problem() const { return lp_; }
   [[nodiscard]] const event_order& order() const { return order_; }
   [[nodiscard]] const std::shared_ptr<const order_frame>& frame() const { return frame_; }
-  /// Is it about the whole run?
   [[nodiscard]] bool covers_all() const { return std::isinf(frame_->window.from_s) && std::isinf(frame_->window.to_s); }
 
-  /// The makespan of a solution [s].
   [[nodiscard]] double makespan_s(const lp_solution& s) const { return seconds_of(timing_.makespan(), s); }
   [[nodiscard]] double event_s(std::size_t i, const lp_solution& s) const { return seconds_of(time(order_[i]), s); }
 
-  /// Its rates: the window's, and around it those of the run.
+  /// Returns the rates of a solution inside the window and those of the run around it.
   [[nodiscard]] prescribed rates(const lp_solution& s) const;
 
-  /// The basis of another order in the same frame, as far as its columns and rows are the same; new columns start at 0, new
-  /// rows basic.
+  /// Returns the basis of another order in the same frame for common columns and rows; new columns start at 0, new rows basic.
   [[nodiscard]] lp_basis start_from(const order_program& other, const lp_basis& basis) const;
 
  private:
@@ -108,15 +103,15 @@ class order_program {
   [[nodiscard]] lp_time time(const transfer_event& e) const;
   [[nodiscard]] double seconds_of(const lp_time& t, const lp_solution& s) const;
 
-  /// By draining transfer: a fraction for every interval in which it is active, which add up to what it moves in the window.
+  /// Adds a fraction for every draining transfer and interval in which it is active. They sum to its share of volume in the window.
   void add_shares();
 
-  /// The bytes that the run moves before and behind the window, by transfer.
+  /// Returns the bytes that the run moves before and behind the window, by transfer.
   [[nodiscard]] std::map<std::uint32_t, double> moved_outside() const;
 
-  /// sum of weight volume fraction / capacity <= length, by resource and interval.
+  /// Adds the row sum of weight * volume * fraction / capacity <= length for each resource and interval.
   void capacity_rows();
-  /// A row ... <= until - from.
+  /// Adds an empty row with the upper limit until - from.
   void add_length(const lp_time& from, const lp_time& until);
 
   const cep_graph& cep_;
@@ -124,39 +119,36 @@ class order_program {
   event_order order_;
   lp_problem lp_;
   timing_rows timing_;
-  std::vector<lp_time> times_;           ///< the window's start, the events, the window's end
-  bool opens_ = false;                   ///< does the window begin within the run
-  std::map<interval_of, int> share_;     ///< columns
-  std::map<interval_of, int> capacity_;  ///< rows
+  std::vector<lp_time> times_;           ///< limits of intervals: the window's start, the events, the window's end
+  bool opens_ = false;                   ///< true if the window begins within the run
+  std::map<interval_of, int> share_;     ///< columns of fractions
+  std::map<interval_of, int> capacity_;  ///< rows of capacities
   std::size_t first_share_ = 0, first_capacity_ = 0;
 };
 
 struct exact_options {
-  std::size_t most_transfers = 10;  ///< larger graphs are left alone: cost grows exponentially
+  std::size_t most_transfers = 10;  ///< limit on draining transfers, since cost grows exponentially
 };
 
 namespace detail {
 
-/// Which of a few nodes of a CEP graph can be reached from which nodes. Complexity O((nodes + dependencies) * targets / 64).
+/// Reachability of target nodes from all nodes of a CEP graph. Complexity O((nodes + dependencies) * targets / 64).
 class reachability {
  public:
   reachability(const cep_graph& cep, const std::vector<tasks::node_id>& targets);
-  /// Is there a path from a to b, or are they one?
-  ///
-  /// @param b  a target.
+  /// True if there is a path from a to the target b, or if they are the same node.
   [[nodiscard]] bool operator()(tasks::node_id a, tasks::node_id b) const;
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> number_;  ///< by node, among the targets
+  std::vector<std::uint32_t> number_;  ///< by node: index among the targets
   std::size_t words_;
   std::vector<std::uint64_t> reached_;
 };
 
-/// The mixed-integer program: order_program where the order is a variable.
-///
-/// 2F points in time for the events of F draining transfers, one event each. u(f, k) = 1: transfer f has started at point
-/// k or before; v(f, k): it has ended. In the interval after point k it may move only if u(f, k) - v(f, k) = 1.
+/// Mixed-integer program: order_program with the order as a variable. The events of F draining transfers take 2F points in time, one each.
+/// The binary u(f, k) is 1 if transfer f has started at point k or before, v(f, k) if it has ended. In the interval after point k the
+/// transfer may move only if u(f, k) - v(f, k) = 1.
 class order_choice {
  public:
   order_choice(const cep_graph& cep, const trace& known);
@@ -176,11 +168,11 @@ class order_choice {
 
   void capacities();
 
-  /// Orders that every schedule keeps, or that some optimal one does: they cut the search, not the optimum.
+  /// Adds orders that hold in every schedule or in some optimal one. They shrink the search without losing the optimum.
   void known_orders();
-  /// Does every node of `from` reach some node of `to`?
+  /// True if every node of `from` reaches some node of `to`.
   static bool all_reach(const reachability& reaches, const std::vector<tasks::node_id>& from, const std::vector<tasks::node_id>& to);
-  /// Is every node of `to` reached from some node of `from`?
+  /// True if every node of `to` is reached from some node of `from`.
   static bool all_reached(const reachability& reaches, const std::vector<tasks::node_id>& from, const std::vector<tasks::node_id>& to);
   [[nodiscard]] std::vector<std::vector<tasks::node_id>> predecessors() const;
 
@@ -195,12 +187,11 @@ class order_choice {
 
 }  // namespace detail
 
-/// The best rates over all orders of events.
+/// Returns the schedule with the best rates over all orders of events.
 ///
 /// @param given  any schedule; its latency limits the program.
-/// @return       status feasible: proven optimal, within the solver's tolerance, whatever the way bandwidth is shared.
-///               stopped: the graph is too large, or the solver met a limit or was wrong; then the better of `given` and what it found,
-///               and the best bound known.
+/// @return       status feasible: optimal under any sharing of bandwidth, within the solver's tolerance. Status stopped: the graph is too
+///               large, or the solver met a limit or was wrong; then the better of `given` and the solver's, with the best bound.
 /// Complexity    exponential in the transfers.  Determinism  the solver's.
 /// Source        Dora, eq. 6, as a mixed-integer program of our own.
 template <milp_solver Solver>
@@ -234,7 +225,7 @@ template <milp_solver Solver>
     const bool optimal = s.status == milp_status::optimal;
     const double claimed_s = s.objective * choice.unit_s(), bound_s = (optimal ? s.objective : s.bound) * choice.unit_s();
     if (s.x.size() != choice.problem().relaxation.objective.size()) return stopped("the solver's answer has another size than its problem");
-    network_schedule found;  // field by field, as in order_search
+    network_schedule found;  // field by field: see order_searcher::keep
     found.rates = choice.rates(s);
     found.bound = best.bound;
     found.steps = s.nodes;

@@ -30,7 +30,7 @@ HETPLAN_INLINE prescribed order_program::rates(const lp_solution& s) const {
   const auto& [run, window] = *frame_;
   const double earlier_s = run.latency.value() - makespan_s(s);
   prescribed all;
-  std::map<std::uint32_t, double> at_end;  // of the run, when the window ends
+  std::map<std::uint32_t, double> at_end;  // rates of the run at the window's end
   for (const rate_change& r : run.rates) {
     if (r.at_s < window.from_s) all.rates.push_back(r);
     if (r.at_s < window.to_s) at_end[r.transfer] = r.rate;
@@ -80,7 +80,7 @@ HETPLAN_INLINE double order_program::seconds_of(const lp_time& t, const lp_solut
 
 HETPLAN_INLINE void order_program::add_shares() {
   first_share_ = lp_.objective.size();
-  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> active;  // first interval, the one behind the last
+  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> active;  // first interval, and one past the last
   for (const std::uint32_t t : timing_.draining()) active[t] = {0, times_.empty() ? 0 : times_.size() - 1};
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const std::size_t point = i + (opens_ ? 1 : 0);
@@ -169,7 +169,7 @@ HETPLAN_INLINE order_choice::order_choice(const cep_graph& cep, const trace& kno
     : cep_(cep), timing_(cep, known, {}, program_.relaxation) {
   lp_problem& lp = program_.relaxation;
   const auto makespan = static_cast<std::size_t>(timing_.makespan().column);
-  lp.upper[makespan] = std::max(1.0, lp.lower[makespan]);  // units of the schedule that is known; it may be at its bound
+  lp.upper[makespan] = std::max(1.0, lp.lower[makespan]);  // in units of the known schedule, which may meet its bound
   const auto& f = timing_.draining();
   points_ = 2 * f.size();
   for (std::size_t k = 0; k < points_; ++k) {
@@ -216,7 +216,7 @@ HETPLAN_INLINE void order_choice::add_transfer(std::size_t i) {
     if (k > 0) {
       add_row({{u, 1}, {started_[i][k - 1], -1}}, 0);
       add_row({{v, 1}, {ended_[i][k - 1], -1}}, 0);
-      add_row({{started_[i][k - 1], 1}, {v, -1}}, 0);  // ends after its start
+      add_row({{started_[i][k - 1], 1}, {v, -1}}, 0);  // a transfer ends after its start
     }
     add_row({{time_[k], 1}, {ready, -1}, {u, -1}}, -1);                       // u = 1: ready <= time k
     if (k + 1 < points_) add_row({{end, 1}, {time_[k + 1], -1}, {v, 1}}, 0);  // v = 0: end >= time k + 1
@@ -268,7 +268,7 @@ HETPLAN_INLINE void order_choice::known_orders() {
   const tasks::task_graph& g = cep_.tasks();
   const std::vector<std::vector<tasks::node_id>> before = predecessors();
   const auto& f = timing_.draining();
-  std::vector<tasks::node_id> asked;  // the transfers, what they wait for and what waits for them
+  std::vector<tasks::node_id> asked;  // the transfers, their predecessors and successors
   for (const std::uint32_t t : f) {
     const tasks::node_id n = g.node_of_transfer(t);
     asked.push_back(n);
@@ -289,9 +289,9 @@ HETPLAN_INLINE void order_choice::known_orders() {
       const auto no_later = [&](const tasks::transfer& s, tasks::node_id ns, const tasks::transfer& t, tasks::node_id nt) {
         return s.release_s <= t.release_s && s.latency_s <= t.latency_s && all_reach(reaches, before[ns], before[nt]);
       };
-      if (!no_later(x, na, y, nb) || (a > b && no_later(y, nb, x, na))) continue;  // ready together: by number
+      if (!no_later(x, na, y, nb) || (a > b && no_later(y, nb, x, na))) continue;  // ties in the order of numbers
       for (std::size_t k = 0; k < points_; ++k) add_row({{started_[a][k], 1}, {started_[b][k], -1}}, 0);
-      // On one route the first bytes may go to a, if all that waits for b waits for a in any case.
+      // On a common route a may end first, if all successors of b depend on a anyway.
       std::vector<tasks::node_id> after_a(g.successors_of(na).begin(), g.successors_of(na).end());
       std::vector<tasks::node_id> after_b(g.successors_of(nb).begin(), g.successors_of(nb).end());
       if (x.route != y.route || !all_reached(reaches, after_a, after_b)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// List scheduling: transfers cut into chunks, the most urgent chunk first.
+/// List scheduling of transfers, whole or cut into chunks: the most urgent chunk first.
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +15,10 @@
 namespace hetplan::schedule {
 
 struct list_options {
-  int chunks = 1;  ///< per transfer, each with an urgency of its own
+  int chunks = 1;  ///< per transfer; each has its own urgency
 };
 
-/// One chunk of a message; a sequence of all of them, most urgent first, makes a schedule.
+/// A chunk of a message. A sequence of all chunks, most urgent first, defines a schedule.
 struct message_chunk {
   std::uint32_t message = 0;
   std::uint32_t chunk = 0;
@@ -26,7 +26,7 @@ struct message_chunk {
   friend auto operator<=>(const message_chunk&, const message_chunk&) = default;
 };
 
-/// Rules that prefer chunks in this sequence; it names every chunk of every message once.
+/// Returns rules that rank chunks by their position in a sequence, which holds every chunk of every message once.
 [[nodiscard]] inline message_rules rules_of_sequence(std::size_t messages, const std::vector<message_chunk>& sequence) {
   message_rules rules(messages);
   for (std::size_t i = 0; i < sequence.size(); ++i) {
@@ -37,9 +37,9 @@ struct message_chunk {
   return rules;
 }
 
-/// The sequence that a priority rule gives: urgencies on the longest paths of the graph of chunks.
+/// Returns the chunks by descending urgency under a priority rule, with longest paths in the graph of chunks.
 ///
-/// A message of several transfers is as urgent as its most urgent one. Ties by message, then chunk.
+/// A message of several transfers is as urgent as its most urgent one. Ties: by message, then by chunk.
 /// Complexity  O(n log n) in the chunks, and the longest paths.
 /// Throws      invalid_input (chunks < 1), invalid_model (an urgency that is not a number).
 template <transfer_priority Priority = critical_path_first>
@@ -50,7 +50,7 @@ template <transfer_priority Priority = critical_path_first>
   const tasks::task_graph g = cep.with(message_rules(cep.messages(), std::vector<chunk_rule>(w)));
   const tasks::path_times paths = tasks::longest_paths(g, cep.network());
   std::vector<double> urgency(cep.messages() * w, -std::numeric_limits<double>::infinity());
-  for (std::uint32_t t = 0; t < g.transfers.size(); ++t) {  // chunks of a transfer follow one another
+  for (std::uint32_t t = 0; t < g.transfers.size(); ++t) {  // a transfer's chunks have consecutive numbers
     const tasks::node_id n = g.node_of_transfer(t);
     const double u = priority.urgency(g.transfers[t], {paths.earliest_start_s[n], paths.alone_s[n], paths.tail_s[n]});
     if (std::isnan(u)) throw invalid_model("transfer priority: urgency(transfer " + std::to_string(t) + ") = nan; expected a number");
@@ -68,13 +68,11 @@ template <transfer_priority Priority = critical_path_first>
   return sequence;
 }
 
-/// Schedules transfers by a priority rule.
-///
-/// @return     the simulated schedule; it may be slower than transfers left alone (local_search never is).
+/// Returns the simulated schedule of transfers by a priority rule. It may be slower than uncontrolled transfers, unlike local_search.
 /// Complexity  one simulation beside urgency_sequence.
 /// Throws      as urgency_sequence.   Determinism  yes.
-/// Source      Dora, section 4.2. Deviation: whole transfers by default, for under `priority` a more urgent transfer
-///             pre-empts the others anyway (transfer_priority).
+/// Source      Dora, section 4.2. Deviation: transfers are whole by default, since under `priority` a more urgent transfer pre-empts the
+///             others anyway (transfer_priority).
 template <transfer_priority Priority = critical_path_first>
 [[nodiscard]] network_schedule list_schedule(const cep_graph& cep, const Priority& priority = {}, const list_options& options = {}) {
   return follow(cep, rules_of_sequence(cep.messages(), urgency_sequence(cep, priority, options)));

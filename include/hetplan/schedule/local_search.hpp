@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Local search on the order of transfers and on their chunks, led by what the critical chain loses to sharing.
+/// Local search over the order and chunks of transfers, guided by the time that the critical chain loses to contention.
 
 #include <concepts>
 #include <cstdint>
@@ -18,18 +18,16 @@
 
 namespace hetplan::schedule {
 
-// Where local search begins: the door for starts, and the ones that ship.
-
-/// Where local search begins: a callable that makes rules for every message, of a graph and the run in which its transfers are left
-/// alone. The search runs every start of `local_search_options::starts` and begins at the best.
+/// Start of the local search: a callable that returns rules for every message of a graph, given its run with uncontrolled transfers. The
+/// search runs every start of `local_search_options::starts` and continues from the best.
 ///
-/// * The rules have a chunk at least for every message, and finite releases; else `invalid_model`. No start at all is `invalid_input`.
-/// * A `transfer_priority` is a start, too: its list schedule.
-/// * Pure; candidates are scheduled side by side, so it is called from several threads at once.
+/// * Every message has at least one chunk, and releases are finite; else `invalid_model`. An empty list of starts is `invalid_input`.
+/// * A `transfer_priority` is also a start: its list schedule.
+/// * Pure; candidates are scheduled in parallel, so several threads call it at once.
 ///
-/// Ships: `listed_start` (by a `transfer_priority`), `order_of_ends` (as they end if left alone), `all_equal` (all share), `given_rules`
-/// (an earlier schedule's), `any_search_start` (chosen at run time). `usual_starts()`, the default, is four priorities, `order_of_ends`
-/// and `all_equal`.
+/// Ships: `listed_start` (by a `transfer_priority`), `order_of_ends` (by the ends of uncontrolled transfers), `all_equal` (all share),
+/// `given_rules` (of an earlier schedule), `any_search_start` (chosen at run time). The default, `usual_starts()`, is four priorities,
+/// `order_of_ends`, `all_equal`.
 template <class S>
 concept search_start = requires(const S& s, const cep_graph& cep, const trace& alone) {
   { s(cep, alone) } -> std::same_as<message_rules>;
@@ -44,9 +42,9 @@ consteval bool check_search_start() {
   return search_start<S>;
 }
 
-/// What list_schedule makes of a priority, whole transfers.
+/// Rules of the list schedule by a priority, without cutting transfers.
 ///
-/// Complexity  that of urgency_sequence.   Throws  as it does.   Source  Dora, section 4.2.
+/// Complexity, Throws  as urgency_sequence.   Source  Dora, section 4.2.
 template <transfer_priority Priority = critical_path_first>
 struct listed_start {
   Priority priority = {};
@@ -55,12 +53,12 @@ struct listed_start {
   }
 };
 
-/// First those that end first if they are left alone. Complexity O(n log n) in the messages. Source: ours.
+/// Messages by the end of their first transfer in the uncontrolled run. Complexity O(n log n) in the messages. Source: ours.
 struct order_of_ends {
   [[nodiscard]] message_rules operator()(const cep_graph& cep, const trace& alone) const;
 };
 
-/// One priority for all: they share. Source: ours.
+/// Equal priorities, so that all messages share bandwidth. Source: ours.
 struct all_equal {
   [[nodiscard]] message_rules operator()(const cep_graph& cep, const trace&) const { return {cep.messages(), {chunk_rule{}}}; }
 };
@@ -71,7 +69,7 @@ struct given_rules {
   [[nodiscard]] message_rules operator()(const cep_graph&, const trace&) const { return rules; }
 };
 
-/// Holds any start by value, a transfer_priority as its listed_start; what it answers is checked. Of an empty one:
+/// Type-erased start; a transfer_priority is held as its listed_start. Invalid rules throw invalid_model (see checked), an empty callable
 /// invalid_input.
 class any_search_start {
  public:
@@ -87,7 +85,6 @@ class any_search_start {
     require_function(start_, "any_search_start", "a search start, such as all_equal{}");
   }
 
-  /// Throws  invalid_model: see checked (schedule/cep_graph.hpp).
   [[nodiscard]] message_rules operator()(const cep_graph& cep, const trace& alone) const {
     return checked(start_(cep, alone), cep, "search start");
   }
@@ -96,30 +93,27 @@ class any_search_start {
   std::function<message_rules(const cep_graph&, const trace&)> start_;
 };
 
-/// critical_path_first, longest_tail_first, order_of_ends, earliest_first, smallest_first, all_equal.
+/// Returns critical_path_first, longest_tail_first, order_of_ends, earliest_first, smallest_first, all_equal.
 [[nodiscard]] std::vector<any_search_start> usual_starts();
 
 static_assert(check_search_start<listed_start<>>() && check_search_start<order_of_ends>() && check_search_start<all_equal>() &&
               check_search_start<given_rules>() && check_search_start<any_search_start>());
 
-// What local search tries next: the door for moves, and the ones that ship.
-
-/// Where a run loses time.
+/// Contention on the critical chain that a move may resolve.
 struct contention {
-  message_chunk urgent;  ///< on the critical chain, slowed by others
-  message_chunk rival;   ///< under way at the same time, on one of its resources
+  message_chunk urgent;  ///< a chunk on the critical chain that lost time to others
+  message_chunk rival;   ///< a chunk under way at the same time on a resource of the urgent one
 };
 
-/// What local search tries next: a callable that makes a neighbour of rules; the same rules where it has none. A step takes a chunk of
-/// the critical chain that lost time to others, and one of those, its rival; a move of `local_search_options::moves` is drawn for the
-/// step.
+/// Move of the local search: a callable that returns a neighbour of the given rules, or the same rules if there is none. Each step draws a
+/// chunk of the critical chain that lost time to contention, one of its rivals, and a move of `local_search_options::moves`.
 ///
-/// * It may cut messages. The rules fit the graph as a start's do. The same order with the same releases takes a step and no simulation.
-/// * One step in eight cuts the rival first, where `most_chunks` allows it. Without moves the best start is the answer.
-/// * Pure; candidates are scheduled side by side, so it is called from several threads at once.
+/// * A move may cut messages. Its rules are checked like those of a start. Unchanged order and releases cost a step but no simulation.
+/// * In one step of eight the rival is cut first, if `most_chunks` allows. Without moves the best start is the answer.
+/// * Pure; candidates are scheduled in parallel, so several threads call it at once.
 ///
-/// Ships: `overtake_rival`, `hold_back_rival` (the one just before the other), `join_rival`, `let_rival_join` (they share): all four are
-/// `usual_moves()`, the default; `any_search_move` (chosen at run time).
+/// Ships: `overtake_rival` and `hold_back_rival` (one chunk goes just before the other), `join_rival` and `let_rival_join` (both share),
+/// `any_search_move` (chosen at run time). The default, `usual_moves()`, holds the first four.
 template <class M>
 concept search_move = requires(const M& m, const cep_graph& cep, message_rules rules, const contention& at) {
   { m(cep, std::move(rules), at) } -> std::same_as<message_rules>;
@@ -133,24 +127,24 @@ consteval bool check_search_move() {
   return search_move<M>;
 }
 
-/// The urgent chunk goes just before its rival. Complexity O(chunks). Source: ours.
+/// Ranks the urgent chunk just before its rival. Complexity O(chunks). Source: ours.
 struct overtake_rival {
   [[nodiscard]] message_rules operator()(const cep_graph&, message_rules rules, const contention& at) const;
 };
-/// The rival goes just behind the urgent chunk. Complexity O(chunks). Source: ours.
+/// Ranks the rival just behind the urgent chunk. Complexity O(chunks). Source: ours.
 struct hold_back_rival {
   [[nodiscard]] message_rules operator()(const cep_graph&, message_rules rules, const contention& at) const;
 };
-/// The urgent chunk takes its rival's priority: they share. Source: ours.
+/// Gives the urgent chunk its rival's priority, so that both share. Source: ours.
 struct join_rival {
   [[nodiscard]] message_rules operator()(const cep_graph&, message_rules rules, const contention& at) const;
 };
-/// The rival takes the urgent chunk's priority: they share. Source: ours.
+/// Gives the rival the urgent chunk's priority, so that both share. Source: ours.
 struct let_rival_join {
   [[nodiscard]] message_rules operator()(const cep_graph&, message_rules rules, const contention& at) const;
 };
 
-/// Holds any move by value; what it answers is checked. Of an empty one: invalid_input.
+/// Type-erased move. Invalid rules throw invalid_model (see checked), an empty callable invalid_input.
 class any_search_move {
  public:
   template <class M>
@@ -161,7 +155,6 @@ class any_search_move {
     require_function(move_, "any_search_move", "a search move, such as overtake_rival{}");
   }
 
-  /// Throws  invalid_model: see checked (schedule/cep_graph.hpp).
   [[nodiscard]] message_rules operator()(const cep_graph& cep, message_rules rules, const contention& at) const {
     return checked(move_(cep, std::move(rules), at), cep, "search move");
   }
@@ -170,38 +163,35 @@ class any_search_move {
   std::function<message_rules(const cep_graph&, message_rules, const contention&)> move_;
 };
 
-/// overtake_rival, hold_back_rival, join_rival, let_rival_join.
+/// Returns overtake_rival, hold_back_rival, join_rival, let_rival_join.
 [[nodiscard]] std::vector<any_search_move> usual_moves();
 
 static_assert(check_search_move<overtake_rival>() && check_search_move<hold_back_rival>() && check_search_move<join_rival>() &&
               check_search_move<let_rival_join>() && check_search_move<any_search_move>());
 
 struct local_search_options {
-  long long steps = 300;        ///< simulated runs, at most
-  long long transfers = 40000;  ///< simulated in all runs together, about: large graphs get fewer steps, but 8
+  long long steps = 300;        ///< limit on simulated runs
+  long long transfers = 40000;  ///< approximate limit on transfers in all simulated runs; allows at least 8 steps
   std::uint64_t seed = 1;
-  int most_chunks = 2;                     ///< per transfer, as far as local search cuts it
-  double tolerance = 0.03;                 ///< first accepts a run so much slower; falls to 0 with the steps
-  std::optional<seconds> time_limit = {};  ///< on the wall clock; reached, the answer is `stopped` and may differ from run to run
-  std::vector<any_search_start> starts = usual_starts();  ///< run in turn, one at least; the search begins at the best
-  std::vector<any_search_move> moves = usual_moves();     ///< each step draws one; none: the best start is the answer
+  int most_chunks = 2;                                    ///< limit on the chunks that the search cuts a transfer into
+  double tolerance = 0.03;                                ///< relative slowdown that a step may accept at first; falls to 0 with the steps
+  std::optional<seconds> time_limit = {};                 ///< of wall-clock time; if it is reached, status is `stopped` and runs may differ
+  std::vector<any_search_start> starts = usual_starts();  ///< at least one; the search continues from the best
+  std::vector<any_search_move> moves = usual_moves();     ///< each step draws one; if empty, the best start is the answer
 };
 
-/// For observers: the search has run one more schedule.
+/// Observer event: the search has simulated one more schedule.
 struct schedule_tried {
   long long steps = 0;
-  seconds latency;  ///< of the best so far
+  seconds latency;  ///< of the best schedule so far
 };
 
-/// Searches for the order of transfers with the earliest end, from the best of several starts.
+/// Returns the schedule of transfers with the earliest end that local search finds, from the best of several starts (see search_start,
+/// search_move). A critical chain that loses no time to contention is a path of the graph, so the schedule is optimal.
 ///
-/// A step takes a transfer of the critical chain that lost time to others, and one of those others, and draws a move for the two:
-/// by default the one goes before the other, or they share. One step in eight cuts the other one first. A chain that loses nothing
-/// is a path of the graph, so the schedule is optimal.
-///
-/// @return      never slower than transfers left alone: then that is the answer.
-/// Complexity   options.steps simulations.   Determinism  the seed decides, but for a time limit.
-/// Throws       invalid_input (no start), invalid_model (rules of a start or a move that do not fit the graph; see checked).
+/// @return      never slower than uncontrolled transfers, which are the answer if nothing is faster.
+/// Complexity   options.steps simulations.   Determinism  fixed by the seed, unless a time limit is reached.
+/// Throws       invalid_input (no start), invalid_model (rules of a start or move that do not fit the graph; see checked).
 /// Source       Dora, section 4.2, which names no neighbourhood; this one is ours.
 [[nodiscard]] network_schedule local_search(const cep_graph& cep, const local_search_options& options = {},
                                             const any_observer<schedule_tried>& observer = {});

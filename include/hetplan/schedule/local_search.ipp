@@ -33,7 +33,7 @@ namespace detail {
 
 [[nodiscard]] HETPLAN_INLINE int& priority_of(message_rules& rules, const message_chunk& c) { return rules[c.message][c.chunk].priority; }
 
-/// Gives a chunk this priority for itself: what had it, or a later one, makes room.
+/// Inserts a chunk at a priority of its own. Chunks at that priority or a later one move back by one.
 [[nodiscard]] HETPLAN_INLINE message_rules inserted(message_rules rules, const message_chunk& c, int at) {
   for (auto& message : rules) {
     for (chunk_rule& r : message) r.priority += r.priority >= at ? 1 : 0;
@@ -68,7 +68,6 @@ HETPLAN_INLINE std::vector<any_search_move> usual_moves() { return {overtake_riv
 
 namespace detail {
 
-/// One search; see local_search.
 class local_searcher {
  public:
   local_searcher(const cep_graph& cep, const local_search_options& options, const any_observer<schedule_tried>& observer)
@@ -101,7 +100,7 @@ class local_searcher {
     hetplan::trace trace;
   };
 
-  /// The best of the starts; the first one in any case.
+  /// Sets the current rules to those of the best start. At least one start is run, whatever the limits.
   void start(const trace& alone) {
     for (const any_search_start& rules_of : options_.starts) {
       if (finished() && !now_.rules.empty()) return;
@@ -110,7 +109,7 @@ class local_searcher {
     }
   }
 
-  /// Changes the present rules where their critical chain loses time; false if it loses none, and so is optimal.
+  /// Tries one move. Returns false if the critical chain loses no time, so that the current rules are optimal.
   bool improve() {
     std::vector<critical_link> lost = critical_chain(now_.graph, now_.trace, cep_.network());
     std::erase_if(lost,
@@ -129,7 +128,7 @@ class local_searcher {
     contention at{chunk_of(slowed), chunk_of(others[pick(others.size())])};
     if (pick(moves_per_cut) == 0) at.rival = cut(next.rules, at.rival.message);
     next.rules = options_.moves[pick(options_.moves.size())](cep_, std::move(next.rules), at);
-    if (same_order(next.rules, now_.rules)) {  // in other numbers
+    if (same_order(next.rules, now_.rules)) {  // with other priority numbers: needs no simulation
       now_.rules = std::move(next.rules);
       count(best_.latency);
       return true;
@@ -140,7 +139,7 @@ class local_searcher {
     return true;
   }
 
-  /// Transfers that were under way at the same time on one of its resources.
+  /// Returns the transfers under way at the same time as the slowed one on one of its resources.
   [[nodiscard]] std::vector<std::uint32_t> rivals(std::uint32_t slowed) const {
     const tasks::task_graph& g = now_.graph;
     const auto& via = g.routes[g.transfers[slowed].route].via;
@@ -158,14 +157,14 @@ class local_searcher {
     return out;
   }
 
-  /// A transfer of the present run: chunks stand where their transfer stood.
+  /// Returns the chunk of a transfer in the current graph, where chunks take the place of their transfer.
   [[nodiscard]] message_chunk chunk_of(std::uint32_t transfer) const {
     const auto& all = now_.graph.transfers;
     const auto whole = std::count_if(all.begin(), all.begin() + transfer + 1, [](const tasks::transfer& t) { return t.chunk == 0; }) - 1;
     return {cep_.message_of(static_cast<std::uint32_t>(whole)), static_cast<std::uint32_t>(all[transfer].chunk)};
   }
 
-  /// Cuts a message into one chunk more, if it may be cut; its last chunk.
+  /// Cuts a message into one more chunk if the limit allows. Returns its last chunk.
   [[nodiscard]] message_chunk cut(message_rules& rules, std::uint32_t message) const {
     auto& chunks = rules[message];
     if (chunks.size() < static_cast<std::size_t>(std::max(1, options_.most_chunks))) chunks.push_back(chunks.back());
@@ -180,7 +179,7 @@ class local_searcher {
     return std::ranges::equal(a, b, same_releases) && ranks_of(a) == ranks_of(b);
   }
 
-  /// Of every chunk, how many different priorities come before its own; after each message's chunks a mark.
+  /// Returns the rank of every chunk among the distinct priorities, with -1 behind each message.
   [[nodiscard]] static std::vector<int> ranks_of(const message_rules& rules) {
     std::vector<int> priorities, ranks;
     for (const auto& message : rules) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A beam search over what devices do next.
+/// Beam search over device orders, with a lower bound on partial orders.
 
 #include <cstddef>
 #include <vector>
@@ -9,36 +9,33 @@
 
 namespace hetplan::schedule {
 
-// What orders that are being made can come to at best.
-
-/// What orders are judged by.
+/// Objective of device orders.
 enum class order_goal {
-  longest_span,  ///< of a device, first start to last end: the period of iterations that follow each other without a flush
-  makespan       ///< all of an iteration
+  longest_span,  ///< longest span of a device, first start to last end: the period of back-to-back iterations without a flush
+  makespan       ///< length of one iteration
 };
 
 namespace detail {
 
-/// Bounds on the end of every device, from the work that is left, the ways that microbatches still have to go, and the gap before the
-/// next gradient comes, as far as memory and the weights' gradients at hand cannot fill it.
-///
-/// Source  ours; with nothing given out it contains the step law of a split backward (see step_law_spans) and the way of the
-///         gradients home from the device that has most to do before them.
+/// Lower bounds on the end of every device from a partial order: work left, paths that microbatches still have to take, and the gap before
+/// the next gradient, less what forwards within memory and pending weight gradients can fill.
+/// Source  ours; for the empty order it contains the step law of a split backward (see step_law_spans) and the path of the last gradients
+///         back from the device that has the most work before them.
 class order_outlook {
  public:
   order_outlook(const tick_table& t, order_goal goal);
 
-  /// At least what the goal comes to, whatever is done from here; in ticks.
+  /// Returns a lower bound on the goal over all completions of a partial order [ticks].
   ///
-  /// @param sum  where given: what all devices come to at least, together, which tells equals apart.
+  /// @param sum  if given, receives the sum of all devices' bounds, to break ties.
   [[nodiscard]] ticks bound(const partial_orders& state, ticks* sum = nullptr);
-  /// From when the goal counts for a device.
+  /// Returns the time from which the goal counts for a device.
   [[nodiscard]] ticks zero(const partial_orders& state, std::size_t device) const;
 
  private:
-  /// The next forward, where a device has nothing else to do.
+  /// Returns the earliest next forward if no microbatch is in flight on the device, else 0.
   [[nodiscard]] ticks idle_until(const partial_orders& state, std::size_t device) const;
-  /// Before the next gradient of a stage that has its device for itself, with all gradients of weights out of the way.
+  /// Returns how many forwards memory admits before the next gradient of a stage alone on its device, with no weight gradient pending.
   [[nodiscard]] ticks forwards_that_fit(const partial_orders& state, std::size_t stage) const;
 
   const tick_table* t_;
@@ -46,7 +43,7 @@ class order_outlook {
   std::vector<ticks> next_forward_, next_gradient_, forward_end_, backward_end_;
 };
 
-/// What a sequence comes to: by the goal, and by how much devices exceed a target together, which tells equals apart.
+/// Value of a sequence: the goal and, to break ties, the total by which devices exceed a target.
 struct order_value {
   ticks goal = never, excess = never;
 
@@ -63,25 +60,23 @@ struct order_value {
 
 namespace hetplan::schedule::detail {
 
-/// A sequence of tasks, each given out as early as its device and its inputs allow.
+/// A task sequence in which each task starts as early as its device and inputs allow.
 struct found_orders {
   std::vector<partial_orders::task> sequence = {};
   ticks value = never;
 };
 
-/// Keeps `width` partial orders of the same number of tasks, those with the least bound; among equals those whose devices come to
-/// least together. Each is continued by the tasks that the device which can end one first could begin before that end.
+/// Returns the best orders of a beam search. The beam keeps `width` partial orders with equally many tasks: those with the least bound,
+/// ties by the least sum of devices' bounds. conflicting_tasks gives the continuations.
 ///
-/// @param better_than  partial orders that cannot come to less are dropped.
+/// @param better_than  partial orders with a bound no better than this are dropped.
 /// Complexity          O(tasks * width * stages).   Determinism  ties by parent, stage and phase.
-/// Source              ours; whom to continue: Giffler and Thompson, 1960.
+/// Source              ours; the branching: Giffler and Thompson, 1960.
 [[nodiscard]] found_orders beam_search(const tick_table& t, order_goal goal, std::size_t width, ticks better_than = never,
                                        const std::vector<int>& warmup = {});
 
-/// The tasks of which one comes next: those that the device which can end one first could begin before that end.
-///
-/// Source  Giffler and Thompson, Algorithms for Solving Production-Scheduling Problems, 1960: some best orders are among those that
-///         these choices lead to.
+/// Lists the candidates for the next task: of the device whose next task can end first, all tasks that can start before that end.
+/// Source  Giffler and Thompson, Algorithms for Solving Production-Scheduling Problems, 1960: these choices lead to some optimal orders.
 void conflicting_tasks(const partial_orders& state, room r, std::vector<partial_orders::task>& tasks, std::vector<ticks>& starts,
                        const std::vector<int>& warmup = {});
 

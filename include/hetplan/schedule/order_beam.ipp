@@ -41,7 +41,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
   const tick_table& t = *t_;
   const std::size_t n = t.stages.size();
   const ticks m = static_cast<ticks>(t.m);
-  // The next forward of each stage, and the end of its last one.
+  // Earliest next forward of each stage, and earliest end of its last forward.
   for (std::size_t s = 0; s < n; ++s) {
     const tick_table::stage& x = t.stages[s];
     const ticks mine = static_cast<ticks>(state.done(s, 0));
@@ -61,7 +61,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
     next_forward_[s] = next;
     forward_end_[s] = std::max(last, next + (m - mine) * x.length[0]);
   }
-  // The same of gradients, against the stream.
+  // The same for gradients, from the last stage to the first.
   for (std::size_t s = n; s-- > 0;) {
     const tick_table::stage& x = t.stages[s];
     const ticks mine = static_cast<ticks>(state.done(s, 1));
@@ -81,7 +81,7 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       last = std::max(last, backward_end_[e.stage] + e.delay + x.length[1]);
     }
     next_gradient_[s] = next;
-    // All that its device still has to do before the last gradient; forwards that do not fit in before the next one come after it.
+    // Work of the device before its last gradient. Forwards that do not fit before the next gradient come after it.
     ticks before = std::max(state.free_at(x.device), idle_until(state, x.device));
     for (const auto& [u, gradients] : t.before_last_gradient[s]) {
       before += (m - static_cast<ticks>(state.done(u, 0))) * t.stages[u].length[0];
@@ -92,8 +92,8 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       const ticks fit = forwards_that_fit(state, s), beyond = m - forwards - fit;
       if (beyond > 0) {
         late = beyond * x.length[0];
-        // No more than `at_once` are in flight, so a forward waits for the gradient of the microbatch so many before it, and that for its
-        // own.
+        // With at most `at_once` microbatches in flight, a forward waits for the gradient `at_once` microbatches before, and that one for
+        // its own forward.
         const ticks at_once = forwards + fit - mine, rounds = (beyond - 1) / at_once + 1, first = m - 1 - rounds * at_once;
         last = std::max(last, next + (first - mine + 1) * x.length[1] + rounds * (x.window + x.length[1]));
       }
@@ -114,13 +114,13 @@ HETPLAN_INLINE ticks order_outlook::bound(const partial_orders& state, ticks* su
       fill += (b - w) * y.length[2];
       next = std::min(next, next_gradient_[s]);
       first = std::min(first, next_forward_[s]);
-      held += static_cast<double>(f - b) * y.activation;  // what the weights' gradients hold goes while they fill the gap
+      held += static_cast<double>(f - b) * y.activation;  // pending weight gradients free their memory while they fill the gap
     }
     ticks ready = state.free_at(d);
     if (left > 0) {
       if (fill == 0) ready = std::max(ready, std::min(next, first));
       if (next < never) {
-        // Forwards before the next gradient: the most that memory lets in, the longest per memory first.
+        // Bound on the time of forwards before the next gradient: as many as memory admits, the longest per activation first.
         const double room_left = x.memory - held;
         ticks forwards = 0;
         if (x.stages.size() == 1) {

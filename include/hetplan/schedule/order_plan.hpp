@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Schedules for plans: the door for those of one's own, the ones that ship by name, and the best of several.
+/// Pipeline schedules for plans: the concept, the schedules that ship by name, and the best of several.
 
 #include <concepts>
 #include <functional>
@@ -18,29 +18,29 @@
 
 namespace hetplan::partition {
 
-// A pipeline cut anew so that each of its devices has several stages: for schedules that need them.
+// Pipelines cut anew into several stages per device, for schedules that need them.
 
-/// The devices of a pipeline of single devices, a stage each, in the same order and back again: of n devices the first has stages 0 and
-/// 2n - 1. The longest stage, or boundary at peak bandwidth, is as short as possible, and there are up to three such cuts: with small
-/// stages in front, with the shortest way of a microbatch through all of them, and with even ones. Memory and latencies play no part.
+/// Returns a pipeline of single devices, cut anew into a V: of n devices the first has stages 0 and 2n - 1. The longest stage, or boundary
+/// at peak bandwidth, is as short as possible. Up to three such cuts have small first stages, the shortest path of a microbatch, and even
+/// stages. Memory and latencies are ignored.
 ///
-/// @return      plans without warm-up, transfer rules or prediction, whose orders somebody must make; none for another plan,
-///              one device, or fewer places to cut than stages.
-/// Complexity   O(n L^2) for L layers; models of more than 512 are cut at light boundaries alone, and L is their number.
-/// Throws       what the cost and memory models may (invalid_model).   Determinism  yes.
+/// @return      plans without warm-up, transfer rules or prediction, for which the caller makes orders; none if the plan is not a pipeline
+///              of single devices with one stage each, has one device, or has fewer places to cut than stages.
+/// Complexity   O(n L^2) for L layers; models of more than 512 layers are cut at light boundaries alone, and L is their number.
+/// Throws       invalid_model of the cost and memory models.   Determinism  yes.
 /// Source       Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3; the cut is ours.
 [[nodiscard]] std::vector<plan> in_a_v(const plan& p, const planning_problem& problem);
 
-/// The same devices in the same order, `chunks` times one behind the other: of n devices the first has stages 0, n, 2n, ...
+/// Returns a pipeline of single devices, cut anew into interleaved stages: of n devices the first has stages 0, n, 2n, ...
 ///
-/// @param chunks  stages of a device.
+/// @param chunks  stages per device.
 /// @return        as in_a_v; none for chunks < 1.
 /// Complexity     O(chunks n L^2).   Throws, Determinism  as in_a_v.
 /// Source         Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, 2021, section 2.2; the cut is ours.
 [[nodiscard]] std::vector<plan> in_turns(const plan& p, const planning_problem& problem, std::size_t chunks = 2);
 
 namespace detail {
-/// The devices of a plan that is a pipeline of single devices, a stage each; none for another plan.
+/// Returns the devices of a plan that is a pipeline of single devices with one stage each; empty for other plans.
 [[nodiscard]] std::vector<device_id> devices_in_line(const plan& p);
 }  // namespace detail
 
@@ -48,20 +48,20 @@ namespace detail {
 
 namespace hetplan::schedule {
 
-/// Which device runs what in which order: explicit orders for the pipeline of a plan, made of its times, so that they stand in the plan's
-/// file and anybody can run them. Pure.
+/// Pipeline schedule: derives explicit device orders for the pipeline of a plan from a table of its times. The orders are stored in the
+/// plan's file, so that any executor can run them. Pure.
 ///
-/// * Orders are by device of the table; entries name stages of the table. A stage with replicas is a device of the table like any other.
-///   A stage with a `backward_weight` entry has its backward split.
-/// * `order_plan` makes a plan with the orders. `recipes::dora` tries those in `dora_options::schedules`, and the simulator judges them:
-///   each a `named_schedule`, a schedule or `dispatch_policy` with a name and the shape that it wants. `stage_shape::v` and `turns` cut a
-///   pipeline anew where a schedule needs devices with several stages.
-/// * A plan of several pipelines, or of stages that share some of their devices, has no table: `invalid_input`. A schedule may throw
-///   that, too, where it has no orders for a table; a search passes over such a plan. Orders that no run can follow are `invalid_model`.
+/// * Orders are by device of the table, and entries name stages of the table. A replicated stage counts as one device. A stage with a
+///   `backward_weight` entry has a split backward.
+/// * `order_plan` makes a plan with the orders. `recipes::dora` tries the schedules in `dora_options::schedules`, and the simulator judges
+///   the plans. Each is a `named_schedule`: a schedule or `dispatch_policy` with a name and a stage shape. For `stage_shape::v` and
+///   `turns` pipelines are cut anew, so that devices have several stages.
+/// * A plan with several pipelines, or with stages that share only some of their devices, has no table: `invalid_input`. A schedule may
+///   throw the same for a table that it cannot order; a search skips such a plan. Orders that no run can follow are `invalid_model`.
 ///
-/// Ships, by name in `job::orders` and `--schedule`: `compact`, `eager` (dispatch policies), `original` (the rounds of zero bubble's
-/// scheduler), `automatic` (a search), `interleaved`, `zb-v`, `v-half`, `v-min`. `choose_orders` gives plans the orders of each and keeps
-/// the best. How to: docs/how-to/order-a-pipeline.md.
+/// Ships, by name in `job::orders` and `--schedule`: `compact`, `eager` (dispatch policies), `original` (the zero-bubble scheduler's
+/// rounds), `automatic` (a search), `interleaved`, `zb-v`, `v-half`, `v-min`. `choose_orders` applies each of them to plans and keeps the
+/// best. How to: docs/how-to/order-a-pipeline.md.
 ///
 /// Source  DeepCEE, section 3.3.1: orders as a part of the plan.
 template <class S>
@@ -76,56 +76,57 @@ consteval bool check_pipeline_schedule() {
   return pipeline_schedule<S>;
 }
 
-/// What a plan looks like to a schedule: seconds of one microbatch, bytes, delays at peak bandwidth. A replicated stage, or a grid, is a
-/// device of its own kind: its slowest device's times, and the memory of the one with the least room for it.
+/// Table of a plan for schedules: seconds and memory of one microbatch by stage, delays at peak bandwidth. A replicated stage, or a grid,
+/// counts as one device with the times of its slowest device and the memory of the device with the least room.
 struct plan_table {
   pipeline_times times;
-  std::vector<std::vector<device_id>> devices;  ///< by device of the table: those of the cluster that work in its order
+  std::vector<std::vector<device_id>> devices;  ///< by device of the table: the cluster's devices that run its order
 };
 
-/// @param memory  by device of the cluster: what it may hold; empty: the usable memory of each.
-/// @return        stages in topological order. Memory is in bytes where a device works alone, else in parts of the room that is left.
-/// Throws         invalid_input: a plan not for training, with several pipelines, microbatch sizes or cuts, or with stages that share some
-///                of their devices: they have no table; a device has no room for one microbatch of each of its stages. missing_route: two
-///                stages exchange data, but their devices have no route both ways.
+/// Returns the table of a plan for training, with its stages in topological order.
+///
+/// @param memory  limits by device of the cluster; empty: the usable memory of each.
+/// @return        memory in bytes if a device works alone, else in parts of the room left on it.
+/// Throws         invalid_input if the plan is not for training, has several pipelines, microbatch sizes or cuts, or stages that share
+///                only some of their devices, or if a device has no room for one microbatch of each of its stages. missing_route if two
+///                stages exchange data and their devices lack a route in one direction.
 /// Complexity     O(stages * devices of a stage), and for each edge the devices of the one stage times those of the other.
 /// Determinism    yes.   Source  semantics, section 7.
 [[nodiscard]] plan_table table_of(const stage_costs& s, const std::vector<bytes>& memory = {});
 
-/// A plan for training with the orders of a schedule as its explicit orders. Its own orders do not count; transfer rules stay.
+/// Returns a plan for training with the explicit orders of a schedule instead of its own, without a prediction. Transfer rules stay.
 ///
-/// @param memory  what the schedule is told; the orders need not keep it.
-/// @return        the plan without a prediction.
-/// Throws         invalid_input as table_of; what the schedule throws, which says by invalid_input that it has no orders for such a table.
-///                invalid_model: no run can follow the orders, with the device and entry at fault.
+/// @param memory  limits in the schedule's table; the orders need not keep them.
+/// Throws         invalid_input as table_of; exceptions of the schedule, of which invalid_input means that it cannot order the table;
+///                invalid_model, with the device and entry at fault, if no run can follow the orders.
 /// Complexity     that of `stage_costs`, table_of and the schedule.   Determinism  as the schedule.
 template <class S>
 [[nodiscard]] plan order_plan(plan p, const planning_problem& problem, const S& schedule, const std::vector<bytes>& memory = {});
 
-/// The same by name. `compact` and `eager` are dispatched while the plan is simulated, on the network as it is; the others make orders from
-/// its table.
+/// Returns a plan for training with the orders of a named rule. `compact` and `eager` are dispatched in a simulation on the plan's
+/// network; the other rules use its table.
 ///
-/// @param options  `split_backward` is of dispatched rules only; of the others each decides. `memory` is of all.
-/// @param steps    of `automatic` alone: tasks given out or replayed, about at most (automatic_options).
-/// Throws          invalid_input as above, and where the stages are not placed as the rule needs (interleaved, V shapes).
-/// Complexity      of a dispatched rule that of a simulation, of the others that of their headers.   Determinism  yes.
+/// @param options  `split_backward` applies to dispatched rules only, `memory` to all.
+/// @param steps    of `automatic` alone: see automatic_options.
+/// Throws          invalid_input as above, and if stages are not placed as the rule needs (interleaved, V shapes).
+/// Complexity      a simulation for dispatched rules; for others see their headers.   Determinism  yes.
 [[nodiscard]] plan order_plan(plan p, const planning_problem& problem, order_rule rule, const dispatch_options& options = {},
                               long long steps = 2'000'000);
 
-/// What stages a schedule wants where a plan has one on each device.
+/// Placement of stages that a schedule needs; pipelines with one stage per device are cut anew for `v` and `turns`.
 enum class stage_shape { as_they_are, v, turns };
 
-/// A schedule and what it is called: one of one's own, of a table or a dispatch policy.
+/// A schedule or dispatch policy with a name and a stage shape.
 struct named_schedule {
-  std::string name;                                          ///< stands behind the planner's: "dora, compact"
-  std::function<plan(plan, const planning_problem&)> order;  ///< the plan with explicit orders; invalid_input: it cannot order this one
-  stage_shape shape = stage_shape::as_they_are;  ///< v, turns: pipelines of single devices are cut anew (schedule/order_plan.hpp)
-  std::size_t chunks = 2;                        ///< turns: stages of a device
+  std::string name;                                          ///< appended to the planner's name: "dora, compact"
+  std::function<plan(plan, const planning_problem&)> order;  ///< returns the plan with explicit orders; throws invalid_input if it cannot
+  stage_shape shape = stage_shape::as_they_are;
+  std::size_t chunks = 2;  ///< stages per device for `turns`
 
   template <class S>
   named_schedule(std::string n, S s, stage_shape wanted = stage_shape::as_they_are, std::size_t stages = 2)
       : name(std::move(n)), order(ordered_by(std::move(s))), shape(wanted), chunks(stages) {}
-  /// One that ships, under its name, with the shape that it wants.
+  /// A schedule that ships, with its own name and shape.
   explicit named_schedule(order_rule rule);
 
  private:
@@ -141,17 +142,18 @@ struct named_schedule {
   }
 };
 
-/// Plans with the orders of each rule that the job allows and of one's own schedules, judged, beside the plans themselves unless the job
-/// wants those orders only. For V shapes and interleaved orders pipelines of single devices are cut anew, short ones first; what a schedule
-/// cannot order is passed over. Of one of one's own that ordered no plan the answer's status.reason says why.
+/// Returns the best of the given plans and of these plans under the orders of each rule in the job and of each user schedule, as judged.
+/// If the job wants only such orders, the given plans themselves do not compete. For V shapes and interleaved orders pipelines of single
+/// devices are cut anew, short ones first. Plans that a schedule cannot order are skipped; status.reason says why if a user schedule
+/// ordered none.
 ///
-/// @param found  a planner's plans, with predictions unless the job wants orders alone. They are the answer where there are no
-///               schedules, no plans, and outside training.
-/// @return       at most `keep`, the best first; a plan names its schedule behind its planner.
-/// Throws        invalid_model: a schedule of one's own gave orders that no run can follow, and none of a plan that one can;
-///               invalid_input: only_orders, and no schedule; keep < 1.
-/// Complexity    an order and a judgement for each plan and rule, within the problem's steps; `automatic` for the few plans that are best
-///               with the others: six, or `keep`.
+/// @param found  a planner's plans, with predictions unless the job wants these orders only. Returned as they are if there are no
+///               schedules or no plans, and outside training.
+/// @param own    user schedules.
+/// @return       at most `keep` plans, the best first, named after planner and schedule.
+/// Throws        invalid_model: a user schedule gave only orders that no run can follow; invalid_input: only_orders without schedules,
+///               keep < 1.
+/// Complexity    an order and a judgement per plan and rule, within the problem's steps; `automatic` for the best max(6, keep) plans.
 /// Determinism   yes, but for `elapsed`.   Source  semantics, section 7.
 [[nodiscard]] plan_result choose_orders(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
                                         const candidate_observer& observer = {}, const std::vector<named_schedule>& own = {});

@@ -28,7 +28,7 @@ namespace hetplan::partition {
 
 namespace detail {
 
-/// The model in one stage for each device of a list, in which devices come several times.
+/// Returns cuts of the model into one stage per entry of a device list, which may name devices repeatedly.
 HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem& problem, const std::vector<device_id>& devices) {
   const planning_graph& model = problem.model;
   const layer_sequence sequence = sequence_of(model);
@@ -41,8 +41,8 @@ HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem&
   }
   const auto positions = cut_positions(cut_bytes);
   if (positions.size() < devices.size()) return {};
-  // From the last stage to the first: the longest stage or boundary behind a position; then, among the cuts whose longest is no longer,
-  // the least sum of what a stage's seconds weigh, and where the next stage begins.
+  // Two dynamic programs from the last stage to the first: the least longest stage or boundary behind a position; then, among cuts no
+  // longer than that, the least sum of stage weights and the position where the next stage begins.
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t count = positions.size(), stages = devices.size();
   std::vector<std::vector<double>> longest(stages, std::vector<double>(count, inf));
@@ -79,7 +79,7 @@ HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem&
   if (!(longest[0][0] < inf)) return {};
   const double most = longest[0][0] * (1 + 1e-9);
   std::vector<plan> all;
-  for (const int power : {0, 1, 2}) {  // small stages first; a short way through all of them; even ones
+  for (const int power : {0, 1, 2}) {  // small first stages; shortest path of a microbatch; even stages
     std::vector<std::vector<double>> sum(stages, std::vector<double>(count, inf));
     const auto weight = [&](double stage) { return power == 0 ? 1 : power == 1 ? stage : stage * stage; };
     from_the_last(
@@ -141,7 +141,7 @@ namespace hetplan::schedule {
 
 namespace detail {
 
-/// Throws where a device cannot hold one microbatch of each of its stages.
+/// Throws invalid_input if a device cannot hold one microbatch of each of its stages.
 HETPLAN_INLINE void require_room(const stage_costs& s, const std::vector<device_id>& devices, const std::vector<bytes>& memory) {
   for (const device_id d : devices) {
     double passes = 0, recomputed = 0;
@@ -171,7 +171,7 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
     refuse("memory for each of the " + std::to_string(s.cluster.size()) + " devices, got " + std::to_string(memory.size()) + " entries");
   plan_table t;
   t.times.microbatches = p.microbatches;
-  std::map<device_id, std::size_t> owner;  // device -> of the table
+  std::map<device_id, std::size_t> owner;  // index of the table's device
   std::vector<std::size_t> of_table(p.stages.size());
   for (std::size_t i = 0; i < p.stages.size(); ++i) {
     const stage& st = p.stages[i];
@@ -189,7 +189,7 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
         refuse("stages on the same devices or on none in common, got device \"" + s.cluster[d].name + "\" in stages of different ones");
     }
   }
-  // Memory in bytes where one device works alone, else in parts of what each of the devices has.
+  // Memory in bytes if one device works alone, else in parts of each device's room.
   std::vector<std::vector<double>> room(t.devices.size());
   for (std::size_t d = 0; d < t.devices.size(); ++d) {
     for (const device_id m : t.devices[d]) {
@@ -216,7 +216,7 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
     }
     t.times.stages.push_back(x);
   }
-  // Stages of the table are in topological order; entries name them by that, and order_plan translates.
+  // Stages of the table are in topological order. Entries of orders use its indices, which order_plan translates.
   std::vector<std::size_t> place(p.stages.size());
   for (std::size_t i = 0; i < s.graph.topological.size(); ++i) place[s.graph.topological[i].index()] = i;
   for (const stage_edge& e : s.graph.edges) {
@@ -282,8 +282,8 @@ HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_ru
 
 namespace detail {
 
-/// Which of these plans are cut anew: of each line of devices and size of a microbatch the first, those first whose orders cost least,
-/// about stages^2 x microbatches, until `most` is spent. Short lines also send least.
+/// Returns the plans to cut anew: the first one of each line of devices and microbatch size, those with the cheapest orders first, until
+/// `most` is spent. The cost is about stages^2 x microbatches. Short lines also send least.
 HETPLAN_INLINE std::set<std::size_t> lines_to_cut(const std::vector<plan>& plans, long long most) {
   std::set<std::vector<int>> seen;
   std::vector<std::pair<long long, std::size_t>> by_work;
@@ -331,12 +331,12 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   }
   const bool searches = std::ranges::find(j.orders, order_rule::automatic) != j.orders.end();
   constexpr std::size_t most_searched = 6;
-  constexpr long long most_cut = 5'000;  // of stages^2 x microbatches: about 0.2 s
+  constexpr long long most_cut = 5'000;  // in stages^2 x microbatches: about 0.2 s
   constexpr double inf = std::numeric_limits<double>::infinity();
   const auto total = static_cast<long long>(found.plans.size() * schedules.size() + (searches ? most_searched : 0));
   std::string why;
   bool stop = false;
-  struct record {  // of a schedule of one's own
+  struct record {  // results of a user schedule
     bool ordered = false;
     std::string refused, broken;
   };
@@ -344,7 +344,7 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   for (const named_schedule& s : own) mine[s.name];
   struct ordered_plan {
     double latency_s;
-    plan placed;  ///< whatever its orders
+    plan placed;  ///< the plan before ordering
   };
   std::vector<ordered_plan> promising;
   const auto judge_with = [&](const plan& p, const named_schedule& s) {
@@ -355,12 +355,12 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
       ordered.planner += ", " + s.name;
       judgement judged = judge(ordered, problem.model, problem.cluster, problem.cost, problem.models);
       const double latency = find_broken_limit(judged.evaluation, problem.cluster) ? inf : judged.evaluation.latency.value();
-      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // ordered, and judged
+      best.budget().spend(2 * static_cast<long long>(judged.graph.size()));  // one pass to order, one to judge
       stop = best.consider(std::move(ordered), std::move(judged.evaluation), total, observer) == control::stop || best.out_of_steps();
       return latency;
     } catch (const missing_route&) {
       return inf;
-    } catch (const invalid_input& e) {  // not placed for it, or no room
+    } catch (const invalid_input& e) {  // stages not placed for this schedule, or no room
       const std::string what = s.name + ": " + e.what();
       if (why.empty()) why = what;
       if (const auto it = mine.find(s.name); it != mine.end() && it->second.refused.empty()) it->second.refused = what;
@@ -375,7 +375,7 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   const std::set<std::size_t> to_cut = detail::lines_to_cut(found.plans, most_cut);
   for (std::size_t place = 0; place < found.plans.size(); ++place) {
     const plan& p = found.plans[place];
-    const bool placed_already = partition::detail::devices_in_line(p).empty();  // for a V, or for turns: maybe
+    const bool placed_already = partition::detail::devices_in_line(p).empty();  // stages may already form a V or turns
     const auto judge_all = [&](const plan& placed, const auto& wanted) {
       double least = inf;
       for (const named_schedule& s : schedules) {
@@ -389,12 +389,12 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
     const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
     for (const named_schedule& wants : schedules) {
       if (wants.shape == stage_shape::as_they_are || !done.insert(shape_of(wants)).second) continue;
-      // Orders that want no shape of their own are good for all.
+      // Schedules without a shape of their own apply to every cut.
       for (const plan& cut : wants.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, wants.chunks))
         judge_all(cut, [&](const named_schedule& s) { return s.shape == stage_shape::as_they_are || shape_of(s) == shape_of(wants); });
     }
   }
-  // The search for orders takes longest: it is for the plans that are best with the others.
+  // The search for orders takes longest, so it only runs on the plans that are best under the other schedules.
   std::ranges::stable_sort(promising, {}, &ordered_plan::latency_s);
   for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
     static_cast<void>(judge_with(promising[i].placed, named_schedule(order_rule::automatic)));

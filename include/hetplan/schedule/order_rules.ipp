@@ -36,7 +36,7 @@ HETPLAN_INLINE std::vector<int> filling_warmup(const tick_table& t, bool one_mor
       ready[s] = std::max(ready[s], ready[e.stage] + t.stages[e.stage].length[1] + e.delay);
       least = std::max(least, warmup[e.stage] + 1);
     }
-    // The k-th forward ends k times the slowest after the first.
+    // Forward k ends k times the slowest forward after the first one.
     const ticks gap = ready[s] - arrival[s] - x.length[0];
     const ticks fit = slowest[s] == 0 ? m : gap / slowest[s] + 1 + (one_more && gap % slowest[s] != 0 ? 1 : 0);
     const double room = t.devices[x.device].memory;
@@ -52,7 +52,7 @@ HETPLAN_INLINE std::vector<int> filling_warmup(const tick_table& t, bool one_mor
   return warmup;
 }
 
-/// Would a gradient be there before the next forward of this stage ends, and has it one to spare?
+/// True if a stage more than one forward ahead would get its next gradient before the end of its next forward.
 HETPLAN_INLINE bool lets_out(const partial_orders& state, std::size_t stage) {
   const tick_table& t = state.table();
   if (state.complete(stage, 0) || t.stages[stage].behind.empty()) return false;
@@ -160,10 +160,10 @@ HETPLAN_INLINE found_orders searched_rounds(const tick_table& t, order_goal goal
 
 inline constexpr int slots_of_a_microbatch = 6;
 
-/// The four passes of a device and the two gradients of weights that fill the slots left over.
+/// Slots of a device's passes. Weight gradients fill the slots that the other passes leave.
 struct v_passes {
-  std::array<int, 4> at = {};       ///< forwards of the first and the second stage, gradients of the second and the first
-  std::array<int, 2> weights = {};  ///< of the second and the first stage
+  std::array<int, 4> at = {};       ///< forwards of the first and second stage, input gradients of the second and first
+  std::array<int, 2> weights = {};  ///< weight gradients of the second and first stage
 };
 
 HETPLAN_INLINE std::array<int, 4> passes_of(const v_block& b, int device, int devices) {
@@ -176,7 +176,7 @@ HETPLAN_INLINE std::array<int, 4> passes_of(const v_block& b, int device, int de
   return at;
 }
 
-/// The most half activations that a device holds when the block is repeated; 0: passes meet.
+/// Returns the most half activations that a device holds under a repeated block; 0 if passes collide.
 HETPLAN_INLINE int peak_of(const std::array<int, 4>& at) {
   std::array<bool, slots_of_a_microbatch> taken{};
   for (const int x : at) {
@@ -191,10 +191,10 @@ HETPLAN_INLINE int peak_of(const std::array<int, 4>& at) {
     taken[static_cast<std::size_t>(w % slots_of_a_microbatch)] = true;
     weights[i] = w;
   }
-  // A forward takes two halves when it starts; gradients give one back each when they end.
+  // A forward takes two halves at its start; each gradient frees one at its end.
   int peak = 0;
   for (int now = 0; now < slots_of_a_microbatch; ++now) {
-    const auto begun = [&](int x, int after) {  // how many of a pass that comes every six slots, up to a time far on
+    const auto begun = [&](int x, int after) {  // runs of a pass with a period of six slots, up to a late time
       const int t = slots_of_a_microbatch * 1000 + now - after - x;
       return t < 0 ? 0 : t / slots_of_a_microbatch + 1;
     };
@@ -299,7 +299,7 @@ HETPLAN_INLINE std::vector<partial_orders::task> zero_bubble_v(const tick_table&
 
 HETPLAN_INLINE v_orders searched_v(const tick_table& t, order_goal goal, ticks target, std::size_t most, long long& steps) {
   struct candidate {
-    const v_block* block;  ///< none: ZB-V
+    const v_block* block;  ///< null for ZB-V
     std::vector<gap_rule> gaps;
     bool pull;
     order_value value = {};
@@ -329,7 +329,7 @@ HETPLAN_INLINE v_orders searched_v(const tick_table& t, order_goal goal, ticks t
   }
   const auto best_first = [&] {
     std::stable_sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.value < b.value; });
-    // Rules often come to the same orders.
+    // Different rules often give the same orders.
     all.erase(std::unique(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.sequence == b.sequence; }),
               all.end());
     if (all.size() > most) all.resize(most);
@@ -366,7 +366,7 @@ HETPLAN_INLINE std::vector<detail::partial_orders::task> detail::dispatched_sequ
   partial_orders state(table);
   std::vector<partial_orders::task> sequence;
   const std::array<std::uint32_t, 3> rank = rule == dispatch_rule::compact ? std::array{0U, 1U, 2U} : std::array{1U, 0U, 2U};
-  // The next task of each device, found anew where something has changed.
+  // The next task of each device, updated only where something has changed.
   struct choice {
     ticks start = never;
     partial_orders::task task = {};
@@ -417,7 +417,7 @@ HETPLAN_INLINE std::vector<std::vector<detail::partial_orders::task>> detail::in
   const std::size_t chunks = n / p;
   std::vector<std::vector<partial_orders::task>> passes(p);
   for (std::size_t d = 0; d < p; ++d) {
-    // The chunk of each pass: group by group, in the order of the stages, against it for gradients.
+    // The chunk of each forward, group by group; gradients visit the chunks in reverse.
     std::vector<std::uint32_t> order;
     for (std::size_t first = 0; first < t.m; first += p) {
       for (std::size_t c = 0; c < chunks; ++c) order.insert(order.end(), std::min(p, t.m - first), static_cast<std::uint32_t>(c));

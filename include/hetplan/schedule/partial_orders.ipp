@@ -17,7 +17,6 @@ HETPLAN_INLINE double order_timeline::longest_span() const { return spans.empty(
 
 namespace detail {
 
-/// Ends of forwards and gradients of inputs, as far as they have run.
 class replay_run {
  public:
   replay_run(const pipeline_times& p, const orders_by_device& orders)
@@ -145,12 +144,12 @@ HETPLAN_INLINE double common_unit(const std::vector<double>& times) {
   for (double t : times) {
     while (t > nothing) {
       double rest = unit - t * std::floor(unit / t);
-      if (rest > t - nothing) rest = 0;  // a multiple but for rounding
+      if (rest > t - nothing) rest = 0;  // a multiple up to rounding
       unit = t;
       t = rest;
     }
   }
-  // Euclid's last step is the least exact: the longest time, cut into as many parts, is the unit to the last digit.
+  // Euclid's last step is the least exact, so the unit is derived again from the longest time.
   unit = longest / std::round(longest / unit);
   const bool common = longest / unit < 0x1p24 && std::all_of(times.begin(), times.end(), [&](double t) {
                         return std::abs(t - unit * std::round(t / unit)) <= nothing;
@@ -188,7 +187,7 @@ HETPLAN_INLINE tick_table::tick_table(const pipeline_times& p) : m(static_cast<s
     stages[e.from].behind.push_back({e.to, whole(e.backward)});
   }
   std::vector<ticks> begin(stages.size(), 0);
-  std::vector<bool> known(stages.size(), true);  // nothing else can run on a device before this stage's first forward
+  std::vector<bool> known(stages.size(), true);  // true if nothing else can run on the stage's device before its first forward
   std::vector<std::vector<bool>> from(stages.size(), std::vector<bool>(stages.size(), false));
   for (std::size_t i = 0; i < stages.size(); ++i) {
     from[i][i] = true;
@@ -244,8 +243,8 @@ HETPLAN_INLINE ticks partial_orders::arrival(std::size_t stage, std::size_t what
   const std::uint32_t* n = &done_[3 * stage];
   const std::size_t k = n[what];
   if (k == t_->m) return never;
-  if (what > 0 && k == n[what - 1]) return never;  // its own phase before
-  if (what == 2) return 0;                         // ran on the same device
+  if (what > 0 && k == n[what - 1]) return never;  // its previous phase has not run
+  if (what == 2) return 0;                         // its previous phase ran on the same device
   ticks t = 0;
   for (const tick_table::edge& e : what == 0 ? s.ahead : s.behind) {
     if (done_[3 * e.stage + what] <= k) return never;
@@ -386,7 +385,7 @@ HETPLAN_INLINE std::vector<partial_orders::task> filled_orders(const tick_table&
                                                                const std::vector<gap_rule>& gaps, bool pull) {
   gap_filler filler(t, gaps);
   const partial_orders& state = filler.state();
-  // A forward of device d that fits between now and `until`, and into memory beside all that stands before it.
+  // Returns the position of a forward of device d that ends by `until` and fits into memory beside all forwards before it.
   const auto pulled = [&](std::size_t d, std::size_t from, ticks until) {
     double needed = state.held(d);
     for (std::size_t i = from; i < passes[d].size() && i < from + 2 * passes.size(); ++i) {
@@ -400,7 +399,7 @@ HETPLAN_INLINE std::vector<partial_orders::task> filled_orders(const tick_table&
     return passes[d].size();
   };
   std::vector<std::size_t> next(passes.size(), 0);
-  std::vector<bool> full(passes.size(), false);  // no room for the next forward, until a gradient goes before it
+  std::vector<bool> full(passes.size(), false);  // true if the next forward has no room until a gradient goes before it
   for (;;) {
     std::size_t first = passes.size();
     ticks start = never;

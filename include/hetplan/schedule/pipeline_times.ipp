@@ -75,7 +75,7 @@ HETPLAN_INLINE std::vector<double> step_law_spans(const pipeline_times& p) {
   constexpr double none = -std::numeric_limits<double>::infinity();
   const std::size_t n = p.stages.size();
   const double m = p.microbatches;
-  // From the start of a stage's forward to that of its gradient, and to that of a later stage's forward.
+  // Least time from the start of a stage's forward to the start of its gradient, and to that of a later stage's forward.
   std::vector<double> window(n);
   std::vector<std::vector<double>> ahead(n, std::vector<double>(n, none));
   for (std::size_t s = n; s-- > 0;) {

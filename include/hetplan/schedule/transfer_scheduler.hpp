@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Who decides when a plan's transfers run: the door for transfer schedulers, and the ones that ship.
+/// Schedulers of a plan's transfers: the concept, the schedulers that ship, and the refinement of plans with them.
 
 #include <concepts>
 #include <cstdint>
@@ -22,43 +22,39 @@
 
 namespace hetplan::schedule {
 
-// Linear programs over orders of events: the best rates of an order, and of the orders around it.
-
 struct order_search_options {
-  long long solves = 20;  ///< linear programs, at most; 1 keeps to the given order
+  long long solves = 20;  ///< limit on linear programs; with 1 the given order stays
   std::uint64_t seed = 1;
-  std::size_t most_rows = 500;  ///< of a program: larger runs are solved in windows; cost grows with about the cube of the rows
+  std::size_t most_rows = 500;  ///< limit per program; larger runs are solved in windows. Cost grows with about the cube of the rows
 };
 
-/// The answer of order_search.
 struct order_search_result {
-  network_schedule schedule;  ///< the solver's rates, replayed; the given schedule, or the best so far, where `stopped`
-  event_order order;          ///< what the rates keep to; empty if no program was solved
+  network_schedule schedule;  ///< the solver's rates, replayed; if `stopped`, the given schedule or the best so far
+  event_order order;          ///< order of events of the rates; empty if no program was solved
 };
 
-/// Solves the linear program of a run's order, then those of neighbouring orders, each from the basis before; a run that is
-/// too large for one program, window by window.
+/// Solves the linear program of a run's order, then those of neighbouring orders, each from the previous basis. Runs too large for one
+/// program are solved in windows.
 ///
-/// @param given  a schedule of whole transfers: local_search with most_chunks = 1, a list schedule, or uncontrolled.
-/// @return       rates that end no later than `given`. Status stopped, with the best so far: the solver gave up or was
-///               wrong.
-/// Complexity    options.solves programs.  Determinism  the solver's, and the seed.
+/// @param given  a schedule of uncut transfers: local_search with most_chunks = 1, a list schedule, or uncontrolled.
+/// @return       rates that end no later than `given`. Status stopped, with the best so far: the solver gave up or was wrong.
+/// Complexity    options.solves linear programs.  Determinism  the solver's, for a fixed seed.
 /// Source        Dora, section 4.2, eq. 6.
 [[nodiscard]] order_search_result order_search(const cep_graph& cep, const network_schedule& given, const any_lp_solver& solver,
                                                const order_search_options& options = {});
 
-/// What a scheduler may use.
+/// Limits and linear-programming solver of a transfer scheduler.
 struct scheduling_limits {
-  long long steps = std::numeric_limits<long long>::max();  ///< of a step_budget, about: network_schedule::work says what was used
-  std::optional<seconds> time_limit = {};                   ///< on the wall clock; reached, the answer is `stopped`
-  any_lp_solver lp = {};                                    ///< may hold none
+  long long steps = std::numeric_limits<long long>::max();  ///< approximate limit in steps of a step_budget, as in network_schedule::work
+  std::optional<seconds> time_limit = {};                   ///< of wall-clock time; if it is reached, status is `stopped`
+  any_lp_solver lp = {};                                    ///< may be empty
 };
 
-/// Who decides when the transfers of a plan run: a callable that schedules those of a CEP graph, within limits, by rules that devices can
-/// follow. `refine` gives one to every candidate; it judges what comes out and keeps the plan as given where that is better.
+/// Transfer scheduler: a callable that schedules the transfers of a CEP graph, within limits, by rules that devices can follow. `refine`
+/// applies it to every candidate plan, judges the result, and keeps the given plan if that is better.
 ///
-/// * The answer has rules for every message. One that forgets a message, or has a solver's rates, is `invalid_model`.
-/// * Pure, but for a time limit. Candidates are scheduled side by side, so it is called from several threads at once.
+/// * The schedule has rules for every message, unless transfers are uncontrolled. Missing rules, or a solver's rates, are `invalid_model`.
+/// * Pure, except for a time limit; candidates are scheduled in parallel, so several threads call it at once.
 ///
 /// Ships: `searched_transfers` (local search, then linear programs; the default), `listed_transfers` (one list schedule, by a
 /// `transfer_priority`).
@@ -75,21 +71,20 @@ consteval bool check_transfer_scheduler() {
   return transfer_scheduler<S>;
 }
 
-/// local_search's schedule; where that leaves a gap and cuts no transfer, also the order of ends that order_search finds, as
-/// priorities.
+/// The schedule of local_search. If that has a gap and cuts no transfer, order_search's order of ends competes, too.
 ///
-/// @return      never slower than transfers left alone; status as local_search's, or stopped by the limit of steps.
-/// Complexity   see local_search and order_search.  Throws  as they do.  Determinism  the seeds decide, but for a time limit.
+/// @return      never slower than uncontrolled transfers; status as local_search's, or stopped by the limit of steps.
+/// Complexity   see local_search and order_search.  Throws  as they do.  Determinism  fixed by the seeds, unless a time limit is reached.
 /// Source       Dora, section 4.2.
 struct searched_transfers {
   local_search_options search = {};
-  order_search_options orders = {.solves = 10, .most_rows = 250};  ///< solves = 0: none
-  long long transfers_per_solve = 400;                             ///< orders are left alone where that many each are more than they reach
+  order_search_options orders = {.solves = 10, .most_rows = 250};  ///< 0 solves: no order_search
+  long long transfers_per_solve = 400;                             ///< order_search is skipped if there are more transfers per solve
 
   [[nodiscard]] network_schedule operator()(const cep_graph& cep, const scheduling_limits& limits = {}) const;
 };
 
-/// list_schedule by one priority, or transfers left alone where that is no slower.
+/// The list schedule by one priority, or uncontrolled transfers if that is no faster.
 template <transfer_priority Priority = critical_path_first>
 struct listed_transfers {
   Priority priority = {};
@@ -103,13 +98,13 @@ struct listed_transfers {
     return std::move(better);
   }
 };
-// clang 16 does not deduce aggregates by itself.
+// Clang 16 does not deduce template arguments of aggregates.
 template <class Priority>
 listed_transfers(Priority) -> listed_transfers<Priority>;
 template <class Priority>
 listed_transfers(Priority, list_options) -> listed_transfers<Priority>;
 
-/// Holds any scheduler by value; what it answers is checked. Of an empty one: invalid_input.
+/// Type-erased scheduler; its schedules are checked. An empty callable throws invalid_input.
 class any_transfer_scheduler {
  public:
   template <class S>
@@ -120,8 +115,7 @@ class any_transfer_scheduler {
     require_function(schedule_, "any_transfer_scheduler", "a transfer scheduler, such as searched_transfers{}");
   }
 
-  /// Throws  invalid_model: rules that forget a message, or leave one without a chunk or with too many; a sharing
-  ///         that there is not; a solver's rates, which devices cannot follow.
+  /// Throws  invalid_model: a message without rules, with no or too many chunks; an unknown sharing; a solver's rates.
   [[nodiscard]] network_schedule operator()(const cep_graph& cep, const scheduling_limits& limits = {}) const;
 
  private:
@@ -131,14 +125,12 @@ class any_transfer_scheduler {
 static_assert(check_transfer_scheduler<searched_transfers>() && check_transfer_scheduler<listed_transfers<>>() &&
               check_transfer_scheduler<any_transfer_scheduler>());
 
-// Joint refinement: every candidate plan gets the best schedule of its transfers, and the best of all wins.
-
 struct refine_options {
-  int threads = 1;                                          ///< 0: as many as the machine runs at once; never changes the answer
-  any_transfer_scheduler scheduler = searched_transfers{};  ///< of each candidate
-  long long steps = std::numeric_limits<long long>::max();  ///< of a step_budget, for each candidate, about
-  bool predicted = false;                  ///< the candidates' predictions are of this very problem, and need no second judgement
-  std::optional<seconds> time_limit = {};  ///< on the wall clock, for all schedules; reached, the answer is `stopped`
+  int threads = 1;  ///< 0: as many as the hardware runs at once; the result is the same for any number
+  any_transfer_scheduler scheduler = searched_transfers{};  ///< for each candidate
+  long long steps = std::numeric_limits<long long>::max();  ///< approximate limit per candidate, in steps of a step_budget
+  bool predicted = false;                  ///< true if candidates carry predictions of this very problem, which spares a judgement
+  std::optional<seconds> time_limit = {};  ///< of wall-clock time for all candidates; if it is reached, status is `stopped`
 };
 
 namespace detail {
@@ -146,31 +138,30 @@ namespace detail {
 struct refined_plan {
   hetplan::plan plan;
   hetplan::evaluation evaluation;
-  bool late = false;  ///< its search was stopped by the time limit
-  bool cut = false;   ///< or by the limit of steps
+  bool late = false;  ///< true if the time limit stopped its search
+  bool cut = false;   ///< true if the limit of steps stopped its search
   long long steps = 0;
 };
 
-/// A plan and its own schedule's better version of it, whichever the objective prefers; ties: as given.
+/// Returns a plan with its transfers scheduled if the objective prefers it, else the given plan.
 [[nodiscard]] refined_plan refine_one(const planning_problem& problem, const any_objective& objective, const plan& given,
                                       const refine_options& options);
 
 }  // namespace detail
 
-/// Schedules the transfers of every candidate and ranks them anew.
+/// Returns the best candidates after scheduling the transfers of each. The search runs under `priority`, whatever network policy a plan or
+/// the problem names; the judgement follows that policy.
 ///
-/// @param candidates  plans of the problem's job, such as the K best of a search; rules that they have compete as given. Those whose
-///                    transfers block, and those with grids, compete as they are.
-/// The search runs under `priority`, whatever network policy a plan or the problem names; the judgement follows theirs.
-///
-/// @return            the `keep` best; no candidate is worse than it was given. Stopped by an observer: only the candidates
-///                    judged so far compete. Stopped by the time limit: the rest compete as given, or left alone. Stopped by the
-///                    problem's budget of steps: the rest compete as given where `options.predicted`, else they are left out.
-/// Complexity         per candidate see the scheduler; candidates side by side.
+/// @param candidates  plans of the problem's job, such as the K best of a search; their own rules compete as given. Plans with blocking
+///                    transfers or grids compete unchanged.
+/// @return            the `keep` best; no candidate gets worse. Stopped by an observer: only candidates judged so far compete. Stopped by
+///                    the time limit: the rest compete as given, or uncontrolled. Stopped by the problem's budget of steps: the rest
+///                    compete as given if `options.predicted`, else they are left out.
+/// Complexity         per candidate that of the scheduler; candidates run in parallel.
 /// Throws             invalid_input (a candidate is invalid), invalid_model.
-/// Determinism        yes, whatever the threads; not with a time limit that is reached. Observers receive candidates in their
-///                    order, on the caller's thread. Network policy, objective, scheduler and solver are called from several
-///                    threads at once; cost, energy and memory models answer one question at a time.
+/// Determinism        yes for any number of threads, unless a time limit is reached. Observers receive candidates in their order, on the
+///                    caller's thread. Network policy, objective, scheduler and solver are called from several threads at once; cost,
+///                    energy and memory models are asked one question at a time.
 /// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
 [[nodiscard]] plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
                                  int keep, const refine_options& options = {}, const candidate_observer& observer = {});

@@ -46,19 +46,19 @@ class order_searcher {
     return std::move(best_);
   }
 
-  /// The order behind the best rates; empty if no program was solved.
+  /// Returns the order of events of the best rates; empty if no program was solved.
   [[nodiscard]] const event_order& best_order() const { return best_order_; }
 
  private:
-  static constexpr double tied = 1e-9;  ///< of the run's length
+  static constexpr double tied = 1e-9;  ///< relative to the run's length
 
-  /// A program and its neighbours: swaps of events that its solution puts at one time.
+  /// Solves a program and its neighbours, in which two events that the solution puts at one time are swapped.
   void search(order_program&& first, long long solves) {
     auto now = std::make_unique<order_program>(std::move(first));
     lp_solution solution = solve(*now, {});
     if (solution.status != lp_status::optimal) return stop("the solver left the linear program of this order unsolved");
     if (!keep(*now, solution)) return stop("the solver's rates did not pass the simulator");
-    // Where the order alone made an event wait, the replay ends sooner than the program, in an order of its own.
+    // If only the order made an event wait, the replay ends sooner than the program, in an order of its own.
     while (now->covers_all() && best_.latency.value() < now->makespan_s(solution) * (1 - 1e-6) && --solves > 0) {
       auto sooner = std::make_unique<order_program>(cep_, now->frame(), best_order_);
       lp_solution answer = solve(*sooner, sooner->start_from(*now, solution.basis));
@@ -84,11 +84,11 @@ class order_searcher {
     }
   }
 
-  /// Windows of a run that is too large for one program, each starting in the middle of the one before, over and over until
-  /// a whole round gains nothing. What comes behind a window moves as a block, so a window gains what all of it can.
+  /// Solves windows of a run that is too large for one program, each starting in the middle of the previous one, until a round gains
+  /// nothing. The part behind a window moves as a block, so a window gains only what all of the block can.
   void slide(trace now, std::size_t rows) {
     std::vector<double> times = moments(now);
-    std::size_t length = std::max<std::size_t>(4, times.size() * options_.most_rows / rows);  // moments; rows grow with them
+    std::size_t length = std::max<std::size_t>(4, times.size() * options_.most_rows / rows);  // in moments; rows grow in proportion
     for (bool gained = true; gained && best_.status.ok();) {
       gained = false;
       for (std::size_t begin = 0; begin < times.size() && best_.steps < options_.solves; begin += std::max<std::size_t>(1, length / 2)) {
@@ -99,7 +99,7 @@ class order_searcher {
         if (window.order().empty()) continue;
         if (window.problem().rows.size() > options_.most_rows && length > 4) {
           length /= 2;
-          begin -= std::max<std::size_t>(1, length / 2);  // may wrap: the loop adds it again
+          begin -= std::max<std::size_t>(1, length / 2);  // may wrap around: the loop's increment restores it
           continue;
         }
         const seconds before = best_.latency;
@@ -116,7 +116,7 @@ class order_searcher {
   }
   static constexpr long long window_solves = 4;
 
-  /// Times between events and changes of rates of a run: where windows may begin and end.
+  /// Returns times between the events and rate changes of a run, where windows may begin and end.
   [[nodiscard]] std::vector<double> moments(const trace& run) const {
     std::vector<double> times;
     for (const rate_change& r : run.rates) times.push_back(r.at_s);
@@ -140,7 +140,7 @@ class order_searcher {
     return s;
   }
 
-  /// Neighbours in the order that the solution puts at one time: their swap keeps the solution, and may open a better one.
+  /// Returns positions of neighbouring events at one time in the solution. A swap keeps the solution and may allow a better one.
   [[nodiscard]] static std::vector<std::size_t> ties(const order_program& p, const lp_solution& s) {
     std::vector<std::size_t> out;
     for (std::size_t i = 0; i + 1 < p.order().size(); ++i) {
@@ -150,10 +150,10 @@ class order_searcher {
     return out;
   }
 
-  /// Replays the rates; a schedule is what the simulator says of it, never what the solver says. It may end sooner than
-  /// the program does, where the order alone makes an event wait for another.
+  /// Replays a solution and keeps it if it is the best. The simulated latency counts, not the solver's; it is less than the program's if
+  /// only the order makes an event wait.
   bool keep(const order_program& p, const lp_solution& s) {
-    network_schedule replayed;  // field by field: g++ 12 takes the text of a status that is not named for uninitialized
+    network_schedule replayed;  // field by field: g++ 12 takes the text of an omitted status for uninitialised
     replayed.rates = p.rates(s);
     replayed.bound = cep_.bound();
     replayed.steps = best_.steps;
@@ -161,12 +161,12 @@ class order_searcher {
     trace run;
     try {
       run = schedule::run(cep_, replayed);
-    } catch (const invalid_input&) {  // rates that take too much or move too little: a solver beyond its tolerances
+    } catch (const invalid_input&) {  // rates beyond a capacity or short of a volume: the solver exceeded its tolerances
       return false;
     }
     replayed.latency = run.latency;
     const double program_s = p.makespan_s(s);
-    if (!(replayed.latency.value() <= std::min(program_s, best_.latency.value()) * (1 + 1e-6))) return false;  // nor if it is no number
+    if (!(replayed.latency.value() <= std::min(program_s, best_.latency.value()) * (1 + 1e-6))) return false;  // also if NaN
     const bool as_solved = p.covers_all() && replayed.latency.value() >= program_s * (1 - 1e-6);
     if (best_order_.empty() || replayed.latency <= best_.latency) best_order_ = as_solved ? p.order() : order_of_run(cep_, run);
     if (replayed.latency <= best_.latency) {
@@ -200,7 +200,7 @@ HETPLAN_INLINE order_search_result order_search(const cep_graph& cep, const netw
 
 HETPLAN_INLINE network_schedule searched_transfers::operator()(const cep_graph& cep, const scheduling_limits& limits) const {
   constexpr double optimal = 1e-9;
-  // A run with rules of its own takes about twice the work of one without, a solve ten times, and what its rows take.
+  // Work relative to a run without rules: about twice for a run with rules, ten times and a part for the rows for a solve.
   const auto nodes = static_cast<long long>(cep.tasks().size()), of_run = 2 * std::max(1LL, nodes), of_solve = 10 * nodes + 10'000;
   local_search_options within = search;
   within.steps = std::min(within.steps, std::max(1LL, limits.steps / of_run));
@@ -244,7 +244,7 @@ HETPLAN_INLINE network_schedule any_transfer_scheduler::operator()(const cep_gra
 
 namespace detail {
 
-/// A plan as it was judged, without bounds over all plans.
+/// Returns a plan with its prediction as its evaluation, without the bound over all plans.
 [[nodiscard]] HETPLAN_INLINE refined_plan as_predicted(const plan& given) {
   refined_plan p{given, *given.predicted};
   p.plan.predicted.reset();
@@ -264,18 +264,18 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
   };
   refined_plan best = options.predicted && given.predicted ? as_predicted(given) : judged(given);
   const bool grids = std::any_of(given.stages.begin(), given.stages.end(), [](const stage& s) { return s.column_count() > 1; });
-  if (grids || given.transfers == transfer_mode::block) {  // transfers are part of its devices' work
+  if (grids || given.transfers == transfer_mode::block) {  // transfers are part of the devices' work
     best.steps = steps;
     return best;
   }
-  // Expanded, run once alone and once scheduled, and judged.
+  // Four passes: expansion, an uncontrolled run, a scheduled run, a judgement.
   const double least_steps = 4 * size_of_expansion(given, problem.model, make_stage_graph(given, problem.model)).total();
   if (least_steps > static_cast<double>(options.steps)) {
     best.cut = true;
     best.steps = steps;
     return best;
   }
-  plan alone = given;  // without rules of its own
+  plan alone = given;  // the plan without transfer rules
   alone.sharing_policy = sharing::fair_share;
   alone.schedule.transfers.clear();
   const cep_graph cep(tasks::expand(stage_costs(problem, alone)), problem.cluster.network());
@@ -284,7 +284,7 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
   best.late = !s.status.ok() && !best.cut;
   best.steps = steps += s.work;
   if (s.sharing_policy == sharing::fair_share && given.sharing_policy == sharing::fair_share && given.schedule.transfers.empty())
-    return best;  // as given
+    return best;
   const auto keeps_limits = [&](const refined_plan& r) { return !find_broken_limit(r.evaluation, problem.cluster); };
   refined_plan scheduled = judged(apply(std::move(alone), cep, s));
   const bool better = score(objective, scheduled.evaluation) < score(objective, best.evaluation);
@@ -308,11 +308,11 @@ HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_obj
   ranking best(problem, objective, keep);
   bool out_of_time = false;
   {
-    std::atomic<bool> spent = false;  // spares work that would not count
+    std::atomic<bool> spent = false;  // lets workers skip candidates that no longer count
     const auto work = [&](std::size_t i) {
       if (spent) return detail::refined_plan{};
       refine_options mine = options;
-      mine.steps = std::min(options.steps, std::max(1LL, problem.steps / 4));  // one candidate does not take what all need
+      mine.steps = std::min(options.steps, std::max(1LL, problem.steps / 4));  // one candidate must not use up the budget of all
       if (options.time_limit) {
         mine.time_limit = seconds(std::max(0.0, seconds_left()));
       }

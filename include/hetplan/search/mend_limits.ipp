@@ -41,7 +41,7 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
   std::vector<plan> chosen;
   for (const plan& p : ranked) {
     if (chosen.size() == static_cast<std::size_t>(options.plans)) break;
-    if (p.schedule.kind == schedule_kind::explicit_orders || !p.schedule.transfers.empty()) continue;  // they speak of its own stages
+    if (p.schedule.kind == schedule_kind::explicit_orders || !p.schedule.transfers.empty()) continue;  // specific to its stages
     if (std::none_of(chosen.begin(), chosen.end(), [&](const plan& c) { return alike(c, p); })) chosen.push_back(p);
   }
   const auto simulated = [&](const plan& p) {
@@ -54,7 +54,7 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
       return std::numeric_limits<double>::infinity();
     }
   };
-  // Both rounds, and rows that are alike, try the same plans: of one that was chosen, its moves differ in what follows.
+  // Key of a moved plan: only layers, devices and samples differ from the chosen plan. Both rounds and similar sequences revisit plans.
   using moved_plan = std::vector<std::int64_t>;
   const auto name_of = [](const plan& p) {
     moved_plan name;
@@ -96,7 +96,7 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
 
 namespace detail {
 
-/// A plan of one pipeline in which only what moves is left: layers in their numbering, cut, and who runs the pieces.
+/// The variables of a plan of one pipeline: layers in their numbering, cut into pieces, and the shares of each piece.
 struct piped_shares {
   struct share {
     device_id device;
@@ -104,18 +104,18 @@ struct piped_shares {
     friend auto operator<=>(const share&, const share&) = default;
   };
   struct piece {
-    std::size_t end = 0;  ///< behind its last layer
+    std::size_t end = 0;
     std::vector<share> devices = {};
     friend auto operator<=>(const piece&, const piece&) = default;
   };
-  int size = 1;  ///< samples of a microbatch
+  int size = 1;  ///< microbatch size
   std::vector<piece> pieces = {};
   friend auto operator<=>(const piped_shares&, const piped_shares&) = default;
 
   [[nodiscard]] std::size_t begin(std::size_t i) const { return i == 0 ? 0 : pieces[i - 1].end; }
 };
 
-/// Nothing where stages are no runs of the numbering, have sizes of their own, or share a device, and for other orders than the job's.
+/// Returns nothing for several pipelines, explicit orders, own microbatch sizes of stages, or stages that are no runs of the numbering.
 [[nodiscard]] HETPLAN_INLINE std::optional<piped_shares> shares_of(const plan& p) {
   if (p.pipeline_count() != 1 || p.schedule.kind == schedule_kind::explicit_orders) return {};
   piped_shares x{.size = p.microbatch_size};
@@ -131,7 +131,7 @@ struct piped_shares {
   return x;
 }
 
-/// Where samples, boundaries and devices may go from here, one step; first those that change what `worst` does.
+/// Neighbours in one move of samples, boundaries or devices. Those that change the load of `worst` come first.
 class share_moves {
  public:
   share_moves(const piped_shares& from, std::size_t devices, std::optional<device_id> worst)
@@ -191,7 +191,7 @@ class share_moves {
       }
     }
   }
-  /// Before piece i, by one layer and by half of the piece that shrinks.
+  /// Moves the boundary before piece i by one layer and by half of the shrinking piece.
   void move_boundary(std::size_t i) {
     const std::size_t begin = from_.begin(i - 1), at = from_.begin(i), end = from_.pieces[i].end;
     for (const std::size_t to : {at - 1, at + 1, begin + (at - begin) / 2, at + (end - at) / 2}) {
@@ -213,7 +213,7 @@ class share_moves {
       }
     }
   }
-  /// Piece i and the one before it: on the devices of either.
+  /// Merges piece i with the one before it, on the devices of either.
   void join(std::size_t i) {
     for (const std::size_t who : {i - 1, i}) {
       piped_shares to = from_;
@@ -222,7 +222,7 @@ class share_moves {
       offer(std::move(to), has_worst(i - 1) || has_worst(i));
     }
   }
-  /// In the middle: one half for an idle device, or for one of several that run it.
+  /// Splits piece i in the middle, with one half on an idle device or on one of several devices of its own.
   void part(std::size_t i) {
     const std::size_t begin = from_.begin(i), end = from_.pieces[i].end;
     if (end - begin < 2) return;
@@ -253,14 +253,14 @@ class share_moves {
   std::vector<piped_shares> first_ = {}, rest_ = {};
 };
 
-/// What the judge says of plans, each asked about once, and the best within the limits.
+/// Judge of plans with a cache, and the best plans within the limits.
 class mending {
  public:
   mending(const planning_problem& problem, const any_objective& objective, const char* planner, step_budget& budget, const mend_options& o)
       : problem_(problem), objective_(objective), planner_(planner), budget_(budget), options_(o) {}
 
   struct verdict {
-    double too_much = std::numeric_limits<double>::infinity();  ///< in all limits together
+    double too_much = std::numeric_limits<double>::infinity();  ///< total excess over all limits
     double score = std::numeric_limits<double>::infinity();
     std::optional<device_id> worst = {};
 
@@ -288,7 +288,7 @@ class mending {
       v.score = hetplan::score(objective_, e);
       if (const auto limit = find_broken_limit(e, problem_.cluster)) v.worst = limit->device;
       else keep(std::move(p), v.score);
-    } catch (const missing_route&) {  // a neighbour may need one
+    } catch (const missing_route&) {
     }
     return v;
   }
@@ -328,7 +328,7 @@ class mending {
     }
     if (!nearest_ || here.better(nearest_->first)) nearest_.emplace(here, std::move(at));
   }
-  /// Some moves away from where the climbs have come nearest, and up again, as long as nothing keeps the limits.
+  /// Climbs again from plans a few moves away from the nearest one, until a plan keeps the limits.
   void climb_again() {
     std::uint64_t state = 0;
     for (int round = 0; nearest_ && found_.empty() && !half_spent() && round < 1000; ++round) {
@@ -336,7 +336,7 @@ class mending {
       for (int i = 0; i < 2 + round % 4; ++i) {
         auto moves = share_moves(from, problem_.cluster.size(), {}).take();
         if (moves.empty()) return;
-        state = state * 6364136223846793005U + 1442695040888963407U;  // any fixed numbers that are spread
+        state = state * 6364136223846793005U + 1442695040888963407U;  // linear congruential generator
         from = std::move(moves[(state >> 33) % moves.size()]);
       }
       climb(std::move(from));
@@ -363,11 +363,11 @@ class mending {
   const mend_options& options_;
   long long used_ = 0;
   std::set<piped_shares> seen_ = {};
-  std::optional<std::pair<verdict, piped_shares>> nearest_ = {};  ///< of the ends of climbs
+  std::optional<std::pair<verdict, piped_shares>> nearest_ = {};  ///< best end of a climb
   std::vector<std::pair<double, plan>> found_ = {};
 };
 
-/// Whole models on each device alone and on all together, for every microbatch size.
+/// Returns the whole model on each device alone and on all devices, for every microbatch size.
 [[nodiscard]] HETPLAN_INLINE std::vector<piped_shares> simple_shares(const planning_problem& problem) {
   std::vector<piped_shares> all;
   const std::size_t layers = problem.model.size();

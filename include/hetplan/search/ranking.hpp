@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Candidates under one judge: keeps the best that fit, or the reason why none does.
+/// Ranking of candidate plans under one judge: the best plans that keep the limits, or the reason why none does.
 
 #include <algorithm>
 #include <optional>
@@ -17,14 +17,12 @@
 
 namespace hetplan {
 
-// What candidate_judged tells: one count over a whole call of a planner, however many parts it has.
-
-/// How many candidates have been judged, of how many. `judged` rises by one, `total` is never less, and judged / total never falls.
+/// Progress of a planner's call over all its parts. `judged` rises by one, `total` is at least `judged`, and judged / total never falls.
 struct candidate_count {
   long long judged = 0;
   long long total = 0;
 
-  /// One more, of about so many.
+  /// Counts one more candidate, given an estimate of their total.
   void next(long long estimate) {
     const long long most = judged > 0 ? total + total / judged : 1LL << 60;  // (judged + 1) / most >= judged / total
     ++judged;
@@ -32,25 +30,25 @@ struct candidate_count {
   }
 };
 
-/// Several planners, or several rounds of one, that an observer sees as one planner: the counts go on from part to part, and the best
-/// so far is that of all parts. Their number is known; each is taken to be as long as any other.
+/// Combines several planners, or rounds of one planner, into one for an observer: counts continue from part to part, and the best plan is
+/// that of all parts. The number of parts is known; all are assumed to take equally long.
 ///
 ///     candidate_rounds rounds(2, objective, observer);
 ///     plan_result found = recipes::dora_partitioner(problem, objective, keep, rounds.part());
 ///     plan_result best = schedule::refine(problem, objective, found.plans, keep, {}, rounds.part());
 ///
-/// Complexity   O(1) a candidate; one that is the best so far is copied.
+/// Complexity   O(1) per candidate; the best one so far is copied.
 /// Determinism  yes.
 /// Source       our own.
 class candidate_rounds {
  public:
-  /// @param parts     >= 1, of which some may not take place.
-  /// @param observer  and `objective` are held by value; what an observer refers to must outlive this.
+  /// @param parts     >= 1; some may not take place.
+  /// @param observer  held by value, like `objective`; objects that it refers to must outlive this one.
   candidate_rounds(int parts, any_objective objective, const candidate_observer& observer);
-  candidate_rounds(const candidate_rounds&) = delete;  // what part() gives refers to it
+  candidate_rounds(const candidate_rounds&) = delete;  // part() returns references to it
   candidate_rounds& operator=(const candidate_rounds&) = delete;
 
-  /// The observer of the next part; empty where nobody observes. Refers to this.
+  /// Returns the observer of the next part, which refers to this object; empty if the observer is empty.
   [[nodiscard]] candidate_observer part();
   control operator()(const candidate_judged& c);
 
@@ -65,15 +63,13 @@ class candidate_rounds {
   bool estimated_ = false;
 };
 
-// What a search asks the judge of a long run: two short runs, and what every further microbatch or token adds.
-
-/// Runs of more microbatches, or of more steps of generation, are long.
+/// Limits above which a run's microbatches or generation steps make it long (runs_long).
 inline constexpr int most_microbatches_in_full = 512, most_tokens_in_full = 128;
 
-/// Is a plan judged by shorter runs of it? Not with orders or rules of its own, for they name every microbatch.
+/// Returns true if a plan is judged by shorter runs. Explicit orders and transfer rules name every microbatch and exclude this.
 [[nodiscard]] bool runs_long(const plan& p);
 
-/// An evaluation, and the steps that it took; see step_budget.
+/// An evaluation and its cost in steps; see step_budget.
 struct quick_judgement {
   hetplan::evaluation evaluation;
   long long steps = 0;
@@ -81,98 +77,92 @@ struct quick_judgement {
 
 namespace detail {
 
-/// Every number of b, and `times` what it has over a.
+/// Returns b + times (b - a), at least 0, for every number of the evaluations.
 [[nodiscard]] evaluation extrapolate(const evaluation& a, const evaluation& b, double times);
 
 }  // namespace detail
 
-/// What `judge` says of a plan; of one that runs long: an estimate from a run in which the pipeline fills, and one twice as long.
-/// Exact where every further microbatch and token adds the same, which a pipeline that has filled comes close to.
+/// Returns the evaluation by `judge`, for a long run extrapolated from two short runs: one in which the pipeline fills, and one twice as
+/// long. Exact if every further microbatch and token adds the same, which is nearly true for a full pipeline.
 ///
 /// Complexity  judge of at most some hundred microbatches and tokens.
 /// Throws      as judge.
-/// Source      ours: a search ranks hundreds of candidates; the answer is judged in full.
+/// Source      ours: a search ranks hundreds of candidates; only its result is judged in full.
 [[nodiscard]] quick_judgement judge_quickly(const planning_problem& problem, const plan& p);
 
-/// Throws invalid_input where a planner is asked for no plan at all.
+/// Throws invalid_input if `keep`, the number of requested plans, is below 1.
 void check_keep(int keep, const char* who);
 
-/// Every layer of a model, in its topological numbering.
+/// Returns all layers of a model, in its topological numbering.
 [[nodiscard]] std::vector<layer_id> all_layers(const planning_graph& model);
 
-/// Simulates candidates as they come and ranks them: score first, then fewer stages, then first come. Bounds
-/// come last, for the plans that are kept: an objective sees them as 0.
+/// Ranking of candidates, simulated in the order of arrival, by score, then fewer stages, then arrival. Bounds are computed at the end, for
+/// the kept plans only: an objective sees them as 0.
 ///
-/// Runs that are long are judged quickly at first, which ranks them. Those that the answer holds are judged in full, and so is
-/// the candidate that comes nearest where none fits: an answer has no estimates. The next best take the places of those that
-/// break a limit in full.
+/// Long runs are ranked by judge_quickly. The plans of the result are judged in full, and so is the nearest candidate if none keeps the
+/// limits: a result contains no estimates. The next best plans replace those that break a limit in full.
 ///
-/// It keeps to the problem's budget: when that is spent, further candidates are not judged, but for the first, and the answer
-/// is `stopped`.
+/// Once the problem's budget is spent, no candidate but the first is judged, and the result is `stopped`.
 ///
-/// Determinism  yes, but for `elapsed`.
+/// Determinism  yes, except for `elapsed`.
 /// Throws       invalid_input (keep < 1).
 class ranking {
  public:
   ranking(const planning_problem& problem, const any_objective& objective, int keep);
-  /// With a budget of which a search has spent some.
+  /// Continues a budget that a search has partly spent.
   ranking(const planning_problem& problem, const any_objective& objective, int keep, const step_budget& budget);
   ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int) = delete;
   ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int, const step_budget&) = delete;
 
-  /// Judges a candidate; one that needs a route that is missing does not fit. Sends candidate_judged; answers what the
-  /// observers say.
+  /// Judges a candidate and reports candidate_judged; returns the observers' answer. A candidate that needs a missing route does not fit.
   ///
-  /// @param total  an estimate of how many there will be; candidate_count corrects it.
+  /// @param total  estimate of the number of candidates, corrected by candidate_count.
   control consider(plan candidate, long long total, const candidate_observer& observer = {});
-  /// The same for a candidate that the simulator has judged already.
   control consider(plan candidate, evaluation e, long long total, const candidate_observer& observer = {});
 
-  /// A candidate with its prediction that another planner has judged and told of: it competes and is not counted again.
+  /// Adds a candidate that another planner has judged and reported, with its prediction. It competes but is not counted again.
   void know(plan candidate);
 
-  /// Did the last candidate keep all limits?
   [[nodiscard]] bool last_fitted() const { return last_fitted_; }
   [[nodiscard]] bool any_fitted() const { return !best_.empty(); }
-  /// What searches beside the ranking take, too.
   [[nodiscard]] step_budget& budget() { return budget_; }
-  /// For who has more to do: does the budget forbid it? Then the answer will say so.
+  /// Returns true if the budget is spent, and records that work was left out, so that the result says so.
   [[nodiscard]] bool out_of_steps();
-  /// Something was left out for the budget's sake.
+  /// Records that work was left out for lack of budget.
   void cut() { cut_ = true; }
-  /// The best so far, best first; what is predicted of those that run long is an estimate.
+  /// Returns the best plans so far, best first; predictions of long runs are estimates.
   [[nodiscard]] std::vector<plan> kept() const;
-  /// While none fits: a few that come nearest, nearest first.
+  /// Returns the candidates with the least excess over the limits, nearest first; empty once one keeps the limits.
   [[nodiscard]] std::vector<plan> nearest() const;
 
-  /// The K best, certified; or the limit that binds in the candidate that came nearest, or the missing route: infeasible where a
-  /// relaxation of the problem proves it (prove_infeasible), else none found, with what was tried.
+  /// Returns the K best plans with their bounds. Without plans: the binding limit of the nearest candidate, or the missing route;
+  /// infeasible if a relaxation of the problem proves it (prove_infeasible), else none_found with the candidates tried.
   [[nodiscard]] plan_result result() && { return std::move(*this).result(keep_); }
-  /// No more than `keep` of them.
+  /// Returns at most `keep` plans.
   [[nodiscard]] plan_result result(int keep) &&;
 
  private:
   struct ranked {
     double score;
     hetplan::plan plan;
-    bool estimated;  ///< judged quickly
+    bool estimated;  ///< true if judged by judge_quickly
   };
 
   control tell(long long total, const candidate_observer& observer);
   void remember_planner(const plan& p);
-  /// Of an answer without plans: what the candidate that came nearest breaks, and how many candidates of whom there were.
+  /// Parts of the reason for a result without plans: the limit that the nearest candidate breaks, and the number of candidates by planner.
   [[nodiscard]] std::string why_none() const;
   [[nodiscard]] std::string tried() const;
 
-  /// Nothing where the simulator cannot say: a route is missing, or there are too many tasks.
+  /// Returns nothing if the simulator cannot judge the plan: a route is missing, or there are too many tasks.
   std::optional<evaluation> judged(const plan& p, bool quickly);
-  /// Estimates give way to judgements in full: of as many plans as wanted, and as the budget has room for; while none fits,
-  /// of the first `keep_`, whatever the budget.
+  /// Replaces estimates by full judgements, for `keep` plans as far as the budget allows. While none fits, the first `keep_` are judged
+  /// regardless of the budget.
   void judge_in_full(int keep);
   bool take_in_full(plan&& p);
-  /// Ranks a plan that keeps all limits; of those that do not, the nearest is remembered. Does it?
+  /// Ranks a plan that keeps all limits and returns true; remembers the nearest of the others.
   bool take(plan&& p, evaluation&& e, bool estimated);
-  /// A plan is of no use any more once `keep_` that were judged in full are before it.
+  /// Inserts a plan, and drops those with `keep_` fully judged plans before them.
   void insert(plan&& p, evaluation&& e, bool estimated);
 
   const planning_problem& problem_;
@@ -180,16 +170,16 @@ class ranking {
   int keep_;
   stopwatch clock_;
   std::vector<ranked> best_;                                 ///< best first
-  int in_full_ = 0;                                          ///< of those, judged in full
-  std::vector<std::pair<double, plan>> near_;                ///< overflow and candidate, least first; empty once one fits
-  std::optional<broken_limit> nearest_;                      ///< in full
-  std::optional<std::pair<double, plan>> nearest_estimate_;  ///< overflow and candidate
-  std::vector<std::string> planners_;                        ///< whose candidates were judged
-  std::string not_judged_;                                   ///< why the first candidate that could not be simulated could not be
+  int in_full_ = 0;                                          ///< number of fully judged plans in best_
+  std::vector<std::pair<double, plan>> near_;                ///< (overflow, candidate), ascending; empty once one fits
+  std::optional<broken_limit> nearest_;                      ///< least broken limit, by full judgements
+  std::optional<std::pair<double, plan>> nearest_estimate_;  ///< (overflow, candidate) by judge_quickly
+  std::vector<std::string> planners_;                        ///< names of the candidates' planners
+  std::string not_judged_;                                   ///< reason why the first unjudged candidate could not be simulated
   step_budget budget_{problem_.steps};
   candidate_count count_;
   bool last_fitted_ = false, stopped_ = false;
-  bool cut_ = false;  ///< by the budget
+  bool cut_ = false;  ///< true if the budget cut the work
 };
 
 }  // namespace hetplan

@@ -32,7 +32,7 @@ HETPLAN_INLINE control candidate_rounds::operator()(const candidate_judged& c) {
       estimated_ = c.estimated;
     }
   }
-  // The share that is done, of all parts: (begun - 1 + judged / total) / parts.
+  // Finished share of all parts: (begun - 1 + judged / total) / parts.
   const double done = begun_ - 1 + static_cast<double>(c.judged) / static_cast<double>(c.total);
   count_.next(static_cast<long long>(static_cast<double>(count_.judged + 1) * parts_ / done));
   return observer_(candidate_judged{count_.judged, count_.total, best_ ? &*best_ : nullptr, estimated_});
@@ -40,7 +40,7 @@ HETPLAN_INLINE control candidate_rounds::operator()(const candidate_judged& c) {
 
 namespace detail {
 
-/// Microbatches, or tokens, after which the pipeline of a plan has filled.
+/// Returns the number of microbatches or tokens after which a plan's pipeline is full.
 [[nodiscard]] HETPLAN_INLINE int filled_after(const plan& p) { return 16 + 4 * static_cast<int>(p.stages.size()); }
 
 [[nodiscard]] bool has_many_tokens(const plan& p);
@@ -96,7 +96,7 @@ HETPLAN_INLINE quick_judgement judge_quickly(const planning_problem& problem, co
     shorten(shorter, filled);
     shorten(longer, 2 * filled);
     quick_judgement a = judge_quickly(problem, shorter), b = judge_quickly(problem, longer);
-    // The time between tokens is a mean: what adds up with the tokens is their whole span.
+    // The time between tokens is a mean; extrapolation needs the sum.
     const auto spans = [&](evaluation& e, double times) {
       if (tokens) e.time_between_tokens = times * *e.time_between_tokens;
     };
@@ -190,13 +190,13 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
     const auto plain = [](const plan& x) { return std::ranges::all_of(x.stages, [](const stage& s) { return s.is_plain(); }); };
     if (r.plans.empty() || !plain(r.plans.front()) || !plain(p)) {
       certify(e, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
-    } else {  // one job, and all within memory: one bound
+    } else {  // plain plans of one job share the bound
       e.bound = r.plans.front().predicted->bound;
       e.gap = gap_to(e.latency, e.bound);
     }
     r.plans.push_back(std::move(p));
   }
-  // Who wants no bounds asks for parts of an answer, and proves of the whole.
+  // Calls without bounds are parts of a planner, which proves infeasibility of the whole.
   if (stopped_) {
     r.status = {outcome::stopped, "stopped by an observer after " + std::to_string(count_.judged) + " candidates"};
   } else if (auto proof = r.plans.empty() && problem_.with_bounds ? prove_infeasible(problem_) : std::nullopt) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Orders that devices find while they run: the door for dispatch policies, the two that ship, and the run that asks them.
+/// Dispatch of ready tasks during a simulation: the concept, the two policies that ship, and the run that asks them.
 
 #include <concepts>
 #include <cstddef>
@@ -16,35 +16,34 @@
 
 namespace hetplan {
 
-/// A task that a free device could start now: its inputs are there, and there is room for what it takes.
+/// A task that a free device could start now: its inputs have arrived, and it fits into memory.
 struct ready_task {
   phase what = phase::forward;
   stage_id stage = {};
   int microbatch = 0;
   seconds duration = {};
-  bytes takes = {};     ///< when it starts
-  bytes releases = {};  ///< when it ends
+  bytes takes = {};     ///< memory taken when it starts
+  bytes releases = {};  ///< memory freed when it ends
 };
 
-/// What a dispatch policy is asked about: a free device with something to do.
+/// State of a free device with ready tasks, as a dispatch policy sees it.
 struct dispatch_view {
   device_id device;
   seconds now = {};
-  bytes held = {};                         ///< weights, gradients, optimizer, and the activations of microbatches in flight
-  bytes limit = {};                        ///< what it may hold; infinite: no limit
-  std::span<const ready_task> ready = {};  ///< at least one; by microbatch, then stage, then F before B before W
+  bytes held = {};                         ///< weights, gradients, optimizer state, and activations of microbatches in flight
+  bytes limit = {};                        ///< memory limit; infinite if there is none
+  std::span<const ready_task> ready = {};  ///< at least one task, by microbatch, then stage, then F before B before W
 };
 
-/// Which ready task goes next on a free device, asked by the simulator while it runs a plan on the network as it is. `dispatch` makes a
-/// plan with the orders that came out; judging that plan gives the same run.
+/// Dispatch policy: chooses the next task of a free device among its ready tasks, while the simulator runs a plan on its network.
+/// `dispatch` makes a plan with the resulting orders; judging that plan gives the same run.
 ///
-/// * The answer is an index into view.ready, or nothing to wait for something else to come. A policy that leaves a device waiting for
-///   ever is `invalid_input`.
-/// * There is room for every ready task. Which tasks are held back so that tight memory ends in no deadlock:
+/// * `next` returns an index into `v.ready`, or nothing to wait. A policy that leaves a device waiting forever is `invalid_input`.
+/// * Every ready task fits into memory. Rules that hold tasks back, so that tight memory causes no deadlock:
 ///   docs/semantics.md#7-schedules.
 /// * Pure: the same view gives the same answer.
 ///
-/// Ships: `compact` (forwards, then gradients of inputs, then of weights), `eager` (gradients of inputs first).
+/// Ships: `compact` (forwards, then input gradients, then weight gradients), `eager` (input gradients first).
 template <class P>
 concept dispatch_policy = requires(const P& p, const dispatch_view& v) {
   { p.next(v) } -> std::same_as<std::optional<std::size_t>>;
@@ -56,17 +55,14 @@ consteval bool check_dispatch_policy() {
   return dispatch_policy<P>;
 }
 
-/// Forwards first, then gradients of inputs, then gradients of weights: the next device gets its work as early as possible, and weights
-/// fill what bubbles are left.
-///
+/// Forwards first, then input gradients: the next device gets its work as early as possible. Weight gradients fill the bubbles left.
 /// Source  DeepCEE, section 3.3.1.
 struct compact {
   [[nodiscard]] std::optional<std::size_t> next(const dispatch_view& v) const;
 };
 
-/// Gradients of inputs first, then forwards, then gradients of weights: memory is free again as early as possible.
-///
-/// Source  ours. DeepCEE, section 3.3.1, describes it as earlier practice that forwards wait for gradients.
+/// Input gradients first, then forwards, then weight gradients: memory is freed as early as possible.
+/// Source  ours. DeepCEE, section 3.3.1, describes forwards that wait for gradients as earlier practice.
 struct eager {
   [[nodiscard]] std::optional<std::size_t> next(const dispatch_view& v) const;
 };
@@ -74,30 +70,29 @@ struct eager {
 static_assert(check_dispatch_policy<compact>() && check_dispatch_policy<eager>());
 
 struct dispatch_options {
-  bool split_backward = true;      ///< every backward in its two parts; false: whole
-  std::vector<bytes> memory = {};  ///< by device: what it may hold; empty: the usable memory of each
+  bool split_backward = true;      ///< true: every backward in two parts; false: whole
+  std::vector<bytes> memory = {};  ///< limits by device; empty: the usable memory of each
 };
 
-/// Runs a plan without its orders: whenever a device is free, the policy says which of the ready tasks it takes. The network, its policy
-/// and everything else are those of a judgement.
+/// Runs a plan without its orders: whenever a device is free, the policy chooses one of its ready tasks. All else is as in `judge`.
 ///
-/// A forward is ready when there is room for what it takes, for one microbatch of each other stage of the device that has not seen this
-/// microbatch yet, and for the largest recomputation of the device: so the tightest memory that is feasible ends in no deadlock where the
-/// stages of a device form a chain. What happens within 1e-9 of an instant has happened before devices choose.
+/// A forward is ready if memory has room for it, for one microbatch of each other stage of the device that has not seen this microbatch,
+/// and for the device's largest recomputation. So the tightest feasible memory causes no deadlock if the stages of a device form a chain.
+/// Everything within 1e-9 of an instant happens before devices choose.
 ///
-/// @param p   any plan but for generation; its own schedule does not count, explicit orders included. Transfer rules stay.
-/// @return    the plan with the orders that came out, as explicit orders; judging it gives this run again.
-/// Throws     invalid_input: a device has no room for one microbatch of each of its stages; the policy leaves a device waiting for ever; a
-///            stage shares out gradients or weights; what `stage_costs` throws. invalid_model: the policy answers an index that is none.
+/// @param p   any plan except for generation; its own schedule is ignored, explicit orders included. Transfer rules stay.
+/// @return    the plan with the resulting explicit orders; judging it gives this run again.
+/// Throws     invalid_input: a device has no room for one microbatch of each of its stages; the policy leaves a device waiting forever; a
+///            stage shares out gradients or weights; exceptions of `stage_costs`. invalid_model: the policy returns an index out of range.
 /// Complexity that of a simulation, and O(ready tasks) for each choice.   Determinism  as the simulator.
 /// Source     semantics, section 7.
 template <class P>
 [[nodiscard]] plan dispatch(plan p, const planning_problem& problem, const P& policy, const dispatch_options& options = {});
 
-/// The plan with explicit orders that any plan can follow: all forwards, then all backwards, a microbatch after the other through the
-/// stages. Whoever makes orders begins with it; a plan whose devices hold several stages cannot be looked at without some.
+/// Returns the plan with explicit orders that any plan can follow: all forwards, then all backwards, one microbatch after another through
+/// the stages. Rules for orders start from it, since a plan with several stages on a device needs some orders to be expanded.
 ///
-/// @return     without warm-up or a prediction; without orders where a stage names no layer, size or pipeline, for `validate` to say so.
+/// @return     without warm-up or prediction; without orders if a stage names no layer, size or pipeline, which `validate` reports.
 /// Complexity  O(n log n) for n passes of all stages, beside the stage graph.
 [[nodiscard]] plan with_any_orders(plan p, const planning_problem& problem);
 

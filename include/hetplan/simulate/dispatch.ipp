@@ -19,13 +19,13 @@ namespace hetplan {
 
 namespace detail {
 
-/// The first ready task of the first class that has one; `rank` by phase.
+/// Returns the first ready task of least rank; `rank` is by phase.
 HETPLAN_INLINE std::optional<std::size_t> first_of_class(const dispatch_view& v, const std::array<int, 3>& rank) {
   const auto best = std::ranges::min_element(v.ready, {}, [&](const ready_task& t) { return rank[static_cast<std::size_t>(t.what)]; });
   return static_cast<std::size_t>(best - v.ready.begin());
 }
 
-/// Asks a policy what devices do next, knows what fits, and writes down what they did.
+/// Work source that asks a dispatch policy, enforces memory limits, and records the orders.
 class dispatcher final : public work_source {
  public:
   dispatcher(const stage_costs& s, const tasks::task_graph& g, const dispatch_rule& rule, std::vector<double> limits)
@@ -58,7 +58,7 @@ class dispatcher final : public work_source {
       offered.push_back({t.what, t.stage, t.microbatch, seconds(t.duration_s), bytes(t.takes_bytes), bytes(t.releases_bytes)});
       places.push_back(i);
     }
-    if (left_[device] == 0 && !waiting.empty()) return take(device, 0);  // optimizer steps come behind everything else, in order of stages
+    if (left_[device] == 0 && !waiting.empty()) return take(device, 0);  // optimizer steps come last, in order of stages
     if (offered.empty()) return std::nullopt;
     const auto answer = ask({device_id(device), seconds(now_s), bytes(held_bytes), bytes(limits_[device]), offered});
     if (!answer) return std::nullopt;
@@ -99,7 +99,7 @@ class dispatcher final : public work_source {
     const auto& devices = costs_.plan[t.stage].devices;
     return static_cast<std::size_t>(std::ranges::find(devices, t.device, &assignment::device) - devices.begin());
   }
-  /// What a pass of the stage holds at most on its device, whatever its size.
+  /// Returns the most memory that a pass of the stage holds on a device, over all sizes of passes.
   [[nodiscard]] share_memory most(std::size_t stage, std::size_t position) const {
     share_memory m = costs_.stages[stage].devices[position].kept;
     for (const auto& [size, parts] : costs_.stages[stage].passes) {
@@ -132,7 +132,7 @@ class dispatcher final : public work_source {
     }
     return at_most(needed, limits_[d]);
   }
-  /// Has a device run a forward of this stage with samples of the task?
+  /// True if a forward of this stage with samples of the task has begun on the device.
   [[nodiscard]] bool has_seen(stage_id s, std::size_t k, const tasks::compute_task& t) const {
     const stage_graph::node& node = costs_.graph[s];
     const long long first = t.first_sample - node.first_sample;
@@ -154,16 +154,16 @@ class dispatcher final : public work_source {
   std::vector<double> limits_;
   std::vector<std::vector<tasks::node_id>> ready_;                        ///< by device
   std::vector<std::vector<order_entry>> done_;                            ///< by device
-  std::vector<std::vector<std::vector<char>>> has_begun_;                 ///< by stage, position, pass: has its forward begun
-  std::vector<double> recomputes_;                                        ///< by device: what the largest of its backwards takes
-  std::vector<std::size_t> left_;                                         ///< by device: tasks that have not begun, but for optimizer steps
-  std::vector<std::vector<std::pair<stage_id, std::size_t>>> stages_on_;  ///< by device: stage and position in it
+  std::vector<std::vector<std::vector<char>>> has_begun_;                 ///< by stage, position, pass: true if its forward has begun
+  std::vector<double> recomputes_;                                        ///< by device: largest recomputation
+  std::vector<std::size_t> left_;                                         ///< by device: tasks not begun, except optimizer steps
+  std::vector<std::vector<std::pair<stage_id, std::size_t>>> stages_on_;  ///< by device: stages, and its position in each
 };
 
-/// Orders that any plan can follow: all forwards, then all backwards, a microbatch after the other through the stages.
+/// Returns the orders of with_any_orders, by device.
 HETPLAN_INLINE std::vector<std::vector<order_entry>> forwards_first(const plan& p, const planning_graph& model, std::size_t devices) {
   const stage_graph g = make_stage_graph(p, model);
-  std::vector<std::tuple<long long, std::size_t, order_entry>> forwards, backwards;  // by last sample, then place of the stage
+  std::vector<std::tuple<long long, std::size_t, order_entry>> forwards, backwards;  // by last sample, then by the stage's place
   for (std::size_t at = 0; at < g.topological.size(); ++at) {
     const stage_id s = g.topological[at];
     for (const phase what : {phase::forward, phase::backward_input}) {
@@ -219,7 +219,7 @@ HETPLAN_INLINE plan with_any_orders(plan p, const planning_problem& problem) {
   p.schedule.warmup.clear();
   p.schedule.orders.assign(problem.cluster.size(), {});
   p.predicted.reset();
-  // A plan whose stages name no layer, or no device, is told so by who validates it.
+  // Invalid stages are left to `validate`, which says what is wrong.
   const auto known = [&](const stage& s) {
     return std::ranges::all_of(s.layers, [&](layer_id l) { return l.valid() && l.index() < problem.model.size(); }) && p.size_of(s) > 0 &&
            s.pipeline >= 0 && static_cast<std::size_t>(s.pipeline) < p.pipeline_count();

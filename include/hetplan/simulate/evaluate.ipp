@@ -83,7 +83,7 @@ HETPLAN_INLINE evaluation measure(const tasks::task_graph& g, const trace& t, co
   evaluation e{.latency = t.latency};
   e.devices.resize(c.size());
   constexpr double never = std::numeric_limits<double>::infinity();
-  std::vector<interval> working(c.size(), {never, 0});  // from the first start of a device to its last end
+  std::vector<interval> working(c.size(), {never, 0});  // by device: first start to last end
   for (std::size_t n = 0; n < g.computes.size(); ++n) {
     interval& mine = working[g.computes[n].device.index()];
     mine.start_s = std::min(mine.start_s, t.computes[n].start_s);

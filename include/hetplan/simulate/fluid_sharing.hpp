@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The network sharing that a network policy makes: fluids in tiers, max-min fair inside a tier.
+/// Network sharing of a network policy: transfers as fluids in tiers, with max-min fair rates within a tier.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,9 +20,7 @@
 
 namespace hetplan::detail {
 
-// A user's network sharing in a run: what it says is checked against what the network has.
-
-/// What a sharing has said so far. All members throw invalid_model where it cannot be so.
+/// Record of what a sharing has answered. All members throw invalid_model for an answer that contradicts the network.
 class sharing_ledger {
  public:
   explicit sharing_ledger(const network& net) : net_(&net), load_(net.resources()) {}
@@ -31,16 +29,16 @@ class sharing_ledger {
     flows_.start(now_s, number, t, route);
   }
   void set_capacity(std::size_t r, double capacity) { load_.set_capacity(r, capacity); }
-  /// Is it another rate?
+  /// Records a rate. Returns true if it is a new one.
   bool set_rate(double now_s, std::uint32_t number, double rate, const rate_changed& changed);
-  /// All rates together are within all capacities.
+  /// Checks that all rates together are within all capacities.
   void check_load(double now_s);
-  /// A transfer ends: nothing of it is left.
+  /// Ends a transfer, of which nothing may be left.
   void end(double time_s, std::uint32_t number);
   [[noreturn]] static void refuse_next_end(double next_s);
   [[noreturn]] static void refuse_idleness(double time_s, int rounds);
   static void check_next_end(double time_s, double next_s);
-  /// Nothing else will happen: has the sharing still something to do? A resource without capacity is not its fault.
+  /// Checks, when no event is left, that no transfer is either. Transfers on resources without capacity are exempt.
   void check_nothing_left(double now_s) const;
   [[nodiscard]] double left(std::uint32_t number, double now_s) const { return flows_.find(number)->left(now_s); }
 
@@ -50,8 +48,8 @@ class sharing_ledger {
   resource_load load_;
 };
 
-/// A user's sharing with all that a run asks, optional or not; it is told of nothing while it is asked.
-///
+/// A user's sharing with its answers checked and its optional members filled in. Ends are passed on after its call returns, so that a
+/// sharing is never called from within a call.
 /// Complexity  on top of the sharing's, the transfers under way and their resources per update.
 template <network_sharing Sharing>
 class guarded_sharing {
@@ -79,7 +77,7 @@ class guarded_sharing {
     if (next >= 0) return next;
     sharing_ledger::refuse_next_end(next);
   }
-  /// Throws invalid_model where transfers are under way that the sharing never ends.
+  /// Throws invalid_model if transfers are under way that the sharing never ends.
   void check_nothing_left(double now_s) const { ledger_.check_nothing_left(now_s); }
   void finish_until(double time_s, const transfer_finished& finished) {
     std::vector<std::uint32_t> ended;
@@ -101,80 +99,73 @@ class guarded_sharing {
 
   Sharing sharing_;
   sharing_ledger ledger_;
-  int idle_rounds_ = 0;  ///< ends that came to nothing, one after the other
+  int idle_rounds_ = 0;  ///< consecutive ends without an effect
 };
 
-// Max-min fair rates of the flows of a tier: progressive filling.
-
-/// A flow, and the rate that a filling gives it.
 struct fluid_flow {
   std::span<const resource_use> via;
   double remaining = 0, rate = 0, since = 0;
-  double next_rate = -1;  ///< while filling: max_min::unset, collected, or fixed
+  double next_rate = -1;  ///< during filling: max_min::unset, collected, or the fixed rate
   int tier = 0;
   std::uint32_t tag = 0, slot = 0;
-  std::vector<std::uint32_t> at;  ///< by resource of its route: where it stands among the resource's flows
+  std::vector<std::uint32_t> at;  ///< by resource of its route: index among the resource's flows
 };
-/// A resource with the flows that cross it.
 struct fluid_resource {
   double capacity = 0;
-  double total = 0;             ///< weight of all flows; exact where weights are whole numbers
-  double left = 0, weight = 0;  ///< while filling: capacity not given out, weight of flows not fixed
-  std::size_t pending = 0;      ///< while filling: flows not fixed
+  double total = 0;             ///< weight of all flows; exact for integral weights
+  double left = 0, weight = 0;  ///< during filling: free capacity, and weight of flows not fixed
+  std::size_t pending = 0;      ///< during filling: number of flows not fixed
   std::vector<std::uint32_t> flows;
-  std::uint32_t place = 0;  ///< among the resources with flows
+  std::uint32_t place = 0;  ///< index among the resources with flows
   bool dirty = false, visited = false;
 };
 
-/// A resource that limits flows, and the rate that it leaves to them.
+/// A resource that limits flows, and the rate of these flows.
 struct limit {
   std::uint32_t resource;
   double rate;
 };
 
-/// Fills what is left of resources with the rates of flows, all of one tier. Keeps its scratch between calls.
+/// Max-min fair rates of the flows of one tier in the capacity that smaller tiers leave. Buffers are kept between calls.
 class max_min {
  public:
   static constexpr double unset = -1;
 
-  /// Progressive filling: the resource with the smallest fair share fixes its flows; repeat.
+  /// Repeats progressive filling: the resource with the smallest fair share fixes its flows.
   void fill(std::span<const std::uint32_t> tier, std::vector<fluid_flow>& flows, std::vector<fluid_resource>& resources);
 
-  /// The resources that limited the flows of the last filling.
+  /// Returns the resources that limited flows in the last filling.
   [[nodiscard]] std::span<const limit> limits() const { return limits_; }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr double saturated = 1e-12;  ///< of a capacity: rounding, not bandwidth, for the tiers below
+  static constexpr double saturated = 1e-12;  ///< relative to a capacity: less is rounding, not bandwidth for the tiers below
 
-  /// A flow that has its tier to itself takes what is left on its route.
+  /// Gives the only flow of a tier what is left on its route.
   void fill_alone(fluid_flow& x, std::vector<fluid_resource>& resources);
 
   std::vector<std::uint32_t> open_;
   std::vector<limit> limits_;
 };
 
-// Max-min fair rates of one tier, brought up to date where they change.
-
-/// The level of each resource: the rate of the flows that it limits [B/s], infinite where it limits none. The rate of a flow is
-/// the smallest level on its route.
+/// Max-min fair rates of one tier by the level of each resource: the rate of the flows that it limits [B/s], infinite if it limits none. A
+/// flow's rate is the smallest level on its route.
 ///
-/// A level is settled where it follows from the others': flows that another resource limits more take their part, the rest share what
-/// is left. Where all are settled, every flow crosses a full resource on which nobody is faster: the rates are max-min fair, and there
-/// are no others. So only resources that are not settled are worked on, smallest level first: no level depends on larger ones.
+/// A level is settled if it follows from the others': flows that another resource limits more take their part, and the rest share what is
+/// left. If all levels are settled, every flow crosses a full resource on which no flow is faster: the rates are max-min fair, and unique.
+/// So only resources that are not settled are processed, smallest level first, since no level depends on larger ones.
 ///
-/// Complexity   of update: O(d log d) for a resource of d flows, each time a smaller level beside it changes. Nothing else is
-///              looked at. Memory O(resources).
-/// Determinism  equal levels in order of resources. The rates are those of max_min::fill but for rounding.
-/// Source       the condition: Bertsekas and Gallager, "Data Networks", 2nd ed. 1992, sec. 6.5.2 (a bottleneck for every session);
-///              the order of work is ours.
+/// Complexity   of update: O(d log d) for a resource of d flows, each time a smaller level beside it changes. Memory O(resources).
+/// Determinism  equal levels in order of resources. Rates equal those of max_min::fill up to rounding.
+/// Source       the condition: Bertsekas and Gallager, "Data Networks", 2nd ed. 1992, sec. 6.5.2 (a bottleneck for every session); the
+///              order of processing is ours.
 class max_min_levels {
  public:
   static constexpr double none = std::numeric_limits<double>::infinity();
 
   explicit max_min_levels(std::size_t resources) : level_(resources, none), next_(resources, none), seen_(resources, 0) {}
 
-  /// A level that is known from elsewhere.
+  /// Sets a level that max_min has found.
   void set(std::size_t r, double level) { level_[r] = next_[r] = level; }
 
   [[nodiscard]] double rate(const fluid_flow& x) const {
@@ -183,16 +174,16 @@ class max_min_levels {
     return rate;
   }
 
-  /// Settles all levels after changes at some resources, or gives up when that has taken more than `most` looks at a flow.
-  /// Gives up: false, and the levels of all resources that flows connect with these are unknown.
+  /// Settles all levels after changes at some resources. Returns false if that takes more than `most` visits of flows; the levels of all
+  /// resources connected with the changed ones are then unknown.
   [[nodiscard]] bool update(std::span<const std::uint32_t> changed, const std::vector<fluid_flow>& flows,
                             const std::vector<fluid_resource>& resources, std::size_t most);
 
-  /// The resources of which the last update may have changed flows; some more than once.
+  /// Returns the resources whose flows the last update may have changed; some more than once.
   [[nodiscard]] std::span<const std::uint32_t> reached() const { return reached_; }
 
  private:
-  using entry = std::pair<double, std::uint32_t>;  ///< the smaller of the two levels of a resource that is not settled
+  using entry = std::pair<double, std::uint32_t>;  ///< the smaller of an unsettled resource's two levels, and the resource
   struct part {
     double rate, weight;
   };
@@ -200,22 +191,18 @@ class max_min_levels {
   void look_at(std::uint32_t r, const std::vector<fluid_flow>& flows, const fluid_resource& s);
   [[nodiscard]] double level_beside_others(std::uint32_t r, const std::vector<fluid_flow>& flows, const fluid_resource& s);
 
-  std::vector<double> level_, next_;  ///< by resource: as the others know it, and as it follows from theirs
-  std::vector<entry> queue_;          ///< a heap, smallest first; what no longer holds is skipped
-  std::vector<part> limited_;         ///< what flows take that others limit
+  std::vector<double> level_, next_;  ///< by resource: level that the others use, and level that follows from theirs
+  std::vector<entry> queue_;          ///< heap, smallest first; outdated entries are skipped
+  std::vector<part> limited_;         ///< rates and weights of flows that other resources limit
   std::vector<std::uint32_t> reached_, beside_;
   std::vector<char> seen_;
   std::size_t looks_ = 0;
 };
 
-// Transfers as fluids: weighted max-min rates on shared resources, in tiers, brought up to date locally.
-
-// The earliest of many times that change.
-
-/// The ends of numbered flows [s]: as they are while these are few, else in a tournament, where a node has the earlier time of its two
-/// children. Changes wait until somebody asks, and where many wait all is played again.
+/// End times of numbered flows [s] and their minimum. Few flows are scanned; many are in a tournament tree, whose nodes hold the earlier
+/// time of two children. Changes are applied when the minimum is needed; if many are pending, the tree is rebuilt.
 ///
-/// Complexity   O(1) for a change; for the earliest after k changes the smaller of O(k log flows) and O(flows); O(log flows) for each
+/// Complexity   O(1) for a change; for the earliest after k changes the smaller of O(k log flows) and O(flows); O(log flows) for each flow
 ///              that is due. Memory O(flows).
 /// Determinism  flows that are due come in order of their numbers.
 /// Source       textbook (tournament tree).
@@ -223,11 +210,11 @@ class end_times {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();
 
-  /// One flow more, which never ends yet.
+  /// Adds a flow without an end.
   void add() {
     if (++flows_ > leaves_) grow();
   }
-  /// One flow less: the last takes the number of this one.
+  /// Removes a flow; the last one takes its number.
   void remove(std::uint32_t flow) {
     set(flow, node_[leaves_ + flows_ - 1]);
     set(static_cast<std::uint32_t>(flows_ - 1), never);
@@ -242,7 +229,7 @@ class end_times {
     if (!known_) play();
     return node_[1];
   }
-  /// Appends the flows that end by then, a finite time.
+  /// Appends to `due` the flows that end by `time`, which is finite.
   void find_due(double time, std::vector<std::uint32_t>& due);
 
  private:
@@ -252,18 +239,15 @@ class end_times {
   void grow();
   void find_due_below(std::size_t node, double time, std::vector<std::uint32_t>& due) const;
 
-  std::size_t flows_ = 0, leaves_ = 1;      ///< leaves: a power of two; those of no flow say never
-  std::vector<double> node_{never, never};  ///< below node n are 2 n and 2 n + 1, the leaves last; node 0 is not used
-  std::vector<std::uint32_t> changed_;      ///< where played: flows; the nodes above them are out of date
-  bool known_ = true;                       ///< the earliest of all
-  bool played_ = false;                     ///< the nodes between it and the leaves
+  std::size_t flows_ = 0, leaves_ = 1;      ///< leaves: a power of two; unused ones are `never`
+  std::vector<double> node_{never, never};  ///< node n has children 2 n and 2 n + 1, leaves last; node 0 is unused
+  std::vector<std::uint32_t> changed_;      ///< if played: flows whose ancestors are outdated
+  bool known_ = true;                       ///< true if the minimum is up to date
+  bool played_ = false;                     ///< true if the tree's inner nodes are in use
 };
 
-// Very many flows of one rate, which wait for their ends in one heap.
-
-/// A group of equal flows: they always have one rate. What each has moved since the group was made is the same for all, so a
-/// flow ends when that reaches a mark of its own, and a change of the rate touches none of them.
-///
+/// A class of flows that always have the same rate. Since the class began, all have moved equally many bytes, so a flow ends when that
+/// number reaches a mark of its own, and a change of the rate touches no flow.
 /// Complexity  O(log) per flow, O(1) per change of rate.
 class flow_class {
  public:
@@ -276,7 +260,7 @@ class flow_class {
   void set_rate(double now, double rate);
   [[nodiscard]] double left(flow_id f, double now) const { return std::max(0.0, mark_of_[f] - moved_by(now)); }
   [[nodiscard]] double next_end() const { return marks_.empty() ? never : end_of(marks_.front().first); }
-  /// Takes the flows that end by then.
+  /// Moves the flows that end by `time` to `ended`.
   void take_until(double time, std::vector<flow_id>& ended);
 
  private:
@@ -287,7 +271,7 @@ class flow_class {
   [[nodiscard]] double end_of(double at) const { return rate_ > 0 ? since_ + std::max(0.0, at - moved_) / rate_ : never; }
   static bool later(const mark& a, const mark& b) { return a > b; }
 
-  std::vector<mark> marks_;      ///< a heap, the next end on top
+  std::vector<mark> marks_;      ///< heap, the next end on top
   std::vector<double> mark_of_;  ///< by flow
   double moved_ = 0, since_ = 0, rate_ = 0;
 };
@@ -296,20 +280,18 @@ class flow_class {
 
 namespace hetplan {
 
-/// Active flows and their rates. A flow at rate x uses weight * x of each resource on its route; rates are
-/// max-min fair (equal rates, progressive filling) inside a tier, and a tier gets what smaller ones leave.
+/// Active flows and their rates. A flow at rate x uses weight * x of each resource on its route. Rates are max-min fair (equal rates,
+/// progressive filling) within a tier, and a tier gets what smaller ones leave. Without sharing every flow has its route's peak rate.
 ///
-/// Where sharing has stopped, every flow has the peak rate of its route, whatever others do.
-///
-/// Flows keep their rate until something that can reach it over shared resources changes, and rates of other flows keep every bit.
+/// A flow keeps its rate until a change reaches it over shared resources; rates of other flows keep every bit.
 ///
 /// Units        seconds, bytes, B/s.
-/// Complexity   of a change: where 32 resources and more are in use, all of one tier, and few of them change, what its rates reach
-///              (detail::max_min_levels). Else, and where that is most of the network, the size of the connected component times its
-///              distinct rates (detail::max_min). Where a thousand flows and more all cross the resource that limits them, they have
-///              one rate, and a change costs a logarithm (detail::flow_class). Ends: O(log flows) for each rate that changes
-///              (detail::end_times).
-/// Determinism  independent of anything but the order of calls. Which of these ways a rate was found tells in its last bits alone.
+/// Complexity   of a change: if at least 32 resources are in use, all flows are of one tier and few resources change, the part that the
+///              change reaches (detail::max_min_levels). Otherwise, and if that is most of the network, the size of the connected
+///              component times its distinct rates (detail::max_min). If at least a thousand flows all cross the resource that limits
+///              them, they have one rate, and a change costs a logarithm (detail::flow_class). Ends: O(log flows) for each rate that
+///              changes (detail::end_times).
+/// Determinism  depends on nothing but the order of calls. The choice among these methods shows in a rate's last bits only.
 /// Source       max-min fairness by progressive filling (textbook); settled locally: see detail::max_min_levels.
 class fluid_network {
  public:
@@ -317,13 +299,13 @@ class fluid_network {
 
   explicit fluid_network(std::span<const resource> resources);
 
-  /// From now on nobody is in anybody's way. Call before the first flow starts.
+  /// Turns off contention. Call before the first flow starts.
   void stop_sharing() { shares_ = false; }
 
-  /// Calls for changed rates are wanted for flows in a group of equal flows, too.
+  /// Makes update report changed rates of flows in a flow_class, too.
   void report_crowds() { reports_ = true; }
 
-  /// Starts a flow now; its route has at least one resource, each once. The handle returns with its end.
+  /// Starts a flow now. Its route has at least one resource, each once. The handle is valid until the flow ends.
   flow_id start(double now, double volume_bytes, std::span<const resource_use> via, int tier, std::uint32_t tag);
 
   /// Ends a flow, finished or not.
@@ -331,8 +313,7 @@ class fluid_network {
 
   void set_capacity(std::size_t r, double capacity);
 
-  /// Brings the rates up to date; call once after all changes at one time. Calls changed(tag, rate) for
-  /// every flow whose rate changed.
+  /// Updates the rates after all changes at one time. Calls changed(tag, rate) for every flow whose rate changed.
   template <class Changed>
   void update(double now, Changed&& changed) {
     if (!shares_) {
@@ -351,10 +332,10 @@ class fluid_network {
     dirty_.clear();
   }
 
-  /// The time of the next end at the present rates; infinite if none.
+  /// Returns the next end at current rates, infinite if there is none.
   [[nodiscard]] double next_end() { return crowded_ ? classes_.next_end() : ends_.earliest(); }
 
-  /// Takes the flows that end by then and calls done(tag), in order of tags.
+  /// Ends the flows that are due by then and calls done(tag), in order of tags.
   template <class Done>
   void finish_until(double time, Done&& done) {
     finished_.clear();
@@ -372,7 +353,7 @@ class fluid_network {
 
   [[nodiscard]] std::size_t active() const { return active_.size(); }
   [[nodiscard]] double rate(flow_id f) const { return crowded_ ? classes_.rate() : flows_[f].rate; }
-  /// Bytes that an active flow has not moved by now, which is no later than its end.
+  /// Returns the bytes that an active flow has still to move at a time no later than its end.
   [[nodiscard]] double left(flow_id f, double now) const;
 
  private:
@@ -385,12 +366,12 @@ class fluid_network {
   void find_due(double time);
   void forget(flow_id f);
 
-  // --- groups of equal flows (detail::flow_class) ---
+  // --- all flows in one flow_class ---
 
-  /// The rate of all flows where they cross one resource and none limits them more; else unset.
+  /// Returns the rate of all flows if one resource limits them all, else `unset`.
   [[nodiscard]] double common_rate() const;
 
-  /// Sets the one rate of all flows; false: they have several.
+  /// Sets one rate for all flows. Returns false if they have several.
   template <class Changed>
   bool go_together(double now, Changed&& changed) {
     const double rate = common_rate();
@@ -413,7 +394,7 @@ class fluid_network {
 
   void touch(std::size_t r);
 
-  /// Few changes in a large network of one tier: sets the rates that they reach. False: nothing is set, all have to be filled.
+  /// Updates rates locally after few changes in a large network of one tier. Returns false if nothing was set and all must be filled.
   template <class Changed>
   bool settle(double now, Changed&& changed) {
     if (!one_tier_ || used_.size() < least_large || dirty_.size() * least_quiet > used_.size()) return false;
@@ -432,7 +413,7 @@ class fluid_network {
     return true;
   }
 
-  /// The flows and resources that a change of resource r can reach.
+  /// Collects the flows and resources that a change of resource r can reach.
   void collect(std::size_t r);
 
   template <class Changed>
@@ -471,31 +452,31 @@ class fluid_network {
 
   void forget_changes();
 
-  static constexpr std::size_t least_crowd = 512;     ///< it comes together at twice as many
-  static constexpr std::size_t least_large = 32;      ///< resources in use, where rates are settled locally
-  static constexpr std::size_t least_quiet = 8;       ///< and in use for each that changed
-  static constexpr std::size_t most_looks = 4;        ///< at each flow, then filling is faster
-  static constexpr std::uint32_t longest_pause = 64;  ///< updates without trying again after looks in vain
+  static constexpr std::size_t least_crowd = 512;     ///< flows in a flow_class; twice as many to begin one
+  static constexpr std::size_t least_large = 32;      ///< resources in use, for local updates
+  static constexpr std::size_t least_quiet = 8;       ///< resources in use for each that changed, for local updates
+  static constexpr std::size_t most_looks = 4;        ///< visits of each flow; beyond that, filling is faster
+  static constexpr std::uint32_t longest_pause = 64;  ///< updates without a new attempt after failures
 
   std::vector<state> resources_;
   std::vector<flow> flows_;
   bool shares_ = true, reports_ = false, crowded_ = false, one_tier_ = true, whole_weights_ = true;
   detail::flow_class classes_;
-  detail::max_min_levels levels_;  ///< settled where all flows are of one tier, but in a crowd
+  detail::max_min_levels levels_;  ///< settled if all flows are of one tier and not in classes_
   std::uint32_t pause_ = 0, next_pause_ = 1;
   std::vector<std::uint32_t> used_;  ///< resources with flows
   std::vector<flow_id> active_, free_, members_, finished_;
-  std::vector<flow_id> fresh_;  ///< where nobody shares: started and without a rate yet
-  detail::end_times ends_;      ///< beside active_
+  std::vector<flow_id> fresh_;  ///< without sharing: flows that have no rate yet
+  detail::end_times ends_;      ///< parallel to active_
   std::vector<std::uint32_t> dirty_, component_;
   detail::max_min filler_;
 };
 
-/// A fluid_network whose tiers are the policy's. Refers to the policy.
+/// Network sharing of a policy: a fluid_network with the policy's tiers. The policy must outlive it.
 template <network_policy Policy>
 class fluid_sharing {
  public:
-  /// @param tells_all  update tells every changed rate, those of very many equal transfers too, which costs their number.
+  /// @param tells_all  true: update reports every changed rate, also those of very many equal transfers, at a cost of their number.
   fluid_sharing(const network& net, const Policy& policy, bool tells_all = true)
       : policy_(policy), access_(checked_access(policy.access(), "network policy")), fluid_(net.resources()) {
     if (access_ == route_access::unlimited) fluid_.stop_sharing();
@@ -517,14 +498,13 @@ class fluid_sharing {
   void finish_until(double time_s, Finished&& finished) {
     fluid_.finish_until(time_s, finished);
   }
-  /// Bytes that a transfer under way has not moved by now.
   [[nodiscard]] double left(std::uint32_t number, double now_s) const { return fluid_.left(flow_of_[number], now_s); }
 
  private:
   const Policy& policy_;
   route_access access_;
   fluid_network fluid_;
-  std::vector<fluid_network::flow_id> flow_of_;  ///< by number, of those under way
+  std::vector<fluid_network::flow_id> flow_of_;  ///< by number; valid for transfers under way
 };
 
 static_assert(check_network_sharing<fluid_sharing<fair_share>>());

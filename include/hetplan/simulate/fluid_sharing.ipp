@@ -31,7 +31,7 @@ HETPLAN_INLINE void sharing_ledger::check_load(double now_s) {
 
 HETPLAN_INLINE void sharing_ledger::end(double time_s, std::uint32_t number) {
   const auto* f = flows_.find(number);
-  // Ends that rounding tells apart happen together, a little early.
+  // Ends that differ only by rounding happen together, some a little early.
   const double rounding = f == nullptr ? 0 : 1e-6 * f->transfer->volume_bytes + 1e-11 * time_s * f->rate;
   if (f == nullptr || f->left(time_s) > rounding) {
     throw invalid_model("network sharing: finish_until(" + to_text(time_s) + " s) ends transfer " + std::to_string(number) +
@@ -97,7 +97,7 @@ HETPLAN_INLINE void max_min::fill(std::span<const std::uint32_t> tier, std::vect
       }
     }
     open_.resize(kept);
-    level = std::max(level, share);  // rounding may not lower it
+    level = std::max(level, share);  // rounding must not lower it
     limits_.push_back({bottleneck, level});
     for (const std::uint32_t f : resources[bottleneck].flows) {
       fluid_flow& x = flows[f];
@@ -149,7 +149,7 @@ HETPLAN_INLINE bool max_min_levels::update(std::span<const std::uint32_t> change
     for (const std::uint32_t f : resources[r].flows) {
       for (const resource_use& u : flows[f].via) {
         const auto other = static_cast<std::uint32_t>(u.resource.index());
-        if (next_[other] <= smaller || seen_[other]) continue;  // smaller levels depend on neither the old nor the new one
+        if (next_[other] <= smaller || seen_[other]) continue;  // smaller levels depend on neither the old nor the new level
         seen_[other] = 1;
         beside_.push_back(other);
       }
@@ -199,7 +199,7 @@ HETPLAN_INLINE double max_min_levels::level_beside_others(std::uint32_t r, const
     weight -= p.weight;
     level = p.rate;
   }
-  return limited_.size() == s.flows.size() ? none : std::max(level, left / weight);  // rounding may not lower it
+  return limited_.size() == s.flows.size() ? none : std::max(level, left / weight);  // rounding must not lower it
 }
 
 HETPLAN_INLINE void end_times::find_due(double time, std::vector<std::uint32_t>& due) {
@@ -379,7 +379,7 @@ HETPLAN_INLINE double fluid_network::common_rate() const {
   const auto first = flows_[active_.front()].via;
   if (std::none_of(first.begin(), first.end(),
                    [&](const resource_use& u) { return resources_[u.resource.index()].flows.size() == active_.size(); })) {
-    return unset;  // no resource has them all
+    return unset;  // no resource carries all flows
   }
   double share = never;
   bool common = false;

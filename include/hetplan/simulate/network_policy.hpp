@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Who gets bandwidth: the door for network policies, and the ones that ship.
+/// The network policies that ship.
 
 #include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {
 
-/// Max-min fairness with equal rates for all: what uncontrolled TCP does.
+/// Max-min fairness with equal rates, as with uncontrolled TCP.
 struct fair_share {
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
   [[nodiscard]] route_access access() const { return route_access::shared; }
 };
 
-/// Smaller priority numbers first; max-min among equals.
+/// Smaller priority numbers first; max-min fairness among equal ones.
 struct by_priority {
   [[nodiscard]] int tier(const tasks::transfer& t) const { return t.priority; }
   [[nodiscard]] route_access access() const { return route_access::shared; }
 };
 
-/// One transfer out of and one into a device at a time, without pre-emption (Moirai, eq. 8); transfers
-/// that have their ports share resources by max-min.
+/// One transfer out of and one into a device at a time, without pre-emption (Moirai, eq. 8). Transfers under way share resources max-min.
 struct exclusive_ports {
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
   [[nodiscard]] route_access access() const { return route_access::exclusive_ports; }
@@ -32,13 +31,13 @@ struct exclusive_links {
   [[nodiscard]] route_access access() const { return route_access::exclusive_links; }
 };
 
-/// Nobody is ever in anybody's way: the networks of papers on placement.
+/// No contention: every transfer runs at its route's peak rate, as in papers on placement.
 struct unlimited {
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
   [[nodiscard]] route_access access() const { return route_access::unlimited; }
 };
 
-/// The policy that a plan or a schedule names. The library itself simulates with no other of these: one event loop to compile.
+/// The policy that a plan or schedule names. The library itself simulates with this policy only, to compile one event loop.
 struct policy_of_plan {
   sharing kind = sharing::fair_share;
   [[nodiscard]] int tier(const tasks::transfer& t) const { return kind == sharing::priority ? t.priority : 0; }

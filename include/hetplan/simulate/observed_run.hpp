@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The judge with observers: observers receive task_ended and transfer_ended, and may stop the run.
+/// The judge with observers, which receive task_ended and transfer_ended and may stop the run.
 
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/evaluate.hpp>
@@ -8,8 +8,8 @@
 
 namespace hetplan {
 
-/// As simulate_plan without observers. An observer of neither event, or one that answers something else than go or stop, is refused
-/// here, for judge and evaluate too.
+/// As simulate_plan without observers. Also for judge and evaluate, an observer that handles neither event or returns no `control` is
+/// refused here.
 template <class... Observers>
   requires(sizeof...(Observers) > 0)
 [[nodiscard]] trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const judge_models& models,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The judge: runs a task graph on a network, event by event.
+/// The simulator, judge of all plans: runs a task graph on a network, event by event.
 
 #include <algorithm>
 #include <concepts>
@@ -27,12 +27,9 @@
 
 namespace hetplan::detail {
 
-// What a run keeps between events: those to come, its devices, and traffic that is not its own.
-
-/// A device runs nothing.
 inline constexpr tasks::node_id no_task = ~tasks::node_id{0};
 
-/// Something that will happen; a queue keeps the earliest on top, ends before starts.
+/// A pending event. The queue gives the earliest first, ends before starts.
 struct event {
   enum kind_type : std::uint8_t { capacity, speed, compute_end, release, latency_end, transfer_end };
   double at;
@@ -43,17 +40,16 @@ struct event {
     return std::tie(a.at, a.kind, a.what) > std::tie(b.at, b.kind, b.what);
   }
 };
-/// A device in the middle of a run.
 struct device_state {
-  std::size_t next = 0;  ///< in its order
+  std::size_t next = 0;  ///< position in its order
   tasks::node_id running = no_task;
-  std::uint32_t version = 0;  ///< of its pending end: a change of speed makes older ends void
+  std::uint32_t version = 0;  ///< of its pending end; a change of speed makes earlier ends void
   double speed = 1;
   double work_left_s = 0, since_s = 0;
   double held_bytes = 0;
 };
 
-/// Background transfers, as the policies see transfers, with their routes.
+/// Background transfers and their routes, in the form that policies see.
 struct background_traffic {
   std::vector<tasks::transfer> transfers;
   std::vector<std::span<const resource_use>> routes;
@@ -67,11 +63,8 @@ struct background_traffic {
   }
 };
 
-// Transfers that wait until what they hold alone is free: two ports, or the resources of a route.
-
-/// Whose turn it is among those that wait for the same: smaller first. A reduction has no microbatch of its own and comes after
-/// all of them; of a microbatch's gathers and scatters those of earlier units come first, gathers before scatters.  Source: semantics,
-/// section 6 (`exclusive`).
+/// Turn of transfers that wait for the same ports or resources, smaller first. Reductions have no microbatch and come last. Of a
+/// microbatch's gathers and scatters, earlier units come first, gathers before scatters.  Source: semantics, section 6 (`exclusive`).
 class transfer_order {
  public:
   explicit transfer_order(const tasks::task_graph& g) : g_(&g) {}
@@ -82,29 +75,27 @@ class transfer_order {
                       t.to_stage, t.to, t.token, i);
   }
   [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const { return key(a) < key(b); }
-  /// For priority_queue, which keeps the largest on top.
+  /// Comparison for priority_queue, which keeps the largest on top.
   [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const { return before(b, a); }
 
  private:
   const tasks::task_graph* g_;
 };
 
-/// Grants waiting transfers what they need, in their turn; those for which all is free may pass others.
-///
-/// Transfers that need the same wait in one line, so that only the first of each line is ever looked at, and only after
-/// something that the line needs was freed.
-/// Complexity  O(log) per transfer, and per grant O(lines that need something that was freed or came).
+/// Grants waiting transfers their ports or resources in turn. A transfer may pass others if all that it needs is free. Transfers with the
+/// same needs wait in one line: only the first of a line is examined, and only after something that it needs was freed.
+/// Complexity  O(log) per transfer, and per grant O(lines that need something freed or added).
 class grant_queue {
  public:
   grant_queue(const tasks::task_graph& g, route_access access, std::size_t resources);
 
-  /// Does anything wait under this access?
+  /// True if transfers wait under this access.
   [[nodiscard]] static bool is_used(route_access a) { return a == route_access::exclusive_ports || a == route_access::exclusive_links; }
 
   void add(std::uint32_t t);
-  /// What a granted transfer held is free again.
+  /// Frees what a granted transfer held.
   void release(std::uint32_t t);
-  /// Calls start(transfer) for all that can be granted now. True: there were some.
+  /// Calls start(transfer) for all transfers that can be granted now. Returns true if there were any.
   template <class Start>
   bool grant(Start&& start) {
     bool any = false;
@@ -138,7 +129,7 @@ class grant_queue {
 
   void wake(std::size_t l);
 
-  /// What a transfer has to itself: its ports (out by sender, then in by receiver), or the resources of its route.
+  /// Returns what a transfer holds exclusively: its ports (out by sender, then in by receiver) or the resources of its route.
   [[nodiscard]] std::vector<std::uint32_t> needs_of(const tasks::transfer& t) const;
 
   [[nodiscard]] std::size_t line_of(std::uint32_t t);
@@ -147,18 +138,15 @@ class grant_queue {
   bool ports_;
   transfer_order order_;
   std::map<std::vector<std::uint32_t>, std::size_t> lines_by_needs_;
-  std::vector<std::uint32_t> line_of_transfer_;  ///< as far as known
+  std::vector<std::uint32_t> line_of_transfer_;  ///< `none` until known
   std::vector<line> lines_;
   std::vector<std::vector<std::size_t>> needed_by_;  ///< lines by port or resource
   std::vector<char> taken_;                          ///< by port or resource
-  std::vector<std::size_t> awake_;                   ///< lines that may have something to grant
+  std::vector<std::size_t> awake_;                   ///< lines whose first transfer may be granted
 };
 
-// The inside of the simulator: a run of a task graph, event by event.
-
 /// One run of a task graph.  Source: semantics, sections 6 and 10.
-///
-/// @tparam Sharing  a model of network_sharing with its optional members, which also tells what a transfer under way has left.
+/// @tparam Sharing  a network_sharing with its optional members, and with left(): what a transfer under way has still to move.
 template <network_sharing Sharing, class... Observers>
 class event_loop {
  public:
@@ -187,7 +175,7 @@ class event_loop {
     for (tasks::node_id n = 0; n < g_.size(); ++n) {
       if (g_.predecessors[n] == 0) make_ready(n);
     }
-    join();  // barriers that wait for nothing
+    join();  // barriers without predecessors
     for (std::size_t d = 0; d < devices_.size(); ++d) wake_.push_back(d);
     settle();
     while (!stopped_ && done_ < g_.size()) {
@@ -216,9 +204,9 @@ class event_loop {
     events_.push({at, kind, static_cast<std::uint32_t>(what), version});
   }
 
-  /// Everything that happens at the present time: ends before starts, until nothing moves; then rates.
+  /// Handles everything at the current time, ends before starts, until nothing changes; then updates the rates.
   void settle() {
-    const double until = std::min(now_ * (1 + same_time_), std::numeric_limits<double>::max());  // never beyond `never`
+    const double until = std::min(now_ * (1 + same_time_), std::numeric_limits<double>::max());  // stays below `never`
     for (bool again = true; again && !stopped_;) {
       again = false;
       if (const double end = sharing_.next_end(); end <= until) {
@@ -298,7 +286,7 @@ class event_loop {
 
   void end_task(std::size_t d, std::uint32_t version) {
     device_state& s = devices_[d];
-    if (version != s.version) return;  // its speed has changed since
+    if (version != s.version) return;  // void since a change of speed
     const tasks::node_id n = std::exchange(s.running, no_task);
     out_.computes[n].end_s = now_;
     out_.busy_s[d] += now_ - out_.computes[n].start_s;
@@ -322,7 +310,7 @@ class event_loop {
     joined_.push_back(n);
     join();
   }
-  /// Tells the successors of ended nodes; barriers end at once.
+  /// Notifies the successors of ended nodes; barriers end at once.
   void join() {
     while (!joined_.empty()) {
       const tasks::node_id ended = joined_.back();
@@ -348,7 +336,7 @@ class event_loop {
     }
   }
 
-  // --- communicating ---
+  // --- transfers ---
 
   void offer(std::uint32_t t) {
     if (is_granted()) queue_.add(t);
@@ -386,7 +374,7 @@ class event_loop {
     }
   }
 
-  /// Bytes that a transfer of the graph has moved.
+  /// Adds bytes that a transfer of the graph has moved.
   void count(std::uint32_t t, double volume_bytes) {
     const tasks::transfer& x = g_.transfers[t];
     out_.sent_bytes[x.from.index()] += volume_bytes;
@@ -409,7 +397,7 @@ class event_loop {
     finish(g_.node_of_transfer(t));
   }
 
-  /// A transfer that blocks its devices was part of the task that has just ended.
+  /// Ends a blocking transfer, which was part of the task that has just ended.
   void end_with_its_task(std::uint32_t t) {
     const tasks::transfer& x = g_.transfers[t];
     out_.transfers[t] = {out_.computes[x.carrier].start_s, now_};
@@ -420,7 +408,7 @@ class event_loop {
 
   // --- ending early ---
 
-  /// The run ends at this time: what is under way counts as far as it came.
+  /// Ends the run at a time. Tasks and transfers under way count as far as they came.
   void cut_off(double at) {
     now_ = at;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -466,12 +454,12 @@ class event_loop {
   std::priority_queue<event> events_;
   std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
   std::vector<device_state> devices_;
-  std::vector<std::size_t> wake_;                                 ///< devices that may have something to start
-  std::vector<tasks::node_id> joined_;                            ///< ended nodes whose successors are not told yet
+  std::vector<std::size_t> wake_;                                 ///< devices that may have a task to start
+  std::vector<tasks::node_id> joined_;                            ///< ended nodes whose successors are not notified yet
   grant_queue queue_;                                             ///< transfers that wait for ports or resources
   background_traffic background_;                                 ///< numbered after the graph's own transfers
-  std::vector<char> drains_;                                      ///< by transfer, background included: the sharing has it
-  double same_time_ = options_.source != nullptr ? 1e-9 : 1e-12;  ///< ends that only rounding tells apart happen together (relative)
+  std::vector<char> drains_;                                      ///< by transfer, background included: true while it drains
+  double same_time_ = options_.source != nullptr ? 1e-9 : 1e-12;  ///< ends closer than this happen together (relative)
   double now_ = 0, last_end_ = 0;
   std::size_t done_ = 0;
   bool stopped_ = false;
@@ -505,26 +493,26 @@ template <network_sharing Sharing>
 
 }  // namespace detail
 
-/// What says who gets bandwidth in a run: a policy, which makes a fluid_sharing, given rates, or a sharing of the user's.
+/// Rates of a run's transfers: a network policy (as a fluid_sharing), prescribed rates, or a user's sharing.
 template <class S>
 concept shares_network = network_policy<S> || std::same_as<S, prescribed> || network_sharing<S>;
 
-/// Runs a task graph: every device works off its order, transfers share the network as the policy or the sharing says.
+/// Runs a task graph: every device follows its order, and transfers share the network as the policy or sharing says.
 ///
-/// @param sharing    a policy or given rates, only read; a network sharing is copied as it is.
+/// @param sharing    a policy or prescribed rates, which are only read; a network sharing is copied.
 /// @param g          from tasks::expand or a task_graph_builder; every compute task is in one device's order.
 /// @param net        the network whose resources the graph's routes name.
 /// @param observers  called at task_ended and transfer_ended, in time order; may stop the run.
-/// @return           the trace; status `stopped` if an observer said so or `until` came first. Tasks under way then count as
-///                   busy and transfers as bytes as far as they came, but have no end.
-/// Complexity        O(log) per event; a transfer that starts or ends costs the size of the set of transfers
-///                   that its resources connect (times the number of distinct fair shares in it).
-/// Throws            invalid_input if capacities change and transfers block (their time was counted into tasks) or a sharing has no
-///                   set_capacity, if the run can never end (cyclic orders, a capacity or speed that stays 0), or if a
-///                   prescribed rate is no rate, passes a capacity or leaves volume behind; invalid_model if a user's sharing
-///                   gives more of a resource than it has, or ends a transfer that has not moved all of its volume.
-/// Determinism       same input, same bytes. Ends within 1e-12 (relative) of each other happen together; then
-///                   ends before starts, memory is released before it is taken, ties by index.
+/// @return           the trace; status `stopped` if an observer or `until` ended the run. Tasks and transfers under way then count as busy
+///                   time and bytes as far as they came, but have no end.
+/// Complexity        O(log) per event; a start or end of a transfer costs the size of the set of transfers that its resources connect
+///                   (times the number of distinct fair shares in it).
+/// Throws            invalid_input if capacities change and transfers block (their time is part of tasks) or a sharing has no
+///                   set_capacity, if the run can never end (cyclic orders, a capacity or speed that stays 0), or if a prescribed rate is
+///                   invalid, exceeds a capacity or leaves volume behind; invalid_model if a user's sharing gives more of a resource than
+///                   it has, or ends a transfer that has not moved all of its volume.
+/// Determinism       same input, same bytes. Ends within 1e-12 (relative) of each other happen together; then ends before starts, memory
+///                   is released before it is taken, ties by index.
 /// Source            semantics, sections 6 and 10.
 template <shares_network Sharing = fair_share, observer<task_ended, transfer_ended>... Observers>
 [[nodiscard]] trace simulate(const tasks::task_graph& g, const network& net, const Sharing& sharing = {},

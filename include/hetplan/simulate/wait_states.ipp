@@ -89,7 +89,7 @@ HETPLAN_INLINE void wait_states::read_ports() {
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), later);
   for (const std::uint32_t t : order) {
-    if (trace_.transfers[t].end_s <= 0 || graph_.transfers[t].blocks()) continue;  // a stopped run's that never ended; part of a task
+    if (trace_.transfers[t].end_s <= 0 || graph_.transfers[t].blocks()) continue;  // no end in a stopped run; or part of a task
     sent_by_[graph_.transfers[t].from.index()].push_back(t);
     received_by_[graph_.transfers[t].to.index()].push_back(t);
     for (const resource_use& u : graph_.routes[graph_.transfers[t].route].via) carried_by_[u.resource.index()].push_back(t);
@@ -112,7 +112,7 @@ HETPLAN_INLINE tasks::node_id wait_states::last_of(const std::vector<const std::
   for (const auto* port : held) {
     auto t =
         std::upper_bound(port->begin(), port->end(), start_s, [&](double at, std::uint32_t x) { return at < trace_.transfers[x].end_s; });
-    while (t != port->begin() && trace_.transfers[*std::prev(t)].start_s >= start_s) --t;  // those take no time
+    while (t != port->begin() && trace_.transfers[*std::prev(t)].start_s >= start_s) --t;  // transfers of no duration
     if (t == port->begin()) continue;
     const tasks::node_id found = graph_.node_of_transfer(*std::prev(t));
     const bool later = last == no_node || when(found).end_s > when(last).end_s || (when(found).end_s == when(last).end_s && found < last);

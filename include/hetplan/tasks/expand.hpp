@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A plan, its models asked -> one task graph.
+/// Expansion of a plan with its costs into one task graph.
 
 #include <cstddef>
 #include <span>
@@ -13,54 +13,49 @@
 
 namespace hetplan::tasks {
 
-// Gradient reduction at the end of an iteration: rings inside stages, then rings or a server across them.
-
-/// Adds the reductions of an iteration: rings inside stages, then rings or a parameter server across them.
+/// Adds the gradient reductions of an iteration: rings inside stages, then rings or a parameter server across them.
 ///
-/// @param finished  by stage: when its last backward part is done on all its devices.
-/// @return          by stage: when its reductions are done, its own and those across stages.
+/// @param finished  by stage: end of its last backward part on all its devices.
+/// @return          by stage: end of its reductions, inside the stage and across stages.
 /// Source           semantics, section 6.
 [[nodiscard]] std::vector<task_graph_builder::handle> reduce_gradients(const plan& p, const planning_graph& model,
                                                                        const stage_graph& stages,
                                                                        const std::vector<task_graph_builder::handle>& finished,
                                                                        transfer_sender& sender);
 
-// The traffic of a stage whose devices share out gradients or weights: gathers before, scatters behind.
-
-/// Does a stage of this plan move parts of its state during the iteration?
+/// Returns true if the stage moves parts of its state during an iteration (ZeRO-2, FSDP).
 [[nodiscard]] inline bool moves_state(const stage& s) {
   return s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp);
 }
 
-/// Adds the rings of one stage of a plan (moves_state): of n devices in list order, each sends (n-1)/n of a unit to the next.
-///
-/// Source  semantics, section 6 (shared-out state).
+/// Ring transfers of a stage that moves its state (moves_state): each of n devices, in list order, sends (n-1)/n of a unit to the next.
+/// Source  semantics, section 6 (sharded state).
 class sharded_stage {
  public:
   using handle = task_graph_builder::handle;
 
   sharded_stage(const stage_costs& s, stage_id stage, transfer_sender& sender);
 
-  /// fsdp: a piece of a pass, what one unit does on one device.
+  /// Under fsdp: the part of a pass that belongs to one unit on one device.
   struct piece {
-    handle start;  ///< a barrier that ends when the piece starts: all that it waits for goes there
+    handle start;  ///< barrier that ends when the piece starts; predecessors of the piece depend on it
     handle work;
   };
-  /// Gathers each unit before its piece, from the time on at which the piece before it has started everywhere.
+  /// Gathers each unit before its piece. The gather may start once the piece before has started on all devices.
   ///
   /// @param pieces_by_device  in the order of the stage's work.
   void gather_before(std::span<const std::vector<piece>> pieces_by_device, std::span<const order_entry> passes);
 
-  /// Scatters a unit's gradients when `computed` (on each device) has ended.
+  /// Scatters a unit's gradients after the tasks `computed`, one per device.
   void scatter(int unit, int microbatch, std::span<const handle> computed);
 
-  /// When all scatters have ended and, of zero2, the new weights are gathered.
+  /// Returns the end of all scatters and, under zero2, of gathering the new weights.
   [[nodiscard]] handle finish();
 
   [[nodiscard]] std::size_t unit_count() const { return units_.size(); }
 
  private:
-  /// @return  a barrier at the end of all of its transfers.
+  /// @return  a barrier at the end of all transfers of the ring.
   handle ring(transfer_kind kind, int unit, int microbatch, double unit_bytes, const handle* start);
 
   const stage_costs& costs_;
@@ -71,20 +66,20 @@ class sharded_stage {
   handle all_scattered_;
 };
 
-/// Expands a plan of any kind into its task graph.
+/// Returns the task graph of a plan of any kind.
 ///
-/// @return         computes by (stage, device in the stage, token, microbatch, phase); durations in seconds. A pass of a stage that shares
-///                 out gradients or weights is a task for each of its units, behind a barrier that ends when the task starts.
-/// Complexity      O(tasks + transfers), and what `stage_costs` takes.
-/// Throws          invalid_input (a transfer rule speaks of no transfer); missing_route; what `stage_costs` throws.
+/// @return         computes by (stage, device in the stage, token, microbatch, phase); durations in seconds. A stage with sharded gradients
+///                 or weights has one task per unit in each pass, behind a barrier that ends when the task starts.
+/// Complexity      O(tasks + transfers), plus that of `stage_costs`.
+/// Throws          invalid_input (a transfer rule names no transfer of the plan); missing_route; as `stage_costs`.
 /// Source          semantics, sections 4-7.
 [[nodiscard]] task_graph expand(const stage_costs& s);
 [[nodiscard]] task_graph expand(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
                                 const any_memory_model& memory = {});
 
-/// The same without the order of work on any device, for whoever makes one: every backward in its two parts, or none.
+/// Returns the task graph without task orders, for callers that decide them. Every backward is split, or none.
 ///
-/// Throws  invalid_input (a stage shares out gradients or weights: their traffic follows its order), and as `expand` does.
+/// Throws  as `expand`; invalid_input (a stage with sharded gradients or weights, whose traffic depends on its order).
 [[nodiscard]] task_graph expand_unordered(const stage_costs& s, bool split_backwards);
 
 }  // namespace hetplan::tasks

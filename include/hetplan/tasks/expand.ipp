@@ -28,7 +28,7 @@ class reducer {
   reducer(const plan& p, const stage_graph& stages, transfer_sender& sender)
       : p_(p), stages_(stages), sender_(sender), out_(sender.builder()) {}
 
-  /// n transfers from member i to i + 1 (cyclic), each a ring_share of the bytes; the barrier that ends them.
+  /// Adds a cyclic ring of transfers, each with a ring_share of the bytes. Returns the barrier at their end.
   handle ring(const std::vector<member>& members, double weight_bytes, handle start) {
     const handle end = out_.add_barrier();
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -39,7 +39,7 @@ class reducer {
     return end;
   }
 
-  /// Every member to the server, and when it has all, back to every member; its own copy costs nothing.
+  /// Adds transfers from every member to the server and, after all of these, back. The server's own copy costs nothing.
   handle through_server(const std::vector<member>& members, double weight_bytes, handle start) {
     const handle gathered = out_.add_barrier(), end = out_.add_barrier();
     out_.depend(start, gathered);
@@ -146,7 +146,7 @@ HETPLAN_INLINE void sharded_stage::gather_before(std::span<const std::vector<pie
         started = out_.add_barrier();
         for (const auto& of_device : pieces) out_.depend(of_device[at - 1].start, started);
       }
-      // Without weights nothing is gathered; the piece waits for the one before it all the same.
+      // A unit without weights is not gathered, but its piece still waits for the one before.
       const bool moves = units_[unit].gathered > 0;
       if (!moves && at == 0) continue;
       const handle ready =
@@ -175,7 +175,7 @@ namespace detail {
 
 class expander {
  public:
-  /// @param split  no orders: whoever runs the graph makes them, with every backward split or none. Nothing: those of the plan.
+  /// @param split  nothing: the plan's orders; otherwise no orders, and every backward is split (true) or none (false).
   expander(const stage_costs& s, std::optional<bool> split)
       : costs_(s), p_(s.plan), stages_(s.graph), all_split_(split),
         orders_(split ? std::vector<std::vector<order_entry>>(s.cluster.size()) : device_orders(p_, stages_, s.cluster.size())),
@@ -202,17 +202,17 @@ class expander {
  private:
   using handle = task_graph_builder::handle;
 
-  /// A pass of a stage on one of its devices: what it waits for goes to `start`, what waits for it to `end`. One task, or where devices
-  /// share out gradients or weights one for each unit.
+  /// A pass of a stage on one device, from the node that waits for its inputs to the one that others wait for: one task, or one per unit if
+  /// gradients or weights are sharded.
   struct pass {
     handle start, end;
   };
-  /// A device's part of a stage.
+  /// The share of a stage on one device.
   struct part {
     bool split = false;
-    long long offset = 0;                                           ///< of its samples in a microbatch
-    std::vector<pass> passes[3] = {};                               ///< by phase; by token, and pass within it
-    std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< of each pass, where it has one for each unit
+    long long offset = 0;                                           ///< first of its samples in a microbatch
+    std::vector<pass> passes[3] = {};                               ///< by phase; then by token and pass
+    std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< by phase and pass, if units have their own tasks
   };
 
   void reserve() {
@@ -233,7 +233,7 @@ class expander {
         .passes[static_cast<std::size_t>(what)][static_cast<std::size_t>(token * stages_[s].passes(what) + number)];
   }
 
-  /// When the output of a row of the stage's devices is there.
+  /// Returns the node at whose end the output of a row of the stage's devices is complete.
   [[nodiscard]] handle row_end(stage_id s, std::size_t row, phase what, int number, int token) {
     const stage& st = p_[s];
     if (st.column_count() == 1) return at(s, row, what, number, token).end;
@@ -246,7 +246,7 @@ class expander {
     return it->second;
   }
 
-  /// The samples [first, second) of its pipeline that a device takes in a pass: shares scale with it.
+  /// Returns the samples [first, second) of the pipeline that a device processes in a pass, in proportion to its share.
   [[nodiscard]] std::pair<long long, long long> share_of(stage_id s, std::size_t position, phase what, int number) const {
     const auto [begin, end] = stages_[s].samples(what, number);
     const long long size = stages_[s].microbatch_size, offset = parts_[s.index()][position].offset;
@@ -335,7 +335,7 @@ class expander {
     }
   }
 
-  /// A stage that shares out gradients or weights: a task for each unit, from the last in the backward.
+  /// Adds one task per unit, in the backward from the last unit to the first.
   [[nodiscard]] pass add_pieces(part& mine, const stage_costs::part& cost, const compute_task& whole) {
     auto& pieces = mine.pieces[static_cast<std::size_t>(whole.what)].emplace_back();
     const std::size_t units = cost.units.size();
@@ -358,7 +358,7 @@ class expander {
     return {pieces.front().start, pieces.back().work};
   }
 
-  /// The all-reduces of a grid's row are part of its devices' work; what this one sends counts with its task.
+  /// Adds a task's part of the all-reduces of its grid row, whose time is in the tasks of the row.
   void send_to_next_column(const stage& s, std::size_t position, const compute_task& t, handle work, double volume_bytes) {
     const std::size_t columns = s.column_count(), first = s.row_of(position) * columns;
     sender_.carry_along({.kind = transfer_kind::all_reduce,
@@ -374,7 +374,7 @@ class expander {
                         work);
   }
 
-  /// A backward needs the forwards of its samples, in a grid those of its whole row; a weight part its backward.
+  /// Makes a backward depend on the forwards of its samples, in a grid on those of its whole row, and a weight part on its backward.
   void add_own_dependencies(stage_id id, std::size_t position) {
     const stage_graph::node& node = stages_[id];
     const stage& s = p_[id];
@@ -383,7 +383,7 @@ class expander {
       if (node.cuts.empty()) {
         out_.depend(row_end(id, s.row_of(position), phase::forward, m, 0), backward.start);
       } else {
-        // On the device itself, whole passes; where forwards are cut elsewhere, other rows may have run some of its samples, too.
+        // All forwards of the pass on the device itself. If forwards are cut otherwise, other rows may have run some of its samples, too.
         const auto [first_of_all, end_of_all] = node.samples(phase::backward_input, m);
         for (int f = node.pass_of(phase::forward, first_of_all);
              f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end_of_all; ++f) {
@@ -410,8 +410,8 @@ class expander {
     return std::any_of(order.begin(), order.end(), [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
   }
 
-  /// Every row of the producer reaches every device of the consumer whose samples overlap its own: by a transfer from its first device,
-  /// or on one of its own devices for free.
+  /// Connects every row of the producer to every device of the consumer with overlapping samples: by a transfer from the row's first
+  /// device, or by a dependency if the device is in the row.
   void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, int to_token) {
     const stage_graph::node &source = stages_[from], &target = stages_[to];
     const stage &producer = p_[from], &consumer = p_[to];
@@ -465,7 +465,7 @@ class expander {
     return false;
   }
 
-  /// Copies per device: an output crosses once to each device that reads it.
+  /// Returns true if an output crosses only once to each device that reads it.
   [[nodiscard]] bool sends_once(const transfer& t) const {
     const stage_graph::node &from = stages_[t.from_stage], &to = stages_[t.to_stage];
     return t.kind == transfer_kind::forward && p_.copies == transfer_copies::per_device && p_.transfers == transfer_mode::overlap &&
@@ -473,7 +473,7 @@ class expander {
            from.cuts.forward == to.cuts.forward;
   }
 
-  /// The first reader on a device, by stage, names the transfer; it carries the stage's largest cut, whoever reads there.
+  /// Sends an output once to a device. Its first reader there, by stage, names the transfer; the volume is the producer's largest cut.
   void send_once(transfer t, handle producer, handle consumer) {
     const auto [it, first] = sent_.try_emplace({t.from_stage, t.to, t.microbatch, t.token});
     if (first) {
@@ -487,7 +487,7 @@ class expander {
     out_.depend(it->second, consumer);
   }
 
-  /// Every sink's token goes to every source of its pipeline, where the next token may start.
+  /// Sends every sink's token to every source of its pipeline, which may then start the next token.
   void connect_tokens() {
     constexpr double token_bytes = 4;
     for (std::size_t t = 0; t < p_.stages.size(); ++t) {
@@ -517,7 +517,7 @@ class expander {
     }
   }
 
-  /// @param before  the device's last task so far: a piece starts behind it, and who waits for its start must know.
+  /// @param before  the device's last task so far; a piece's start barrier depends on it, as other nodes wait for that barrier.
   void append(const order_entry& e, std::size_t position, int token, std::optional<handle>& before) {
     const auto& pieces = parts_[e.stage.index()][position].pieces[static_cast<std::size_t>(e.what)];
     if (pieces.empty()) {
@@ -536,7 +536,7 @@ class expander {
     sharded_stage& shared = sharded_.emplace(s, sharded_stage(costs_, s, sender_)).first->second;
     const auto& parts = parts_[s.index()];
     if (p_[s].shard == sharding::fsdp) {
-      std::vector<order_entry> passes;  // the same on all of its devices
+      std::vector<order_entry> passes;  // equal on all devices of the stage
       for (const order_entry& e : orders_[p_[s].devices.front().device.index()]) {
         if (e.stage == s) passes.push_back(e);
       }
@@ -563,7 +563,7 @@ class expander {
     }
   }
 
-  /// The end of a stage's work on one device: its last backward part by the device's order, all of them where there is none.
+  /// Makes `end` wait for the stage's last backward part on a device by its order; without orders, for all of them.
   void wait_for_last_backward(stage_id s, std::size_t position, handle end) {
     if (all_split_) {
       const phase last = *all_split_ ? phase::backward_weight : phase::backward_input;
@@ -576,7 +576,7 @@ class expander {
     out_.depend(at(s, position, it->what, it->microbatch, 0).end, end);
   }
 
-  /// The reductions behind the last backward parts, and behind them the optimizer where the cost model has a step.
+  /// Adds the reductions after the last backward parts, then the optimizer steps that the cost model times.
   void end_iteration() {
     std::vector<handle> finished;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
@@ -613,7 +613,7 @@ class expander {
   task_graph_builder out_;
   transfer_sender sender_;
   int tokens_;
-  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;           ///< copies per device: by stage, device, microbatch, token
+  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;  ///< copies per device: by producer stage, receiver, microbatch, token
   std::map<std::tuple<stage_id, std::size_t, phase, int, int>, handle> rows_;  ///< grids: by stage, row, phase, pass, token
   std::map<stage_id, sharded_stage> sharded_;
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A schedule of operators -> a task graph, for tables that come from no model: their transfers have times, not bytes.
+/// Task graphs from schedules of operators in placement tables, whose transfers have times instead of bytes.
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/place/operator_schedule.hpp>
@@ -8,17 +8,17 @@
 
 namespace hetplan::tasks {
 
-/// What a simulator needs beside the graph: the table's devices, and a resource for each of its resources.
+/// Input of a simulator: the task graph, and a cluster with the table's devices and resources.
 struct placement_tasks {
   task_graph graph;
   hetplan::cluster cluster;
 };
 
-/// Expands a schedule: a stage for each operator, in its order on its device; each transfer as a latency without bytes, through the
-/// resources of its pair, released when the schedule starts it and earlier ones first. Under policy_of(r.contention) the simulator
-/// gives the schedule's makespan again.
+/// Returns the task graph of a schedule. Each operator is a stage, in its order on its device. Each transfer is a latency without bytes on
+/// the resources of its pair, released at its start in the schedule, with earlier ones first. Under policy_of(r.contention) the simulator
+/// reproduces the schedule's makespan.
 ///
-/// @param s     of this table under these rules (place::find_broken_rule finds nothing).
+/// @param s     valid for the table and the rules (place::find_broken_rule finds nothing).
 /// Complexity   O((operators + edges) log).
 /// Source       Moirai, figure 8: every transfer is a node.
 [[nodiscard]] placement_tasks expand(const place::placement_table& t, const place::placement_rules& r, const place::operator_schedule& s);

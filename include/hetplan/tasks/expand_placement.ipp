@@ -17,7 +17,7 @@ namespace hetplan::tasks {
 
 namespace detail {
 
-/// The resources and routes of a table. Times are latencies, so no capacity is ever used.
+/// Network of a table's resources and routes. Transfer times are latencies, so capacities are never used.
 struct table_network {
   const place::placement_table& table;
 
@@ -46,7 +46,7 @@ HETPLAN_INLINE placement_tasks expand(const place::placement_table& t, const pla
         compute_task{.stage = stage_id(i), .device = device_id(s.device[i]), .last_sample = 1, .duration_s = t.time_s(i, s.device[i])});
     out.append_to_order(task[i]);
   }
-  std::map<std::pair<std::size_t, std::size_t>, task_graph_builder::handle> sent;  // by edge or producer, and device
+  std::map<std::pair<std::size_t, std::size_t>, task_graph_builder::handle> sent;  // by edge or producer, and receiver
   const auto key = [&](std::size_t edge) { return r.copies == transfer_copies::per_edge ? edge : t.edges()[edge].from; };
   for (std::size_t x = 0; x < s.transfers.size(); ++x) {
     const place::scheduled_transfer& given = s.transfers[x];
@@ -71,7 +71,7 @@ HETPLAN_INLINE placement_tasks expand(const place::placement_table& t, const pla
       out.depend(task[edge.from], task[edge.to]);
     } else {
       const auto it = sent.find({key(e), s.device[edge.to]});
-      HETPLAN_ASSERT(it != sent.end());  // find_broken_rule
+      HETPLAN_ASSERT(it != sent.end());  // by find_broken_rule
       out.depend(it->second, task[edge.to]);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Adds a plan's transfers to a task graph: their routes, and their chunks where the plan has rules.
+/// Adds a plan's transfers to a task graph, with their routes, and in the chunks of the plan's transfer rules.
 
 #include <cstdint>
 #include <map>
@@ -14,17 +14,15 @@
 
 namespace hetplan::tasks {
 
-// Which of a plan's transfer rules speak of a transfer.
-
-/// The rules of a valid plan by the transfers that they name; a token rule holds in every step.
+/// Transfer rules of a valid plan, indexed by transfer. A rule for tokens holds in every step.
 class transfer_rules {
  public:
   explicit transfer_rules(const plan& p);
 
-  /// The chunks of a transfer in order; empty where the plan has no rule for it.
+  /// Returns the chunks of a transfer in order; empty if the plan has no rule for it.
   [[nodiscard]] std::span<const transfer_rule* const> find(const transfer& t);
 
-  /// Throws invalid_input for the first rule that named no transfer of the plan.
+  /// Throws invalid_input for the first rule that matched no transfer of the plan.
   void require_all_used(const cluster& c) const;
 
  private:
@@ -36,7 +34,7 @@ class transfer_rules {
   std::map<transfer_name, entry> by_transfer_;
 };
 
-/// Sends transfers between the devices of a cluster as a plan says.
+/// Sender of the transfers between the devices of a cluster according to a plan.
 class transfer_sender {
  public:
   using handle = task_graph_builder::handle;
@@ -45,25 +43,22 @@ class transfer_sender {
 
   [[nodiscard]] task_graph_builder& builder() { return out_; }
 
-  /// Adds a transfer whose ends, kind, microbatch and volume are set, in chunks where the plan says so.
+  /// Adds a transfer with given ends, kind, microbatch and volume, in chunks if the plan has a rule for it.
   ///
-  /// @return  its first and last chunk; chunks follow one another, the latency is the first one's.
-  /// Throws   missing_route if the cluster has no route for the pair; invalid_input if its bytes are beyond what a double holds.
+  /// @return  the first and the last chunk; chunks follow one another, and only the first has the latency.
+  /// Throws   missing_route (the cluster has no route for the pair); invalid_input (its bytes exceed the range of double).
   std::pair<handle, handle> send(transfer t);
 
-  /// Adds a transfer that is part of the work of both its devices: it starts and ends with the task that sends, and both tasks
-  /// get longer by its latency and its bytes at the route's peak bandwidth.
+  /// Adds a blocking transfer, which is part of the work of both its devices. It starts and ends with the sending task, and both tasks are
+  /// prolonged by its latency and its bytes at the route's peak bandwidth.
   ///
   /// Throws   as send.
   /// Source   semantics, section 6, rule 4 (`block`).
   void carry(transfer t, handle producer, handle consumer);
 
-  /// Adds a transfer that is part of the sender's work and whose time is in it already: an all-reduce among the columns of a grid.
-  ///
-  /// Throws   as send.
+  /// Adds a transfer whose time is already in the sender's work: an all-reduce among the columns of a grid. Throws as send.
   void carry_along(transfer t, handle work);
 
-  /// Throws invalid_input if a rule of the plan named no transfer.
   void require_all_rules_used() const { rules_.require_all_used(cluster_); }
 
  private:

@@ -14,18 +14,18 @@ namespace hetplan::zoo {
 
 namespace detail {
 
-/// One model, in half precision.
+/// Cost of one model. A field has one meaning for language models and another for vision models.
 struct edge_model {
   std::string_view name;
   double parameters;
-  double active;  ///< of them, for one token; or FLOP of a picture
+  double active;  ///< parameters active per token; or FLOP per picture
   int layers;
-  int operators;   ///< of a pass
-  double cache_b;  ///< per token; or activations of a picture
-  int width;       ///< of what an all-reduce exchanges for each token; or kB of it for a picture
+  int operators;   ///< per pass
+  double cache_b;  ///< per token; or activations per picture
+  int width;       ///< of all-reduce operands: numbers per token, or kB per picture
   double bits = 16;
-  double video = 1;     ///< how much of a picture a frame is
-  bool speaks = false;  ///< generates tokens
+  double video = 1;     ///< FLOP of a video frame, relative to a picture
+  bool speaks = false;  ///< true if it generates tokens
 };
 
 inline constexpr std::array<edge_model, 16> edge_models{{
@@ -56,7 +56,7 @@ inline constexpr auto several_video = serve::task_category::several_gpus_frequen
 inline constexpr auto one_picture = serve::task_category::one_gpu_latency;
 inline constexpr auto several_picture = serve::task_category::several_gpus_latency;
 
-/// Table 1.
+/// EPARA, table 1.
 inline constexpr std::array<edge_service_entry, 32> edge_service_entries{{
     {"mobilenetv2.video", one_video},
     {"resnet50.video", one_video},
@@ -98,9 +98,9 @@ HETPLAN_INLINE const edge_model& edge_model_of(std::string_view service) {
 }
 
 inline constexpr double p100_memory_b = 16 * 1073741824.0;
-inline constexpr double context_b = 0.6e9;  ///< of the runtime, on each GPU
+inline constexpr double context_b = 0.6e9;  ///< memory of the runtime on each GPU
 
-/// Alone, in slices, and cut over several GPUs, as far as the weights fit and a batch of 8. A slice has its share of the memory.
+/// Returns the variants that hold the weights and a batch of 8. A slice of a GPU has its share of the memory.
 HETPLAN_INLINE std::vector<serve::service_variant> edge_variants(const edge_model& m, const serve::token_counts& tokens) {
   const double weights_b = m.parameters * m.bits / 8;
   const double room_b = 8 * (m.speaks ? (tokens.in + tokens.out) * m.cache_b : m.cache_b);
@@ -141,7 +141,7 @@ HETPLAN_INLINE serve::service edge_service(std::string_view name, const edge_ser
   s.weights = bytes(m.parameters * m.bits / 8);
   s.rate = !streams ? 0 : (name.ends_with(".video") ? o.video_rate : o.conversation_rate);
   if (streams) {
-    // Frames of a video may come four at a time (section 5.3.4), what is said one at a time.
+    // Video frames may arrive four at a time (section 5.3.4), tokens of a talk one at a time.
     s.latency = seconds(1);
     s.frame_latency = seconds(name.ends_with(".video") ? 4.2 / s.rate : 1.2 / s.rate);
     s.frames = s.rate * o.stream_length.value();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The built-in models by name.
+/// Built-in models by name, and the builders of their planning graphs.
 
 #include <array>
 #include <initializer_list>
@@ -16,65 +16,59 @@
 
 namespace hetplan::zoo {
 
-// Writes a planning graph operator by operator: names, sizes, and which tensors carry a gradient.
-
-/// The number format of parameters and tensors.
+/// Number format of parameters and tensors.
 enum class precision { fp32, bf16 };
 
 [[nodiscard]] constexpr double bytes_per_element(precision p) { return p == precision::fp32 ? 4 : 2; }
 
-/// Whether the layers added next learn.
+/// Mode of the layers added next.
 enum class training { trainable, frozen };
 
-/// What an operator hands on: who made it and how large it is for one sample.
+/// Output of an operator for one sample.
 struct tensor {
   layer_id from;
   bytes size;
 };
 
-/// How devices may share an operator's tensors (layer_spec::split and split_units); nothing said: the default.
+/// Tensor parallelism of an operator (layer_spec::split and split_units). Unset fields have the default.
 struct shared_tensors {
   std::optional<layer_split> split = {};
   int units = 0;
 };
 
-/// A model under construction. Operators are added in an order in which inputs come before their readers.
+/// A model under construction. Operators are added in topological order.
 ///
-/// What training needs follows from the graph, by the rules of automatic differentiation, in build():
-///  * a tensor carries a gradient if the layer that made it learns or reads a tensor that carries one;
-///    where it carries none, the edge's gradient is 0, and a layer that reads no such tensor has no
-///    backward_input work (the first layers of a network, frozen towers);
-///  * a layer keeps its output from forward to backward if the output carries a gradient or a layer that
-///    learns reads it (its weight gradient is made from it); otherwise it keeps nothing.
-/// Traffic is every input plus the output, also where nobody reads the output.
+/// build() derives the fields for training by the rules of automatic differentiation:
+///  * A tensor carries a gradient if its layer is trainable or reads a tensor with a gradient. Other tensors' edges have gradient 0.
+///    A layer that reads no tensor with a gradient has no backward_input work (the first layers of a network, frozen towers).
+///  * A layer keeps its output until the backward if the output carries a gradient or a trainable layer reads it (for its weight gradient).
+/// Traffic is every input plus the output, even if the output has no reader.
 class operator_graph {
  public:
   operator_graph(std::string name, precision dtype, int tokens_per_sample = 1);
 
-  /// Names of the layers added next start with `prefix`.
   void scope(std::string prefix) { scope_ = std::move(prefix); }
   void set(training mode) { mode_ = mode; }
 
-  /// Elements or parameters in bytes, at the model's precision.
   [[nodiscard]] bytes stored(double elements) const { return bytes(elements * element_); }
 
-  /// Adds a layer: `spec` without the fields that follow from the graph (see above).
+  /// Adds a layer. `spec` leaves out the fields that build() derives.
   tensor add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output);
 
-  /// Where data enters; it carries no gradient.
+  /// Adds an input of the model, which carries no gradient.
   tensor input(std::string name, bytes size) { return add({.name = std::move(name), .kind = "input", .forward_flops = flops{}}, {}, size); }
 
-  /// An operator without weights whose arithmetic does not count (residual add, activation, pooling).
+  /// Adds an operator without weights whose FLOP do not count (residual add, activation, pooling).
   tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements, shared_tensors how = {});
 
-  /// A layer with `parameters` and `forward` FLOP whose backward parts cost the same each, the default.
+  /// Adds a layer with `parameters` and `forward` FLOP. Both parts of the backward cost the same as the forward, the default.
   tensor weighted(std::string name, std::string kind, tensor x, double parameters, double forward, double elements,
                   shared_tensors how = {});
 
-  /// rows x in times in x out, `extra` parameters besides the matrix (a bias, a norm of the output).
+  /// Adds a product of rows x in and in x out, with `extra` parameters besides the matrix (a bias, a norm of the output).
   tensor linear(std::string name, tensor x, double rows, double in, double out, double extra = 0, shared_tensors how = {});
 
-  /// A table of `entries` rows of `width`, of which one call reads `rows`.
+  /// Adds an embedding table of `entries` rows of `width`, of which one call reads `rows`.
   tensor embedding(std::string name, tensor ids, double entries, double rows, double width, std::string group = "");
 
   [[nodiscard]] planning_graph build() &&;
@@ -84,9 +78,9 @@ class operator_graph {
     layer_spec spec;
     bytes output;
     bool learns;
-    bool gradient;  ///< the output carries one
+    bool gradient;  ///< true if the output carries one
     bool input_gradient = false;
-    bool kept = false;  ///< a reader needs the output for its weight gradient
+    bool kept = false;  ///< true if a reader's weight gradient needs the output
     bool read = false;
     bytes read_bytes = {};
   };
@@ -99,9 +93,6 @@ class operator_graph {
   std::vector<layer_edge> edges_;
 };
 
-// Convolutional building blocks that keep track of the shape.
-
-/// Channels, height and width of an image or feature map.
 struct image_shape {
   int channels;
   int height;
@@ -111,44 +102,43 @@ struct image_shape {
   friend bool operator==(const image_shape&, const image_shape&) = default;
 };
 
-/// A tensor with its shape.
 struct feature_map {
   tensor data;
   image_shape shape;
 };
 
 struct convolution {
-  int channels;  ///< out
+  int channels;  ///< of the output
   int kernel = 1;
   int stride = 1;
   int groups = 1;
 };
 
-/// The shape after a window with "same" padding (kernel / 2): ceil(n / stride) for odd kernels.
+/// Returns the shape after a window with "same" padding (kernel / 2): ceil(n / stride) for odd kernels.
 [[nodiscard]] constexpr image_shape strided(const image_shape& s, int channels, int stride) {
   return {channels, (s.height + stride - 1) / stride, (s.width + stride - 1) / stride};
 }
 
 [[nodiscard]] inline feature_map image(operator_graph& g, const image_shape& s) { return {g.input("input", g.stored(s.elements())), s}; }
 
-/// Convolution, batch norm (two parameters a channel) and activation, which run as one operator.
+/// Adds a convolution fused with batch norm (two parameters per channel) and activation.
 feature_map conv_bn(operator_graph& g, std::string name, const feature_map& x, const convolution& c);
 
 feature_map max_pool(operator_graph& g, std::string name, const feature_map& x, int stride);
 
 feature_map residual_add(operator_graph& g, std::string name, const feature_map& a, const feature_map& b);
 
-/// Squeeze and excite: the mean of each channel, through `reduced` channels and back (with biases), scales it.
-/// The mean counts 2 FLOP an element, as a multiply-add.
+/// Adds squeeze and excite: the mean of each channel, passed through `reduced` channels and back (with biases), scales the channel.
+/// The mean counts 2 FLOP per element, as a multiply-add.
 feature_map squeeze_excite(operator_graph& g, const std::string& prefix, const feature_map& x, int reduced);
 
-/// The mean over the image and a linear classifier.
+/// Adds global average pooling and a linear classifier.
 tensor classifier(operator_graph& g, const feature_map& x, int classes);
 
-/// ResNet's block: 1x1 down, 3x3 (which has the stride), 1x1 up to 4 * width, and the shortcut.
+/// Adds ResNet's block: 1x1 down, 3x3 with the stride, 1x1 up to 4 * width, and the shortcut.
 feature_map bottleneck(operator_graph& g, const std::string& prefix, const feature_map& x, int width, int stride);
 
-/// One stage of MobileNetV2 or EfficientNet: `repeats` inverted residuals, the first with the stride.
+/// A stage of MobileNetV2 or EfficientNet: `repeats` inverted residuals, the first with the stride.
 struct inverted_residual_stage {
   int expand;
   int kernel;
@@ -159,19 +149,17 @@ struct inverted_residual_stage {
 
 enum class gating { none, squeeze_excite };
 
-/// MBConv: 1x1 to expand * channels, depthwise, optional squeeze and excite (a quarter of the block's input
-/// channels), 1x1 down, and a residual add where the shape stays.
+/// Adds an MBConv block: 1x1 to expand * channels, depthwise, optional squeeze and excite (a quarter of the block's input channels),
+/// 1x1 down, and a residual add if the shape stays the same.
 feature_map inverted_residual(operator_graph& g, const std::string& prefix, const feature_map& x, const inverted_residual_stage& s,
                               int stride, gating gate);
 
-// Transformer blocks, language models and towers from their architecture numbers.
-
-enum class norm_kind { rms, layer };            ///< hidden, or twice hidden (scale and shift) parameters
+enum class norm_kind { rms, layer };            ///< `hidden` parameters, or twice as many (scale and shift)
 enum class norm_place { before, after };        ///< before attention and MLP, or after the residual adds (BERT)
 enum class mlp_kind { swiglu, gelu };           ///< gate, up, down; or fc1, fc2
-enum class attention_kind { causal, encoder };  ///< only a causal one can cache keys and values
+enum class attention_kind { causal, encoder };  ///< only causal attention can cache keys and values
 
-/// The numbers of a stack of equal transformer blocks.
+/// Architecture of a stack of equal transformer blocks.
 struct transformer {
   int layers;
   int hidden;
@@ -193,7 +181,7 @@ struct transformer {
 
 tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows);
 
-/// Scores and values over `rows` queries that see `span` keys each; no weights. Fused (flash) attention: the
+/// Adds the products for scores and values over `rows` queries with `span` keys each; no weights. Attention is fused (flash), so the
 /// probabilities are not kept. Both operands of both products need gradients, hence backward = 2 forward.
 tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows, double span);
 
@@ -201,11 +189,11 @@ tensor attention_branch(operator_graph& g, const transformer& t, tensor x, doubl
 
 tensor mlp_branch(operator_graph& g, const transformer& t, tensor x, double rows);
 
-/// One block: two residual branches. The caller sets the scope of its names. Devices that share its tensors sum up behind `o` and behind
-/// the last linear layer of the MLP; a column has whole key/value heads, with their queries.
+/// Adds a block: two residual branches. The caller sets the scope of names. With tensor parallelism, partial sums are reduced after `o` and
+/// after the last linear layer of the MLP. A column has whole key/value heads, with their queries.
 tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, double span);
 
-/// All blocks, named prefix + "l0." and so on; `span_of(block)` keys are seen by each query.
+/// Adds all blocks, named prefix + "l0." and so on; each query of a block sees span_of(block) keys.
 template <class SpanOf>
 tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows, SpanOf span_of) {
   for (int i = 0; i < t.layers; ++i) {
@@ -216,40 +204,36 @@ tensor transformer_stack(operator_graph& g, const std::string& prefix, const tra
   return x;
 }
 
-/// A transformer with a vocabulary on both sides.
+/// A transformer with an embedding and a head over a vocabulary.
 struct language_model {
   transformer blocks;
   int vocabulary;
-  int context;                     ///< most tokens of a sample
-  bool tied = true;                ///< the head is the embedding table
-  bool learned_positions = false;  ///< a table of `context` rows; else rotary, without parameters
-  int segments = 0;                ///< rows for kinds of text, added with the positions (BERT)
+  int context;                     ///< most tokens per sample
+  bool tied = true;                ///< true if the head is the embedding table
+  bool learned_positions = false;  ///< true for a table of `context` rows, false for rotary positions without parameters
+  int segments = 0;                ///< rows of the segment table, added with the positions (BERT)
 };
 
-/// Token ids (4 bytes each) to vectors, with positions added where they are learned.
+/// Adds the embedding of token ids (4 bytes each), and of positions if they are learned.
 tensor embed_tokens(operator_graph& g, const std::string& prefix, const language_model& m, int tokens);
 
-/// All blocks and the last norm: the hidden states.
+/// Adds all blocks and the last norm. Returns the hidden states.
 tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens);
 
-/// Logits of every position.
+/// Adds the head, with logits for every position.
 tensor language_head(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens);
 
 /// Throws invalid_input unless 1 <= tokens <= the model's context.
 void check_tokens(const std::string& name, const language_model& m, int tokens);
 
-// What a caller may choose about a built-in model.
-
-/// An option that a model has no use for (tokens of a vision model, input of a language model) is ignored.
+/// Options of built-in models. Options without meaning for a model (tokens of a vision model, input of a language model) are ignored.
 struct model_options {
-  int tokens = 512;                       ///< of a sample of a language model
-  std::optional<image_shape> input = {};  ///< of a vision model (= the size it was published with)
-  std::optional<precision> dtype = {};    ///< (= bf16 for language models, fp32 for vision models)
+  int tokens = 512;                       ///< per sample of a language model
+  std::optional<image_shape> input = {};  ///< of a vision model; default: the size it was published with
+  std::optional<precision> dtype = {};    ///< default: bf16 for language models, fp32 for vision models
 };
 
-// The built-in language models: their published numbers.
-
-/// A language model as a planning graph. Throws invalid_input (tokens outside 1 to the context).
+/// Returns a language model as a planning graph. Throws invalid_input (tokens outside 1 to the context).
 inline planning_graph build_language_model(const std::string& name, const language_model& m, const model_options& o) {
   check_tokens(name, m, o.tokens);
   operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens);
@@ -258,8 +242,8 @@ inline planning_graph build_language_model(const std::string& name, const langua
   return std::move(g).build();
 }
 
-/// Source       layers and hidden: google-research/bert README. heads = hidden / 64, intermediate = 4 hidden,
-///              vocabulary and positions: the usual BERT convention (not in the README).
+/// Source       layers and hidden: google-research/bert README. heads = hidden / 64, intermediate = 4 hidden, vocabulary and positions: the
+///              usual BERT convention (not in the README).
 /// Deviations   the pooler, and the head's extra layer and bias, are left out (1.1 % of bert-base's parameters).
 [[nodiscard]] constexpr language_model bert(int layers, int hidden) {
   return {.blocks = {.layers = layers,
@@ -315,23 +299,22 @@ inline planning_graph build_language_model(const std::string& name, const langua
           .tied = false};
 }
 
-// Qwen2.5-Omni-3B: audio and vision towers, the language model that they join, the talker that follows.
+// Qwen2.5-Omni-3B: audio and vision towers, the language model (thinker), the talker.
 
-/// What a sample of a multimodal model holds besides its text.
+/// Media of a sample.
 inline constexpr int omni_audio_frames = 1500;   ///< 30 s of sound
 inline constexpr int omni_image_patches = 1024;  ///< 448 x 448 pixels, patches of 14 x 14
 
-/// The text part ("thinker"). Source  the published configuration as quoted by Tyr (qwen25omni_3B); layers,
-/// heads and widths equal torchtune's qwen2_5_3b.
+/// The text part ("thinker"). Source  published configuration as quoted by Tyr (qwen25omni_3B); layers, heads, widths equal torchtune's
+/// qwen2_5_3b.
 [[nodiscard]] constexpr language_model omni_text() {
   return {.blocks = {.layers = 36, .hidden = 2048, .heads = 16, .kv_heads = 2, .head_dim = 128, .intermediate = 11008, .qkv_bias = true},
           .vocabulary = 151936,
           .context = 32768};
 }
 
-/// The speech decoder. Source  nntrainer's talker_converter.py for Qwen2.5-Omni-3B, which reads these numbers
-/// from the checkpoint; a third party's word, so treat them as an estimate. Its codec embedding has the text
-/// part's width (2048).
+/// The speech decoder. Source  nntrainer's talker_converter.py for Qwen2.5-Omni-3B, which reads these numbers from the checkpoint; as a
+/// third party's numbers they are an estimate. Its codec embedding has the text part's width (2048).
 [[nodiscard]] constexpr language_model omni_talker() {
   return {.blocks = {.layers = 24, .hidden = 896, .heads = 14, .kv_heads = 2, .head_dim = 64, .intermediate = 4864, .qkv_bias = true},
           .vocabulary = 8448,
@@ -339,31 +322,28 @@ inline constexpr int omni_image_patches = 1024;  ///< 448 x 448 pixels, patches 
           .tied = false};
 }
 
-/// Two convolutions (128 mel bins, 3 wide, the second with stride 2), 32 blocks with attention in windows of 200
-/// frames, pairs of frames averaged, a projection to `out`. Source  transformers Qwen2_5OmniAudioEncoderConfig.
+/// Adds two convolutions (128 mel bins, 3 wide, the second with stride 2), 32 blocks with attention in windows of 200 frames, averages of
+/// pairs of frames, and a projection to `out`. Source  transformers Qwen2_5OmniAudioEncoderConfig.
 tensor audio_tower(operator_graph& g, const std::string& prefix, int out);
 
-/// Patches of 14 x 14 x 3 x 2 numbers, 32 blocks with attention in windows of 8 x 8 patches but over the whole
-/// image in every eighth, then 2 x 2 patches merged by two linear layers. Source  transformers
-/// Qwen2_5OmniVisionEncoderConfig; hidden size from a printout of the module (the class default is the output's).
+/// Adds an embedding of patches of 14 x 14 x 3 x 2 numbers, 32 blocks with attention in windows of 8 x 8 patches (the whole image in every
+/// eighth), and two linear layers that merge 2 x 2 patches. Source  transformers Qwen2_5OmniVisionEncoderConfig; hidden size from a
+/// printout of the module (the class default is the output's).
 tensor vision_tower(operator_graph& g, const std::string& prefix, int out);
 
-/// Reads the text part's hidden states and the codec ids so far, one of each per position; gives codec logits.
+/// Adds the talker, which maps the text part's hidden states and the previous codec ids, one of each per position, to codec logits.
 tensor talker(operator_graph& g, const std::string& prefix, tensor thought, int tokens);
 
-/// Which parts of the model learn.
+/// Trainable parts of the model.
 enum class omni_training { all, text_only };
 
-/// The towers' outputs take the places of the media tokens in the language model, which runs on `tokens` positions in
-/// all: 512 by default, as the agreed settings have it. With 750 audio and 256 image tokens beside 512 of text the
-/// real sequence has 1518; say tokens = 1518 to plan that. One token is a step of generation: text and talker alone, for the
-/// towers ran with the prompt, and their outputs are in the caches.
-/// `text_only` freezes audio, vision and talker: no gradient enters the towers, the talker hands its own back.
+/// Returns Qwen-Omni as a planning graph. The towers' outputs replace the media tokens in the language model, which runs on `tokens`
+/// positions in all, 512 by default. A real sequence with 750 audio and 256 image tokens beside 512 of text has 1518; set tokens = 1518 to
+/// plan for it. A single token is a generation step of text and talker alone: the towers ran with the prompt, and the caches hold their
+/// outputs. `text_only` freezes audio, vision and talker: no gradient enters the towers, but the talker passes gradients on.
 planning_graph qwen_omni(const std::string& name, omni_training learns, const model_options& o);
 
-// The answer to a name that nobody knows.
-
-/// Throws invalid_input: `who: unknown model "x"; expected one of a, b, c`.
+/// Throws invalid_input `WHO: unknown WHAT "x"; expected one of a, b, c`.
 [[noreturn]] inline void throw_unknown(std::string_view who, std::string_view what, std::string_view given,
                                        std::span<const std::string_view> known) {
   std::string text(who);
@@ -380,17 +360,16 @@ inline constexpr std::array<std::string_view, 12> model_names{"bert-base", "bert
 
 }  // namespace detail
 
-/// All names that `model` knows.
 [[nodiscard]] inline std::span<const std::string_view> model_names() { return detail::model_names; }
 
-/// Whether a built-in model has a use for model_options::tokens; the others have one for model_options::input.
+/// True if a built-in model uses model_options::tokens; other models use model_options::input.
 [[nodiscard]] bool takes_tokens(std::string_view name);
 
-/// A built-in model as a planning graph at operator granularity.
+/// Returns a built-in model as a planning graph at operator granularity.
 ///
 /// Units        per sample; 1 MAC = 2 FLOP; norms, activations, adds and pooling count 0 FLOP.
-/// Throws       invalid_input (unknown name; tokens or input outside what the model takes).
-/// Source       each model's own header; docs/reference/zoo.md has the numbers and the rules.
+/// Throws       invalid_input (unknown name; tokens or input outside the model's range).
+/// Source       see the builder of each model; docs/reference/zoo.md has the numbers and the rules.
 [[nodiscard]] planning_graph model(std::string_view name, const model_options& options = {});
 
 }  // namespace hetplan::zoo

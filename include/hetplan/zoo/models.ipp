@@ -59,7 +59,7 @@ HETPLAN_INLINE tensor operator_graph::embedding(std::string name, tensor ids, do
 }
 
 HETPLAN_INLINE planning_graph operator_graph::build() && {
-  // The edges into a layer follow all edges into its predecessors, so one pass in order settles each rule.
+  // Edges into a layer come after all edges into its predecessors, so that one pass in order settles each rule.
   for (const layer_edge& e : edges_) {
     node& from = nodes_[e.from.index()];
     node& to = nodes_[e.to.index()];
@@ -190,7 +190,7 @@ HETPLAN_INLINE tensor embed_tokens(operator_graph& g, const std::string& prefix,
   const transformer& t = m.blocks;
   const tensor ids = g.input("tokens", bytes(4.0 * tokens));
   tensor x = g.embedding("embed", ids, m.vocabulary, tokens, t.hidden, m.tied ? prefix + "embed" : "");
-  // A layer of its own: it is not part of the tensor that the head shares.
+  // A layer of its own: the head does not share the position table.
   if (m.learned_positions) x = g.embedding("positions", x, m.context + m.segments, tokens, t.hidden);
   if (t.place == norm_place::after) x = norm(g, "embed_norm", t, x, tokens);
   return x;
@@ -273,7 +273,7 @@ HETPLAN_INLINE planning_graph qwen_omni(const std::string& name, omni_training l
   const training others = learns == omni_training::all ? training::trainable : training::frozen;
   operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens);
   g.set(others);
-  std::optional<std::pair<tensor, tensor>> media;  // a step of generation finds them in the caches
+  std::optional<std::pair<tensor, tensor>> media;  // in a generation step their outputs are in the caches
   if (o.tokens > 1) media = std::pair{audio_tower(g, "audio.", text.blocks.hidden), vision_tower(g, "vision.", text.blocks.hidden)};
   g.set(training::trainable);
   const tensor words = embed_tokens(g, "text.", text, o.tokens);
@@ -285,12 +285,10 @@ HETPLAN_INLINE planning_graph qwen_omni(const std::string& name, omni_training l
   return std::move(g).build();
 }
 
-// The built-in vision models: their published numbers.
-
-/// The image of the options, or the model's own. Throws invalid_input unless all sides are >= 1.
+/// Returns the input shape of the options, else the model's own. Throws invalid_input unless all sides are >= 1.
 image_shape image_of(const std::string& name, const model_options& o, const image_shape& own);
 
-/// ResNet with bottlenecks; the stride is in the 3x3 convolution. Source  timm resnet.py.
+/// ResNet with bottlenecks; the 3x3 convolution has the stride. Source  timm resnet.py.
 planning_graph resnet(const std::string& name, const std::array<int, 4>& repeats, const model_options& o);
 
 /// Stem of 32 channels, inverted residuals "b0." and so on, head of 1280 channels, classifier.

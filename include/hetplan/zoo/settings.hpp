@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The built-in clusters: the four settings of Dora's evaluation.
+/// Built-in devices and clusters: the four settings of Dora's evaluation, and graphs and clusters of Moirai's.
 
 #include <array>
 #include <span>
@@ -14,22 +14,22 @@
 
 namespace hetplan::zoo {
 
-// The setting of Moirai's evaluation: graphs of its Table IV's sizes, and the clusters of its Table III.
+// Moirai's evaluation: graphs of the sizes in Table IV, clusters of Table III.
 
-/// A row of Table IV, and how long its inputs are.
+/// A row of Table IV, with the length of its inputs.
 struct moirai_model {
   std::string_view name;
   double parameters;
   int layers, heads;
-  int operators, coarsened;  ///< as printed
-  int tokens, attended;      ///< of a sample; that each token attends to
+  int operators, coarsened;  ///< number of operators as printed, before and after coarsening
+  int tokens, attended;      ///< per sample; seen by each token
   precision dtype;
 };
 
-/// Table IV. GPT-3 1.3B has 24 layers here, 32 in print: with 24, and only then, all eleven counts are layers x (12 heads + 11).
+/// Table IV. GPT-3 1.3B has 24 layers here, 32 in print: only with 24 are all eleven counts layers x (12 heads + 11).
 ///
 /// Source  Moirai, Table IV and section IV-A (2048 tokens; 1100 x 1100 pixels, in patches of 16 x 16 and windows of 12 x 12; 128
-///         sequences of 128 residues). 13B models are in 2 bytes: in 4 they exceed the 43 GB of the inter-server cluster.
+///         sequences of 128 residues). 13B models use 2 bytes per parameter: with 4 they exceed the 43 GB of the inter-server cluster.
 inline constexpr std::array<moirai_model, 11> moirai_models{{
     {"swin-1.8b", 1.8e9, 32, 16, 6496, 5204, 4727, 144, precision::fp32},
     {"swin-6.6b", 6.6e9, 48, 24, 14352, 11512, 4727, 144, precision::fp32},
@@ -44,41 +44,39 @@ inline constexpr std::array<moirai_model, 11> moirai_models{{
     {"alphafold2-3.2b", 3.2e9, 128, 32, 50560, 35096, 16384, 128, precision::fp32},
 }};
 
-/// A synthetic graph of a row's size: layers of multi-head attention and a feed-forward part, every head by itself, 12 operators a head
-/// and 11 beside the heads; hidden width sqrt(parameters / 12 layers), so that the matrices add up to the model's parameters.
+/// Returns a synthetic graph of a row's size. A layer has multi-head attention, with 12 operators per head, and 11 further operators. The
+/// hidden width sqrt(parameters / 12 layers) makes the matrices add up to the model's parameters.
 ///
-/// Source  ours: the paper's graphs are not published, their counts are. Swin and AlphaFold2 are neither of one width nor of one kind of
-///         layer: their graphs here have the size and the branching, not the architecture.
+/// Source  ours: the paper publishes counts, not graphs. Swin and AlphaFold2 have several widths and kinds of layers: their graphs here
+///         have the size and the branching, not the architecture.
 [[nodiscard]] planning_graph moirai_graph(const moirai_model& m);
 
 inline constexpr std::array<std::string_view, 2> moirai_cluster_names{"inter-server", "intra-server"};
 
-/// A cluster of Table III: a wire for each ordered pair, at the mean bandwidth.
+/// Returns a cluster of Table III, with a link of the mean bandwidth for each ordered pair. Throws invalid_input (unknown name).
 ///
 /// Source  Moirai, Table III; peak FLOP/s and memory bandwidth from data sheets (FP32: 13.45, 8.141, 5.5, 16.2, 14.13 and 9.3 TFLOP/s).
-///         The entry in row j, column i is taken for i -> j, as it goes with the transfer times of the published samples. A launch takes
-///         10 us, an estimate. Throws invalid_input (unknown name).
+///         The entry in row j, column i is taken for i -> j, as it agrees with the transfer times of the published samples. A launch takes
+///         10 us, an estimate.
 [[nodiscard]] hetplan::cluster moirai_cluster(std::string_view name);
 
-// The built-in devices: published numbers, and estimates that say so.
-
-/// How a device is joined to the others: decides what a byte costs. Both pairs of numbers are estimates.
+/// Kind of a device's network link, which sets the energy per byte. Both pairs of values are estimates.
 enum class link { wifi, wire };
 
-/// A built-in device and which of its numbers nobody published.
+/// A built-in device, and which of its numbers are estimates.
 struct device_entry {
-  hetplan::device device;      ///< named like its kind
-  std::string_view estimated;  ///< fields of `device`, comma separated
+  hetplan::device device;      ///< named after its kind
+  std::string_view estimated;  ///< fields of `device`, comma-separated
 };
 
 namespace detail {
 
-/// A row of the table, in the units of data sheets.
+/// A row of the table of devices, in the units of data sheets.
 struct device_row {
   std::string_view kind;
-  double compute_tflops;  ///< what a training kernel sustains at large batch: about the FP32 vector peak
+  double compute_tflops;  ///< sustained by a training kernel at large batch: about the FP32 vector peak
   double memory_gb;
-  double budget_gb;  ///< what a plan may use; the system and other programs have the rest
+  double budget_gb;  ///< usable by a plan; the rest is for the system and other programs
   double bandwidth_gb_per_s;
   double half_batch;
   double launch_us;
@@ -87,8 +85,8 @@ struct device_row {
   std::string_view estimated;
 };
 
-// Estimates were chosen once for all reproductions; half_batch and launch are parameters of the cost model, so
-// nobody publishes them. a40 and v100 count twice their vector peak (tensor cores take part).
+// Estimates were chosen once for all reproductions. half_batch and launch are parameters of the cost model, which nobody publishes.
+// a40 and v100 count twice their vector peak (tensor cores take part).
 inline constexpr std::array<device_row, 10> device_rows{{
     {"rtx4060ti", 22, 8, 8, 288, 4, 10, 20, 160, "half_batch, launch, power"},
     {"rtx4050", 9, 6, 6, 192, 3, 10, 8, 50, "half_batch, launch, power"},
@@ -110,26 +108,24 @@ inline constexpr auto device_kinds = [] {
 
 }  // namespace detail
 
-/// All kinds that `device` knows.
 [[nodiscard]] inline std::span<const std::string_view> device_kinds() { return detail::device_kinds; }
 
-/// A built-in device and the names of its estimated fields. Throws invalid_input (unknown kind).
+/// Returns a built-in device and the names of its estimated fields. Throws invalid_input (unknown kind).
 [[nodiscard]] device_entry find_device(std::string_view kind, link joined = link::wifi);
 
-/// A built-in device with a name of its own. Throws invalid_input (unknown kind).
+/// Returns a built-in device with a given name. Throws invalid_input (unknown kind).
 [[nodiscard]] hetplan::device device(std::string_view kind, std::string name, link joined = link::wifi);
 
 namespace detail {
 inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"};
 }  // namespace detail
 
-/// All names that `cluster` knows.
 [[nodiscard]] inline std::span<const std::string_view> cluster_names() { return detail::cluster_names; }
 
-/// A built-in cluster. Throws invalid_input (unknown name).
+/// Returns a built-in cluster. Throws invalid_input (unknown name).
 ///
-/// Source       Dora table 3 (devices, bandwidth, Wi-Fi or wired ring). Latencies are estimates, and so is that
-///              the access point takes each byte once and that the wires are full duplex.
+/// Source       Dora table 3 (devices, bandwidth, Wi-Fi or wired ring). Latencies are estimates. So are the assumptions that the access
+///              point takes each byte once and that wires are full duplex.
 [[nodiscard]] hetplan::cluster cluster(std::string_view name);
 
 }  // namespace hetplan::zoo

@@ -17,7 +17,7 @@ namespace hetplan::zoo {
 
 namespace detail {
 
-/// Adds operators with their inputs; an operator's output has one size for all readers.
+/// Builder of a graph. An operator's output has the same size for all readers.
 class wide_graph {
  public:
   wide_graph(std::string name, precision dtype, int tokens)
