@@ -80,17 +80,8 @@ TEST_CASE("the pipeline tries devices as they are listed and by speed, and the b
   const cluster given = three();
   std::vector<int> listed{0, 1, 2};
   const double never = std::numeric_limits<double>::infinity();
-  const auto balanced_in = [&](const planning_problem& problem, std::vector<std::vector<device_id>> orders) {
-    return recipes::detail::cut_chain(
-        problem, minimize_latency{}, 10, "pipeline", orders, 1,
-        [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
-          return table.time(first, last, d, size).total_s;
-        },
-        [&](double bytes_per_sample, device_id from, device_id to, int size) {
-          const auto rate = problem.cluster.network().peak_bandwidth(from, to);
-          return rate.value() > 0 ? size * bytes_per_sample / rate.value() : never;
-        },
-        {});
+  const auto balanced_in = [](const planning_problem& problem, const std::vector<std::vector<device_id>>& orders) {
+    return recipes::detail::pipeline_in(problem, minimize_latency{}, 10, orders, {});
   };
   int better = 0;
   double sorted_s = never, least_s = never;

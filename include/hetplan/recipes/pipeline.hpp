@@ -2,6 +2,8 @@
 #pragma once
 /// Pipelines of balanced stages of consecutive layers on single devices, within memory; one device alone; even splits.
 
+#include <vector>
+
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
@@ -12,6 +14,14 @@ namespace hetplan::recipes {
 /// Source  the baseline "on-device" of Asteroid, section 5.1.
 [[nodiscard]] plan_result on_device(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                     const candidate_observer& observer = {});
+
+namespace detail {
+
+/// As `pipeline`, for these orders of devices alone; a cut may skip some of an order.
+[[nodiscard]] plan_result pipeline_in(const planning_problem& problem, const any_objective& objective, int keep,
+                                      const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer);
+
+}  // namespace detail
 
 /// Balanced pipelines: the largest step, a stage or both transfers of a boundary at peak bandwidth, is minimal. Stages take devices, with
 /// gaps, in the cluster's order and by speed; the objective chooses by the judge's results. No other order is

@@ -153,13 +153,9 @@ template <class StageCost, class CutCost>
   return std::move(best).result();
 }
 
-}  // namespace detail
-
-HETPLAN_INLINE plan_result pipeline(const planning_problem& problem, const any_objective& objective, int keep,
-                                    const candidate_observer& observer) {
-  std::vector<std::vector<device_id>> orders{detail::as_listed(problem.cluster)};
-  if (auto by_speed = detail::by_forward_time(problem); by_speed != orders.front()) orders.push_back(std::move(by_speed));
-  return detail::cut_chain(
+HETPLAN_INLINE plan_result pipeline_in(const planning_problem& problem, const any_objective& objective, int keep,
+                                       const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer) {
+  return cut_chain(
       problem, objective, keep, "pipeline", orders, 1,
       [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
         return table.time(first, last, d, size).total_s;
@@ -169,6 +165,15 @@ HETPLAN_INLINE plan_result pipeline(const planning_problem& problem, const any_o
         return rate.value() > 0 ? size * bytes_per_sample / rate.value() : std::numeric_limits<double>::infinity();
       },
       observer);
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE plan_result pipeline(const planning_problem& problem, const any_objective& objective, int keep,
+                                    const candidate_observer& observer) {
+  std::vector<std::vector<device_id>> orders{detail::as_listed(problem.cluster)};
+  if (auto by_speed = detail::by_forward_time(problem); by_speed != orders.front()) orders.push_back(std::move(by_speed));
+  return detail::pipeline_in(problem, objective, keep, orders, observer);
 }
 
 HETPLAN_INLINE plan_result even_split(const planning_problem& problem, const any_objective& objective, int keep,
