@@ -18,7 +18,7 @@
 
 namespace hetplan::detail {
 
-/// A direct route.
+/// Direct route as an edge of the graph.
 struct hop {
   double width = 0;  ///< bytes per second
   double latency_s = 0;
@@ -30,7 +30,7 @@ struct indirect_routes::edges {
   hop_graph graph;
 };
 
-/// How far a device is on equally wide paths: fewer hops, then less latency.
+/// Length of a path, by which equally wide paths are compared: hops, then latency.
 struct hop_distance {
   int hops = 0;
   double latency_s = 0;
@@ -42,7 +42,7 @@ struct hop_distance {
   friend hop_distance operator+(const hop_distance& a, const hop_distance& b) { return {a.hops + b.hops, a.latency_s + b.latency_s}; }
 };
 
-/// Routes of at least this width.
+/// Edge filter for routes of at least this width.
 struct wide_enough {
   const hop_graph* graph = nullptr;
   double width = 0;
@@ -75,7 +75,7 @@ HETPLAN_INLINE std::optional<route> indirect_routes::operator()(device_id from, 
   for (const device_id next : path) {
     const route& part = *direct_.find(std::exchange(at, next), next);
     all.latency += part.latency;
-    all.via.insert(all.via.end(), part.via.begin(), part.via.end());  // the network adds the weights of those that recur
+    all.via.insert(all.via.end(), part.via.begin(), part.via.end());  // the network adds the weights of repeated resources
   }
   return all;
 }
@@ -93,8 +93,7 @@ HETPLAN_INLINE indirect_routes::paths indirect_routes::paths_from(device_id from
       graph, source, no_predecessors, by_device(width), get(&hop::width, graph), numbers, std::greater<double>(),
       [](double path, double next) { return std::min(path, next); }, 0.0, std::numeric_limits<double>::infinity(),
       boost::default_dijkstra_visitor());
-  // A widest path to one device may begin with a narrower one to another: where the rest is no wider, fewer hops count. So equally wide
-  // paths are compared for each bottleneck anew.
+  // Subpaths of a widest path need not be widest: above the bottleneck hops count. So hops are counted anew for each bottleneck.
   std::vector<std::size_t> targets;
   for (std::size_t t = 0; t < devices_; ++t) {
     if (t != source && width[t] > 0 && direct_.find(from, device_id(t)) == nullptr) targets.push_back(t);
@@ -164,7 +163,7 @@ HETPLAN_INLINE std::vector<resource> ring::resources(std::span<const device> dev
     if (wires == duplex::full) {
       all.push_back({a + "->" + b, capacity});
       all.push_back({b + "->" + a, capacity});
-    } else {  // "names in device order": the closing wire joins the first device to the last
+    } else {  // the closing wire, too, is named in device order
       all.push_back({w + 1 < devices.size() ? a + "--" + b : b + "--" + a, capacity});
     }
   }
