@@ -15,6 +15,7 @@
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>

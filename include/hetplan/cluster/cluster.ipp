@@ -48,7 +48,7 @@ HETPLAN_INLINE void cluster::number_devices() {
 
 namespace detail {
 
-/// The routes between the devices that are kept, without those over a resource that is down.
+/// Network model of the kept devices, without the routes over a resource that is down.
 struct part_of_network {
   const network& whole;
   std::span<const device_id> original;
@@ -94,7 +94,7 @@ HETPLAN_INLINE cluster_part part_of(const cluster& whole, std::span<const char> 
 
 namespace detail {
 
-/// Everybody is joined to everybody at no cost.
+/// Network model that joins all devices at no cost.
 struct free_routes {
   [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return {}; }
   [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id, device_id) const { return route{}; }
@@ -143,7 +143,7 @@ HETPLAN_INLINE cluster homogeneous(const cluster& c, device_id like) {
       ++pairs;
     }
   }
-  if (pairs == 0) return c.with_devices(std::move(alike));  // nothing on the network takes time
+  if (pairs == 0) return c.with_devices(std::move(alike));  // no pair is joined at a finite rate
   return {c.name(), std::move(alike), mesh{bytes_per_second(rate / pairs), seconds(latency / pairs)}};
 }
 

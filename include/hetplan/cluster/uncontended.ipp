@@ -12,7 +12,7 @@ namespace hetplan {
 
 namespace detail {
 
-/// Each route's bottleneck as a wire of its own, "A->B", or one for both ways, "A--B"; infinitely fast routes stay so.
+/// Network model with a wire per route, "A->B", or per pair, "A--B", at peak bandwidth. Infinitely fast routes stay so.
 class private_wires {
  public:
   private_wires(const cluster& c, duplex wires) : shared_(c.network()), size_(c.size()), wire_of_(size_ * size_) {
@@ -20,7 +20,7 @@ class private_wires {
       for (const device& b : c.devices()) {
         if (!has_wire(a.id, b.id)) continue;
         const auto rate = shared_.peak_bandwidth(a.id, b.id);
-        if (wires == duplex::half && b.id < a.id && has_wire(b.id, a.id)) {  // that of the other way, as slow as the slower one
+        if (wires == duplex::half && b.id < a.id && has_wire(b.id, a.id)) {  // shares the opposite wire, at the lower rate
           const resource_id wire = wire_of(b.id, a.id);
           wires_[wire.index()].capacity = std::min(wires_[wire.index()].capacity, rate);
           wire_of_[a.id.index() * size_ + b.id.index()] = wire;

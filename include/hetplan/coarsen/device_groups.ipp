@@ -169,7 +169,7 @@ HETPLAN_INLINE std::vector<std::vector<std::size_t>> average_linkage::groups() c
   for (std::size_t i = 0; i < alive_.size(); ++i) number[alive_[i]] = i;
   std::vector<std::vector<std::size_t>> all(alive_.size());
   for (std::size_t i = 0; i < size_; ++i) {
-    first[i] = head_[i] == i ? i : first[head_[i]];  // a smaller one, so that is known
+    first[i] = head_[i] == i ? i : first[head_[i]];  // head_[i] is smaller than i, so its group is known
     all[number[first[i]]].push_back(i);
   }
   return all;
@@ -229,7 +229,7 @@ HETPLAN_INLINE void check_groups_input(const distance_matrix& distances, std::sp
   }
 }
 
-/// Throws where regions are joined to no other by any pair of devices.
+/// Throws invalid_input if some regions are joined to the others by no pair of devices.
 HETPLAN_INLINE void check_links(const device_groups& g, const device_namer& name) {
   std::vector<char> reached(g.regions.size(), 0);
   const auto reach = [&](std::size_t first) {
@@ -247,7 +247,7 @@ HETPLAN_INLINE void check_links(const device_groups& g, const device_namer& name
     }
     return all;
   };
-  std::vector<std::size_t> devices;  // of the smallest part, the last one of several
+  std::vector<std::size_t> devices;  // of the smallest part; of several, the last
   std::size_t parts = 0;
   for (std::size_t r = 0; r < g.regions.size(); ++r) {
     if (reached[r]) continue;

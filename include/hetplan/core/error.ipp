@@ -26,7 +26,7 @@ HETPLAN_INLINE std::string escaped(std::string_view text) {
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
-    // The second control block (U+0080 to U+009F) is 0xC2 and the code in UTF-8.
+    // U+0080 to U+009F, the second block of control characters, are 0xC2 followed by the code in UTF-8.
     const bool second_block = c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
                               static_cast<unsigned char>(text[i + 1]) < 0xA0;
     if (c == '\n') {

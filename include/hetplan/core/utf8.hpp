@@ -10,9 +10,7 @@
 
 namespace hetplan {
 
-// Numbers in sentences.
-
-/// What std::printf would write. Arguments are numbers and C strings.
+/// Returns the text that std::printf would write. Arguments are numbers and C strings.
 template <class... Args>
 [[nodiscard]] std::string format_line(const char* format, Args... args) {
   const int length = std::snprintf(nullptr, 0, format, args...);
@@ -21,7 +19,7 @@ template <class... Args>
   return text;
 }
 
-/// The length of the UTF-8 character that starts at `i`, 0 where there is none (also for surrogates and codes beyond Unicode).
+/// Returns the length of the UTF-8 character at `i`; 0 if there is none (also for surrogates and codes beyond Unicode).
 [[nodiscard]] std::size_t utf8_length(std::string_view text, std::size_t i);
 
 }  // namespace hetplan

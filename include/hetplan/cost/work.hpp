@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a cost model is asked about, and the circumstances that memory depends on.
+/// Pieces of work that cost models time, and the workload that memory depends on.
 
 #include <string_view>
 
@@ -10,8 +10,8 @@ namespace hetplan {
 
 enum class mode { training, inference, generation };
 
-/// The parts of a layer's work. An unsplit backward is backward_input followed by backward_weight. A cost
-/// model's `time` is asked about these three; the optimizer's step is a question of its own.
+/// Parts of a layer's work. An unsplit backward is backward_input followed by backward_weight. A cost model's `time`
+/// covers forward and backward; the optimizer step is a member of its own.
 enum class phase { forward, backward_input, backward_weight, optimizer_step };
 
 [[nodiscard]] constexpr std::string_view to_string(mode m) {
@@ -26,17 +26,17 @@ enum class phase { forward, backward_input, backward_weight, optimizer_step };
   }
   return "?";
 }
-/// F, B, W and U (update): how plan files, charts and traces write phases.
+/// Returns F, B, W or U (update), as plan files, charts and traces write phases.
 [[nodiscard]] constexpr char letter(phase p) { return "FBWU"[static_cast<int>(p)]; }
 
-/// What surrounds the model in every plan of a job.
+/// Parameters of the run that all plans of a job share.
 struct workload {
   hetplan::mode mode = mode::training;
   double optimizer_factor = 2;  ///< optimizer state per byte of trainable weight: Adam 2, SGD 0
   int context = 0;              ///< tokens of context that each sequence's cache holds
   int tokens = 16;              ///< generation: tokens (steps) per sequence, >= 2
 
-  /// How often the model runs on each sample.
+  /// Returns how often the model runs on each sample.
   [[nodiscard]] constexpr int steps() const { return mode == hetplan::mode::generation ? tokens : 1; }
 
   friend bool operator==(const workload&, const workload&) = default;
@@ -49,9 +49,8 @@ struct work {
   double batch = 1;
   int tensor_parallel = 1;
   int context = 0;
-  double fraction = 1;  ///< of the layer's tensors: less where devices share them (the columns of a grid)
+  double fraction = 1;  ///< of the layer's tensors, FLOP and bytes: less than 1 where devices share them (the columns of a grid)
 
-  /// FLOP of this phase for one sample, of this fraction.
   [[nodiscard]] flops flops_per_sample() const {
     switch (phase) {
       case phase::forward: return layer.forward_flops * fraction;
@@ -61,19 +60,17 @@ struct work {
     }
     return {};
   }
-  /// Bytes of weights that a call reads, of this fraction.
   [[nodiscard]] bytes weight_traffic() const { return layer.weight_traffic * fraction; }
-  /// Other bytes that a call moves per sample, of this fraction.
   [[nodiscard]] bytes traffic() const { return layer.traffic * fraction; }
 };
 
-/// The same call of any layer.
+/// Piece of work without its layer.
 struct work_kind {
   hetplan::phase phase = phase::forward;
   double batch = 1;
   int tensor_parallel = 1;
   int context = 0;
-  double fraction = 1;  ///< of layers that are split; others are whole
+  double fraction = 1;  ///< of split layers; others are whole
 
   [[nodiscard]] work of(const layer& l) const { return {l, phase, batch, tensor_parallel, context, l.is_split() ? fraction : 1}; }
   friend bool operator==(const work_kind&, const work_kind&) = default;

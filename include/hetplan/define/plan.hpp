@@ -11,6 +11,7 @@
 #include <hetplan/cluster/network.ipp>
 #include <hetplan/cluster/topology.ipp>
 #include <hetplan/cluster/uncontended.ipp>
+#include <hetplan/cluster/widest_routes.ipp>
 #include <hetplan/coarsen/decomposition.ipp>
 #include <hetplan/coarsen/device_groups.ipp>
 #include <hetplan/coarsen/fuse_operators.ipp>

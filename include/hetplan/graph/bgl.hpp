@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A planning graph as a graph of Boost's: its algorithms run on the model itself.
+/// Planning graphs as Boost graphs: algorithms of the Boost Graph Library run on the model itself.
 
 #include <algorithm>
 #include <cstddef>
@@ -53,11 +53,11 @@ template <class T, class F>
 
 namespace boost {
 
-/// Vertices are layer ids and edges are `layer_edge`s, so what an algorithm finds needs no translation, and a weight is
+/// A planning graph as a Boost graph. Vertices are layer ids and edges are `layer_edge`s, so results need no translation; a weight is
 /// [](const layer_edge& e) { return e.forward.value(); }. `vertex_index` is layer_id::index(), `edge_index` the subscript of edges().
 ///
 /// Models      VertexListGraph, EdgeListGraph, AdjacencyGraph, BidirectionalGraph; readable vertex_index and edge_index.
-/// Complexity  O(1) each, nothing is copied; edge_index O(log edges of its source).
+/// Complexity  O(1) each, nothing is copied; edge_index O(log out-degree of the edge's source).
 template <>
 struct graph_traits<hetplan::planning_graph> {
   struct traversal_category : bidirectional_graph_tag, adjacency_graph_tag, vertex_list_graph_tag, edge_list_graph_tag {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A planning graph made of any graph of Boost's: the door for models that live in one.
+/// Planning graphs made from Boost graphs, and the concept of such models.
 
 #include <concepts>
 #include <map>
@@ -14,10 +14,10 @@
 
 namespace hetplan {
 
-/// What an edge carries, per sample. A function that returns `bytes` says: gradients are as large.
+/// Bytes that an edge carries, per sample. A function that returns plain `bytes` means gradients of the same size.
 struct tensor_spec {
   bytes forward;
-  std::optional<bytes> gradient;  ///< none: as forward; 0: no backward transfer
+  std::optional<bytes> gradient;  ///< empty: as forward; 0: no backward transfer
 
   tensor_spec(bytes there, std::optional<bytes> back = {}) : forward(there), gradient(back) {}
 };
@@ -36,20 +36,19 @@ concept lists_directed_edges =
     };
 template <class F, class Graph>
 concept tells_layers = requires(const F& layer_of, const typename boost::graph_traits<Graph>::vertex_descriptor& v) {
-  { layer_of(v) } -> std::same_as<layer_spec>;  // asked once per vertex
+  { layer_of(v) } -> std::same_as<layer_spec>;  // called once per vertex
 };
 template <class F, class Graph>
 concept tells_tensors = requires(const F& tensor_of, const typename boost::graph_traits<Graph>::edge_descriptor& e) {
-  { tensor_of(e) } -> std::convertible_to<tensor_spec>;  // asked once per edge
+  { tensor_of(e) } -> std::convertible_to<tensor_spec>;  // called once per edge
 };
 
-/// A model that lives in a graph of Boost's, or in any graph that lists its vertices and directed edges (VertexListGraph and
-/// EdgeListGraph), with two functions: what a vertex is to the planner, and what an edge carries. `planning_graph_from` makes the
-/// planning graph of it.
+/// A model in a Boost graph, or in any graph that lists its vertices and directed edges (VertexListGraph and EdgeListGraph), with
+/// two functions: the layer of a vertex, and the tensor of an edge. `planning_graph_from` makes a planning graph from it.
 ///
-/// * Layers keep the order of vertices(g) where that is topological.
-/// * `tensor_spec(forward, gradient)` are bytes there and back; `bytes` alone means as many back.
-/// * A cycle, parallel edges, equal names and whatever else the builder refuses throw `invalid_input`.
+/// * Layers keep the order of vertices(g) if that is topological.
+/// * `tensor_spec(forward, gradient)` gives the bytes of both directions; plain `bytes` means gradients of the same size.
+/// * A cycle, parallel edges, equal names and anything else that the builder refuses throw `invalid_input`.
 template <class Graph, class LayerOf, class TensorOf>
 concept layer_dag = lists_directed_edges<Graph> && tells_layers<LayerOf, Graph> && tells_tensors<TensorOf, Graph>;
 
@@ -65,23 +64,23 @@ consteval bool check_layer_dag() {
   return layer_dag<Graph, LayerOf, TensorOf>;
 }
 
-/// A model and where it comes from.
+/// Planning graph and the vertices that its layers come from.
 template <class Vertex>
 struct graph_with_origin {
   planning_graph graph;
   std::vector<Vertex> vertex_of;  ///< by layer_id::index()
 };
 
-/// The planning graph of a user's graph:
+/// Returns the planning graph of a user's graph:
 ///
 ///     const auto [model, vertex_of] = planning_graph_from(
 ///         mine, [&](auto v) { return layer_spec{.name = mine[v].name, .forward_flops = mine[v].work}; },
 ///         [&](auto e) { return mine[e].size; });
 ///
-/// Layers keep the order of vertices(mine) where that is topological. The last three arguments are the builder's.
+/// Layers keep the order of vertices(mine) if that is topological. The last three arguments are the builder's.
 ///
 /// Complexity  O((V + E) log(V + E)); vertices are compared with std::less.
-/// Throws      invalid_input: what the builder refuses, a cycle, parallel edges and equal names among it.
+/// Throws      invalid_input: anything that the builder refuses, such as a cycle, parallel edges or equal names.
 template <class Graph, class LayerOf, class TensorOf>
 [[nodiscard]] auto planning_graph_from(const Graph& mine, const LayerOf& layer_of, const TensorOf& tensor_of, std::string name = "graph",
                                        double bytes_per_parameter = 4, int tokens_per_sample = 1) {

@@ -46,7 +46,7 @@ HETPLAN_INLINE std::pair<std::size_t, std::size_t> edge_on_cycle(std::size_t n, 
                                                                  std::span<const std::size_t> order) {
   std::vector<char> left(n, 1);
   for (const std::size_t node : order) left[node] = 0;
-  // Every node that is left has a predecessor that is left: going back must come round.
+  // Every node left has a predecessor that is left, so walking back ends on a cycle.
   std::vector<std::size_t> before(n, n);
   for (const auto& [from, to] : edges) {
     if (left[from] && left[to]) before[to] = from;

@@ -31,7 +31,7 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
   std::string text = format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
                                  escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches,
                                  p.microbatch_size, p.transfers == transfer_mode::block ? ", transfers block" : "");
-  // A stage for each operator is no line for each: then a line for each device.
+  // Many single-device stages, as in a placement of operators, are summed up in a line per device.
   constexpr std::size_t most_lines = 40;
   const bool single = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.devices.size() == 1; });
   if (single && p.stages.size() > most_lines) {

@@ -27,7 +27,7 @@ HETPLAN_INLINE bool within_memory(const evaluation& e, const cluster& c) {
 
 namespace detail {
 
-/// Those that a plan breaks: memory, energy, busy share; each by device.
+/// Visits the limits that a plan breaks: memory, energy, busy share; each by device.
 template <class Visit>
 void for_each_broken_limit(const evaluation& e, const cluster& c, Visit&& visit) {
   const auto check = [&](limit_kind kind, device_id d, double used, double allowed) {

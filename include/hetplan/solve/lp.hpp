@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Linear programs: the problem, the answer, and the door for solvers.
+/// Linear programs: the problem, the solution, and the concept of solvers.
 
 #include <concepts>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hetplan {
 
-/// minimise objective . x  subject to  row.lower <= row . x <= row.upper,  lower <= x <= upper; sparse rows.
+/// Linear program: minimise objective . x  subject to  row.lower <= row . x <= row.upper,  lower <= x <= upper; sparse rows.
 struct lp_problem {
   struct row {
     std::vector<std::pair<int, double>> terms;  ///< (column, coefficient), each column at most once
@@ -25,18 +25,18 @@ struct lp_problem {
   std::vector<double> upper;
   std::vector<row> rows;
 
-  /// Adds a column; its index.
+  /// Adds a column. Returns its index.
   int add_column(double cost, double low = 0, double high = std::numeric_limits<double>::infinity());
 };
 
-/// `unsolved`: no answer within the solver's limits; x and duals, where present, are the last it had.
+/// Status of a solution. `unsolved`: the solver's limits ended the search; x and duals, where present, are its last ones.
 enum class lp_status { optimal, infeasible, unbounded, unsolved };
 
-/// Where a column, or a row's activity, stands: `free` is at 0 without limits; a fixed one that is not basic is at_lower.
+/// Position of a column, or of a row's activity, at its limits. `free`: at 0 without limits; a fixed nonbasic one is `at_lower`.
 enum class lp_position : std::uint8_t { basic, at_lower, at_upper, free };
 
-/// A vertex, by position: as many are basic as there are rows. Where a problem grows, a new column that is not basic and
-/// a new row that is basic keep a basis one.
+/// Basis: the position of every column and row; as many are basic as there are rows. When a problem grows, a basis stays one if new
+/// columns are nonbasic and new rows are basic.
 struct lp_basis {
   std::vector<lp_position> columns, rows;
   friend bool operator==(const lp_basis&, const lp_basis&) = default;
@@ -47,7 +47,7 @@ struct lp_solution {
   double objective = 0;
   std::vector<double> x;
   std::vector<double> row_duals;  ///< d objective / d row activity; <= 0 where an upper limit binds
-  lp_basis basis = {};            ///< the last one; empty if the solver tells none
+  lp_basis basis = {};            ///< last basis; empty if the solver reports none
   long long iterations = 0;       ///< pivots
 };
 
@@ -55,26 +55,26 @@ template <class S>
 concept solves_lp = requires(const S& s, const lp_problem& p) {
   { s.solve(p) } -> std::same_as<lp_solution>;  // deterministic
 };
-/// The answer to a linear program: minimise objective . x within limits of columns and rows.
+/// Solver of linear programs: minimises objective . x within limits of columns and rows.
 ///
-/// * The bound on a plan uses the duals only, as a proposal: whatever a solver answers, the bound stays valid; a poor answer makes it
-///   weaker. `relax_placement` believes `optimal` and `infeasible`. `unsolved` without duals is always allowed.
-/// * `check_lp_problem` throws `invalid_input` for what would choke a solver. `solve_from` starts from a basis where that is offered.
-/// * Called from several threads at once where planners have threads.
+/// * The bound on a plan uses only the duals, as a proposal: it stays valid whatever a solver returns, but poor duals make it weaker.
+///   `relax_placement` trusts `optimal` and `infeasible`. `unsolved` without duals is always allowed.
+/// * `check_lp_problem` throws `invalid_input` for problems that would break a solver. `solve_from` passes on a start if possible.
+/// * Called from several threads at once where planners use threads.
 ///
 /// Ships: `no_lp` (the default: leaves everything unsolved), `glpk_lp` (solve/glpk.hpp, the only header that needs GLPK; licence:
-/// docs/platforms.md), `clp_lp` (solve/clp.hpp, by COIN-OR's Clp), `any_lp_solver` (chosen at run time). Both solvers start from a
+/// docs/platforms.md), `clp_lp` (solve/clp.hpp, by COIN-OR's Clp), `any_lp_solver` (chosen at run time). GLPK and Clp start from a
 /// basis, also from each other's.
 template <class S>
 concept lp_solver = solves_lp<S>;
 
-/// A refinement: starts from a basis, which a problem solved before may have left. A start is a hint: one that is no basis
-/// of this problem is mended or ignored, and changes how long the answer takes, never its status or objective.
+/// A refinement: starts from a basis, such as that of a problem solved before. The start is a hint: an invalid basis is repaired or
+/// ignored. A start changes the time of the solution, never its status or objective.
 template <class S>
 concept warm_starts_lp = lp_solver<S> && requires(const S& s, const lp_problem& p, const lp_basis& start) {
   { s.solve(p, start) } -> std::same_as<lp_solution>;  // deterministic
 };
-/// Takes a start in some way: a slip in the rest of the signature is an error, not "absent".
+/// True if a member `solve` takes a start in some form: a slip in its signature is then an error, not "absent".
 template <class S>
 concept takes_lp_start = requires(S& s, const lp_problem& p, lp_basis& start) { s.solve(p, start); };
 
@@ -86,7 +86,7 @@ consteval bool check_lp_solver() {
   return lp_solver<S>;
 }
 
-/// Solves from `start` where the solver can, else from nothing.
+/// Solves from `start` if the solver accepts one, else from scratch.
 template <lp_solver S>
 [[nodiscard]] lp_solution solve_from(const S& solver, const lp_problem& p, const lp_basis& start) {
   static_assert(check_lp_solver<S>());
@@ -98,22 +98,19 @@ template <lp_solver S>
   }
 }
 
-/// For those who link no solver: leaves every problem unsolved.
+/// Solver for programs that link none: leaves every problem unsolved.
 struct no_lp {
   [[nodiscard]] lp_solution solve(const lp_problem&) const { return {}; }
 };
 static_assert(check_lp_solver<no_lp>());
 
-/// Throws invalid_input for what a solver would choke on: bad index, duplicate term, NaN, limits that no number keeps.
+/// Throws invalid_input for problems that would break a solver: bad index, duplicate term, NaN, limits that no number satisfies.
 void check_lp_problem(const lp_problem& p);
 
-/// As many positions as the problem has columns and rows, and as many basic ones as rows: what can be told of a basis
-/// without factorizing it.
+/// Returns whether a basis has a position for each column and row, and as many basic ones as rows. Singularity is not checked.
 [[nodiscard]] bool could_be_basis(const lp_basis& b, const lp_problem& p);
 
-// A linear-program solver chosen at run time.
-
-/// Holds any solver by value; copies share it. Of `no_lp`, or nothing, it leaves every problem unsolved.
+/// Type-erased solver, held by value and shared by copies. If empty or made of `no_lp`, it leaves every problem unsolved.
 class any_lp_solver {
  public:
   any_lp_solver() = default;
@@ -125,10 +122,9 @@ class any_lp_solver {
     if constexpr (lp_solver<S>) solver_ = std::make_shared<holder<S>>(std::move(solver));
   }
 
-  /// Is there a solver at all?
   [[nodiscard]] bool exists() const { return solver_ != nullptr; }
   [[nodiscard]] lp_solution solve(const lp_problem& p) const { return solver_ ? solver_->solve(p) : lp_solution{}; }
-  /// From nothing where the solver that it holds takes no start.
+  /// Solves from scratch if the held solver accepts no start.
   [[nodiscard]] lp_solution solve(const lp_problem& p, const lp_basis& start) const {
     return solver_ ? solver_->solve(p, start) : lp_solution{};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Mixed-integer linear programs: the problem, the answer, and the door for solvers.
+/// Mixed-integer linear programs: the problem, the solution, and the concept of solvers.
 
 #include <algorithm>
 #include <cmath>
@@ -17,21 +17,21 @@
 
 namespace hetplan {
 
-/// The relaxation's problem, where the columns of `integers` take integers only.
+/// Linear program in which the columns of `integers` take integers only.
 struct milp_problem {
   lp_problem relaxation;
-  std::vector<int> integers;  ///< columns, each at most once
+  std::vector<int> integers;  ///< column indices, each at most once
 };
 
-/// `feasible`: a limit was hit, x is the best found so far. `unsolved`: a limit was hit and nothing found.
-/// `unbounded`: the relaxation is; whether an integer solution exists at all is then left open.
+/// Status of a solution. `feasible`: a limit ended the search, x is the best found so far. `unsolved`: a limit ended the search before
+/// anything was found. `unbounded`: the relaxation is unbounded; an integer solution need not exist.
 enum class milp_status { optimal, feasible, infeasible, unbounded, unsolved };
 
 struct milp_solution {
   milp_status status = milp_status::unsolved;
-  double objective = 0;                                     ///< of x
-  double bound = -std::numeric_limits<double>::infinity();  ///< no solution is below it; the objective where optimal
-  std::vector<double> x = {};                               ///< empty unless optimal or feasible; `integers` exactly so
+  double objective = 0;
+  double bound = -std::numeric_limits<double>::infinity();  ///< lower bound of all solutions; the objective if optimal
+  std::vector<double> x = {};                               ///< empty unless optimal or feasible; exact integers in `integers`
   long long nodes = 0;                                      ///< of the search tree
 };
 
@@ -40,27 +40,24 @@ concept solves_milp = requires(const S& s, const milp_problem& p) {
   { s.solve(p) } -> std::same_as<milp_solution>;  // deterministic
 };
 
-/// The answer to a linear program some of whose columns take integers only.
+/// Solver of linear programs in which some columns take integers only.
 ///
-/// * Columns of `integers` are exact integers, and `x` keeps its limits beside them: a solver's 0.999999 times a large coefficient is no
-///   answer.
-/// * Deterministic as long as its limits count nodes and pivots; a limit of time, where there is one, is not.
-/// * `check_milp_problem` throws `invalid_input` for what would choke a solver. `solve_from` starts from a solution where that is
-///   offered.
+/// * Columns of `integers` are exact integers, and `x` keeps its limits with them: 0.999999 times a large coefficient is no solution.
+/// * Deterministic as long as its limits count nodes and pivots; a time limit is not deterministic.
+/// * `check_milp_problem` throws `invalid_input` for problems that would break a solver. `solve_from` passes on a start if possible.
 ///
-/// Ships: `no_milp` (leaves everything unsolved), `glpk_milp` (solve/glpk.hpp), `cbc_milp` (solve/cbc.hpp; calls from several threads
-/// wait for each other).
+/// Ships: `no_milp` (leaves everything unsolved), `glpk_milp` (solve/glpk.hpp), `cbc_milp` (solve/cbc.hpp; one call at a time).
 template <class S>
 concept milp_solver = solves_milp<S>;
 
-/// A refinement: begins with a solution, such as a heuristic's. A start is a hint: only its integers count, and where the other columns
-/// cannot be solved for beside them it is ignored. It changes how long the answer takes, never its status or objective; where a limit
-/// ends the search, the answer is no worse than the start.
+/// A refinement: starts from a solution, such as a heuristic's. The start is a hint: only its integers count, and it is ignored if the
+/// other columns cannot be solved for with them. A start changes the time of the solution, never its status or objective; if a limit
+/// ends the search, the solution is no worse than the start.
 template <class S>
 concept starts_milp = milp_solver<S> && requires(const S& s, const milp_problem& p, const std::vector<double>& start) {
   { s.solve(p, start) } -> std::same_as<milp_solution>;  // deterministic
 };
-/// Takes a start in some way: a slip in the rest of the signature is an error, not "absent".
+/// True if a member `solve` takes a start in some form: a slip in its signature is then an error, not "absent".
 template <class S>
 concept takes_milp_start = requires(S& s, const milp_problem& p, std::vector<double>& start) { s.solve(p, start); };
 
@@ -72,7 +69,7 @@ consteval bool check_milp_solver() {
   return milp_solver<S>;
 }
 
-/// Solves from `start`, a value for every column, where the solver can, else from nothing.
+/// Solves from `start`, one value per column, if the solver accepts one, else from scratch.
 template <milp_solver S>
 [[nodiscard]] milp_solution solve_from(const S& solver, const milp_problem& p, const std::vector<double>& start) {
   static_assert(check_milp_solver<S>());
@@ -84,24 +81,22 @@ template <milp_solver S>
   }
 }
 
-/// For those who link no solver: leaves every problem unsolved.
+/// Solver for programs that link none: leaves every problem unsolved.
 struct no_milp {
   [[nodiscard]] milp_solution solve(const milp_problem&) const { return {}; }
 };
 static_assert(check_milp_solver<no_milp>());
 
-/// Throws invalid_input for what a solver would choke on: all that check_lp_problem finds, and integer columns that do
-/// not exist or are named twice.
+/// Throws invalid_input for problems that would break a solver: as check_lp_problem, and unknown or repeated integer columns.
 void check_milp_problem(const milp_problem& p);
 
 namespace detail {
 
-/// Moves the limits of integer columns inward to integers; false if that leaves one of them none. A limit that misses an
-/// integer by no more than rounding counts as it.
+/// Rounds the limits of integer columns inward, with a tolerance for rounding errors. Returns false if a column has no integer left.
 [[nodiscard]] bool round_limits(milp_problem& p);
 
-/// A solver's integers are such within a tolerance, and what is over may carry the rest, times any coefficient. Rounds
-/// them and solves for the other columns beside them; false if the claimed optimum does not survive that.
+/// Rounds a solver's integers and solves for the other columns with them fixed. A solver's integers have a tolerance, and the excess
+/// times a large coefficient may satisfy other rows. Returns false if the claimed optimum does not survive rounding.
 template <lp_solver Lp>
 [[nodiscard]] bool settle(const Lp& lp, const milp_problem& p, milp_solution& s) {
   lp_problem beside = p.relaxation;
@@ -128,10 +123,10 @@ template <lp_solver Lp>
 
 [[nodiscard]] milp_solution to_milp(lp_solution&& s);
 
-/// Has a start a value for every column, and integers within the limits of theirs?
+/// Returns whether a start has a value for every column, and integers within their columns' limits.
 [[nodiscard]] bool could_start(const milp_problem& p, const std::vector<double>& start);
 
-/// The solution that a start's integers lead to; unsolved where there is none.
+/// Returns the solution with a start's integers; unsolved if there is none.
 template <lp_solver Lp>
 [[nodiscard]] milp_solution begin_with(const Lp& lp, const milp_problem& p, const std::vector<double>& start) {
   if (!could_start(p, start)) return {};
@@ -140,10 +135,10 @@ template <lp_solver Lp>
   return s;
 }
 
-/// What a solver says that began with `begun`, or that where the solver found nothing better. It also wins over a solver that denies it.
+/// Returns the solution `s` of a solver that began with `begun`, or `begun` if `s` is worse or denies that there is a solution.
 [[nodiscard]] milp_solution no_worse_than(milp_solution begun, milp_solution s);
 
-/// What is left of a limit on the wall clock, which runs from its construction on.
+/// Remaining time of a wall-clock limit that runs from construction.
 class time_left {
  public:
   explicit time_left(seconds limit) : limit_(limit) {}
@@ -154,8 +149,8 @@ class time_left {
   stopwatch clock_;
 };
 
-/// Asks `attempt(problem, tolerance)` with ever smaller tolerances until its integers survive being rounded. Where a limit ends an
-/// attempt without any, the answer is the best one before.
+/// Calls `attempt(problem, tolerance)` with ever smaller tolerances until its integers survive rounding. If a limit ends an attempt
+/// without a solution, the one before is returned.
 template <lp_solver Lp, class Attempt>
 [[nodiscard]] milp_solution solve_exactly(const Lp& lp, milp_problem p, const Attempt& attempt) {
   if (p.integers.empty()) return to_milp(lp.solve(p.relaxation));
