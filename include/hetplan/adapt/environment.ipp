@@ -107,7 +107,7 @@ HETPLAN_INLINE void environment::advance(double now) {
     double known_s = known_[next_].value();
     if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
     if (const auto* l = std::get_if<device_leaves>(&e.what)) gone_known_s_[l->device.index()] = known_s;
-    if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // in this order
+    if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // departs first
     to_notice_.emplace(known_s, next_);
     ++next_;
   }
@@ -242,7 +242,7 @@ HETPLAN_INLINE std::vector<double> environment::left_after(long long runs, std::
 
 HETPLAN_INLINE std::vector<double> environment::transfers_alone(double now, double until) const {
   if (transfers_.empty()) return {};
-  tasks::task_graph_builder b(cluster_->size());  // a transfer of nothing ends the run
+  tasks::task_graph_builder b(cluster_->size());  // an empty transfer ends the run
   const side_transfer& any = transfers_.front();
   b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
   simulator_options o = options(now, until);
@@ -259,7 +259,7 @@ HETPLAN_INLINE std::array<environment::carried, 2> environment::settle(const std
   const std::size_t before = transfers_.size();
   advance(now);
   for (std::size_t f = before; f < transfers_.size(); ++f) {
-    if (transfers_[f].began) moving.push_back(f);  // meanwhile
+    if (transfers_[f].began) moving.push_back(f);  // started during the run
   }
   for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
     side_transfer& f = transfers_[moving[i]];

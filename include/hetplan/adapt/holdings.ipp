@@ -105,7 +105,7 @@ HETPLAN_INLINE holdings holdings_of(const plan& p, const planning_graph& model, 
     for (const layer_id l : s.layers) {
       const int shards = s.state_shards();
       for (int i = 0; const assignment& a : s.devices) {
-        // i / n is the same number whichever stage it comes from, so that parts meet where they should.
+        // The quotient i / n is the same number in every stage, so that the boundaries of parts coincide.
         if (shards > 1) held.add(a.device, l, {static_cast<double>(i) / shards, static_cast<double>(i + 1) / shards});
         else held.add(a.device, l);
         ++i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a policy remembers: the plans it has met, and what they do under which conditions.
+/// The plans that a policy knows, and their performance under given conditions.
 
 #include <cstddef>
 #include <map>
@@ -19,108 +19,94 @@
 
 namespace hetplan::adapt {
 
-// What most policies are told: which changes are small, how long deciding takes, how many plans to remember.
-
-/// How long decisions take on the timeline: round numbers near what was measured (docs/performance.md, where a menu and the
-/// largest pipelines take longer), so that a history does not depend on the machine that works it out.
+/// Decision times on the timeline: round numbers near measurements (docs/performance.md, where a menu and the largest pipelines
+/// take longer), so that a history does not depend on the machine.
 ///
 /// Source  our own.
 struct thinking_times {
   seconds reschedule{0.05};
-  seconds choose{0.001};  ///< among known plans, or a mixture of them
+  seconds choose{0.001};  ///< one of the known plans, or a mixture
   seconds replay{0.01};   ///< lightweight re-planning
   seconds replan{1};
 };
 
-/// What most policies are told.
-///
+/// Options that most policies share.
 /// Source  Dora, section 5 (`small`); the rest is our own.
 struct policy_options {
-  double small = 0.1;  ///< a smaller relative change of the conditions needs no other partition: the network's schedule alone
-                       ///< answers it (Dora, section 5)
-  double ignore = 0;   ///< a smaller one is none at all; ours
+  double small = 0.1;  ///< smaller relative changes need only a new network schedule, no new partition (Dora, section 5)
+  double ignore = 0;   ///< a smaller relative change is ignored; ours
   thinking_times thinking = {};
   schedule::refine_options network = {};
-  std::size_t most_plans = 40;                   ///< that are remembered
-  std::shared_ptr<planning_memory> memory = {};  ///< shared with others that ask the same planner; none: its own
+  std::size_t most_plans = 40;                   ///< remembered at most
+  std::shared_ptr<planning_memory> memory = {};  ///< shared with policies that use the same planner; empty: its own
 };
 
-/// The same options.
-///
+/// Returns the options after validation.
 /// @param who  named by the error.
-/// Throws  invalid_input naming the policy, the option, its value and what was expected.
+/// Throws  invalid_input that names the policy, the option, its value and what is expected.
 [[nodiscard]] policy_options checked_options(policy_options o, const char* who);
 
-// Many plans of one job from a planner of single ones: the fastest, the most frugal, and those between.
-
-/// Asks a planner for least latency, for least energy, and for least energy within latencies between these two, in equal
-/// ratios; the answer is the Pareto set of all plans in (response, energy), fastest first. Where not even the fastest plan does
-/// the job's iterations by its deadline, nobody is asked for more.
+/// A planner of many plans from one of single plans. It plans for least latency, for least energy, and for least energy within
+/// latencies between these two, in equal ratios. The result is the Pareto set of all plans in (response, energy), fastest first. If
+/// even the fastest plan misses the job's deadline, no further plans are requested.
 ///
 /// Complexity  2 + `between` calls of the planner, or one.
-/// Source      Dora, section 4.3: "the QoE-compliant, Pareto-optimal plans generated earlier"; how many, and from which runs
-///             of the search, is not said there.
+/// Source      Dora, section 4.3: "the QoE-compliant, Pareto-optimal plans generated earlier". Their number is ours.
 struct plan_menu {
   any_planner planner;
   int between = 4;
 
-  /// To 2^-20 of itself: libraries differ in the last digits of a power, and a search may not.
+  /// Rounds to a relative 2^-20: the last digits of a power differ between libraries, and a search must not.
   [[nodiscard]] static double rounded(double x);
 
   [[nodiscard]] plan_result operator()(const planning_problem& problem) const;
 };
 
-// The second rung: the same plan, its transfers scheduled for the network of the moment. Nothing moves.
-
-/// The running plan with transfer rules for present conditions; nothing where it cannot run, now or for want of a way, or
-/// breaks a limit.
-///
-/// @param p        of the whole cluster; rules that it has compete.
+/// Returns the running plan with transfer rules for current conditions; empty if it cannot run or breaks a limit.
+/// @param p        of the whole cluster; its own rules compete.
 /// Complexity      that of schedule::refine for one plan.   Throws, Determinism  as it.
 /// Source          Dora, section 4.3: "first attempts to accommodate these changes by adjusting the network scheduling".
 [[nodiscard]] std::optional<plan> reschedule(const planning_problem& problem, const plan& p, const conditions& noticed,
                                              std::span<const foreign_traffic> traffic, const qoe_target& wanted,
                                              const schedule::refine_options& options = {});
 
-/// Plans that can be tried under any conditions. The same question is simulated once, while it is remembered: conditions of a
-/// long timeline need not come again.
-///
-/// Source  the plans that Dora's adapter keeps (section 4.3); that they are tried again under new conditions is ours.
+/// Plans that can be simulated under any conditions. Results are remembered up to a limit: conditions may never recur.
+/// Source  the plans that Dora's adapter keeps (section 4.3); simulating them again under new conditions is ours.
 class known_plans {
  public:
-  /// The problem must outlive it.
+  /// `problem` must outlive this object.
   explicit known_plans(const planning_problem& problem) : problem_(&problem) {}
   explicit known_plans(const planning_problem&& the_problem_must_outlive_it) = delete;
 
-  /// Takes a plan in, unless it is known; its index.  Throws  as tasks::expand.
+  /// Adds a plan unless it is known. Returns its index.  Throws  as tasks::expand.
   std::size_t add(plan p);
-  /// It has been of use: such plans are forgotten last.
+  /// Marks a plan as useful: such plans are forgotten last. Returns its index.
   std::size_t touch(std::size_t i);
-  /// Forgets those beyond `most` that have been of no use for longest. True: what is left has other indices.
+  /// Forgets the plans beyond `most` that have been unused for longest. Returns true if the remaining plans have other indices.
   bool forget(std::size_t most);
-  /// The same plan with its transfers scheduled for the moment (reschedule), as another known plan; nothing where that
-  /// finds none.  Complexity: that of adapt::reschedule, if the moment is new.
+  /// Adds the same plan with transfers rescheduled for the conditions (adapt::reschedule) and returns its index; empty if there is
+  /// none.  Complexity: that of adapt::reschedule, if the conditions are new.
   std::optional<std::size_t> reschedule(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic,
                                         const qoe_target& wanted, const schedule::refine_options& options);
   [[nodiscard]] std::size_t size() const { return all_.size(); }
   [[nodiscard]] const plan& operator[](std::size_t i) const { return all_[i].runner.what(); }
   [[nodiscard]] std::span<const device_id> devices(std::size_t i) const { return all_[i].runner.devices(); }
-  /// Answers that are kept, of all plans: at most 2 * `most_remembered` for each.
+  /// Returns the number of remembered results of all plans: at most 2 * `most_remembered` for each.
   [[nodiscard]] std::size_t remembered() const;
   static constexpr std::size_t most_remembered = 256;
 
-  /// The index of the plan that serves best, of all or of some; nothing if none of them can run. Ties: the first.
+  /// Returns the index of the plan that serves best, of all or of some; empty if none can run. Ties: the first.
   /// Complexity  that of try_out for each.
   [[nodiscard]] std::optional<std::size_t> best(const goal& wanted, const conditions& now, std::span<const foreign_traffic> traffic,
                                                 std::optional<std::span<const plan>> among = {});
 
-  /// How well a plan serves.  Complexity: that of try_out.
+  /// Returns how well a plan serves.  Complexity: that of try_out.
   [[nodiscard]] serving serves(const goal& wanted, std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic);
-  /// An iteration while nothing changes; infinite where the plan cannot run.  Complexity: one simulation, if it is new.
+  /// Simulates an iteration under constant conditions; infinite if the plan cannot run.  Complexity: one simulation, if it is new.
   [[nodiscard]] iteration try_out(std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic);
 
  private:
-  /// The conditions that a plan depends on: its own devices, and the network.
+  /// Returns the conditions that a plan depends on: its own devices and the network.
   [[nodiscard]] std::vector<double> conditions_of(std::size_t i, const conditions& now) const;
 
   static constexpr long long never_used = 1LL << 62;
@@ -136,15 +122,11 @@ class known_plans {
   long long uses_ = 0;
 };
 
-// The answer to a small change: the running plan with its transfers in another order, where that serves better.
-
-/// A reaction on the rung `network`: the running plan, its transfers scheduled for the moment. Nothing where that finds no other
-/// order, or none that serves the job's goal better.
-///
-/// @param known    takes in the running plan and the one found.
+/// Returns a reaction on the rung `network`: the running plan with rescheduled transfers. Empty if no order serves the goal better.
+/// @param known    gets the running plan and the new one.
 /// @param s        `s.running` must not be null.
 /// @param options  `network` and `thinking.reschedule`.
-/// Complexity  that of known_plans::reschedule and two of its simulations, if the moment is new.
+/// Complexity  that of known_plans::reschedule and two of its simulations, if the conditions are new.
 /// Throws      as schedule::refine; invalid_input if nothing runs.
 /// Determinism yes.
 /// Source      Dora, section 4.3: "first attempts to accommodate these changes by adjusting the network scheduling".

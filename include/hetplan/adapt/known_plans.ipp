@@ -146,7 +146,7 @@ HETPLAN_INLINE std::optional<std::size_t> known_plans::reschedule(std::size_t i,
   if (auto p = adapt::reschedule(*problem_, all_[i].runner.what(), now, traffic, wanted, options)) {
     const std::size_t before = size();
     found = add(std::move(*p));
-    if (*found == before) all_[*found].used -= never_used;  // made for the moment: forgotten first, unless it is of use
+    if (*found == before) all_[*found].used -= never_used;  // specific to these conditions: forgotten first, unless it is useful
   }
   if (all_[i].scheduled.size() >= most_remembered) all_[i].scheduled.clear();
   all_[i].scheduled.emplace(std::move(k), found);

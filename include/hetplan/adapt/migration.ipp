@@ -44,14 +44,14 @@ HETPLAN_INLINE std::pair<migration, migration> split_immutable(const migration& 
 
 namespace detail {
 
-/// Collects what devices lack in one round, then finds a sender for each tensor.
+/// Collects the missing tensors of one round, then selects a sender for each.
 class fetch_round {
  public:
   fetch_round(const planning_graph& model, const cluster& c, const conditions& now, const workload& w)
       : model_(model), cluster_(c), now_(now), workload_(w), load_s_(now.capacity.size(), 0) {}
 
-  /// `to` gets what it does not hold of a tensor and of the given parts of its optimizer's state: the weights from one of the
-  /// devices that hold them, each part of the state from one of those that hold it.
+  /// Adds what `to` lacks of a tensor and of the given parts of its optimizer state: the weights from one of their holders, each
+  /// part of the state from one of its holders.
   void need(layer_id tensor, device_id to, const std::vector<state_part>& parts, const holdings& held) {
     const layer& l = model_[tensor];
     const bool whole = parts == std::vector<state_part>{{}} && !held.has_parts(tensor);
@@ -82,7 +82,7 @@ class fetch_round {
     if (sources.empty()) return refuse(l, to, holders);
     wanted_.push_back({tensor, to, volume.value(), is_immutable(l, workload_), std::move(sources), {}});
   }
-  /// A cache, which has one owner.
+  /// Adds a cache, which has one owner.
   void move_cache(layer_id l, device_id from, device_id to, bytes volume) {
     if (!open(from, to)) return refuse(model_[l], to, {from});
     const request moving{l, to, volume.value(), false, {}, from};
@@ -92,8 +92,8 @@ class fetch_round {
 
   [[nodiscard]] const hetplan::status& status() const { return status_; }
 
-  /// The tensors with one sender first, then the largest; each from the sender whose way is free first. Then each again, given
-  /// all others, as long as that frees ways sooner: no step makes the busiest resource busier.
+  /// Returns the fetches. Tensors with one sender come first, then the largest; each takes the sender whose route is free first.
+  /// Then each choice is revised while that frees routes sooner: the load of the busiest resource never grows.
   [[nodiscard]] std::vector<fetch> fetches() {
     std::stable_sort(wanted_.begin(), wanted_.end(), [](const request& a, const request& b) {
       return std::tuple(a.sources.size() > 1, -a.volume_bytes, a.to, a.tensor) <
@@ -139,7 +139,7 @@ class fetch_round {
   [[nodiscard]] double work_s(double volume_bytes, const resource_use& u) const {
     return volume_bytes * u.weight / now_.capacity[u.resource.index()].value();
   }
-  /// When the last resource of the way would be done with all that it has to carry, and what all of them have together.
+  /// Returns when the last resource of the route finishes its load, and the total load of all its resources.
   [[nodiscard]] std::pair<double, double> busy_with(const request& w, device_id from) const {
     double last = 0, all = 0;
     for (const resource_use& u : cluster_.network().find(from, w.to)->via) {
@@ -149,7 +149,7 @@ class fetch_round {
     }
     return {last, all};
   }
-  /// Sums of the same numbers in another order are no difference.
+  /// Compares up to rounding: the order of summation does not matter.
   [[nodiscard]] bool sooner(const request& w, device_id from, device_id than) const {
     const auto [last, all] = busy_with(w, from);
     const auto [other_last, other_all] = busy_with(w, than);
@@ -196,7 +196,7 @@ class fetch_round {
   std::vector<double> load_s_;  ///< by resource
 };
 
-/// In generation: the cache of every sequence whose device changes.
+/// Adds, in generation, the cache of every sequence whose device changes. Returns the bytes of lost caches.
 HETPLAN_INLINE bytes add_caches(fetch_round& round, const holdings& held, const holdings& needed, const planning_graph& model,
                                 const conditions& now, const workload& w) {
   bytes lost;
@@ -223,7 +223,7 @@ HETPLAN_INLINE migration finished(migration m, const hetplan::status& found, std
   return m;
 }
 
-/// Throws invalid_input where the parts of a switch do not speak of the same things.
+/// Throws invalid_input if the arguments of a switch do not match.
 HETPLAN_INLINE void check_switch(const char* who, const holdings& held, const plan& next, const planning_graph& model, const cluster& c,
                                  const conditions& now) {
   const auto require = [&](bool ok, const std::string& what) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The planner of a policy, asked for the problem of the moment; and what it answered.
+/// Planners that policies call for current conditions, and a memory of their results.
 
 #include <concepts>
 #include <functional>
@@ -23,25 +23,24 @@ concept plans_problem = requires(const P& p, const planning_problem& problem) {
   { p(problem) } -> std::same_as<plan_result>;  // plans of that problem, best first; deterministic
 };
 
-/// Optional: it answers sooner where plans are known that are good on the same devices over another network.
+/// Optional: a planner that is faster if it knows good plans for the same devices on another network.
 template <class P>
 concept plans_from_known = requires(const P& p, const planning_problem& problem, std::span<const plan> known) {
-  { p(problem, known) } -> std::same_as<plan_result>;  // as without them; they need not be of use, nor fit
+  { p(problem, known) } -> std::same_as<plan_result>;  // the same guarantees; known plans may be useless or not fit
 };
 
-/// What policies and service times ask for a plan, again and again: any recipe behind a callable.
+/// Plans a problem for policies and service times, again and again: any recipe behind a callable.
 ///
-/// * Cluster, cost model and job are those of the moment: the devices that are there, as fast as they are, on the network as it is. The
-///   job says what is wanted (`objective_of_job`). Devices have other numbers there than in the whole; who asks translates.
-/// * Traffic of others is no part of a problem: the planner sees the capacity that one more transfer would get beside it.
-/// * A planner may also take plans that are known to be good on the same devices over another network (plans_from_known). `replanning`
-///   then asks it in full once for each set of devices and speeds, and from those plans for any other network.
-/// * `replanning` asks once for all moments that are alike; policies that ask the same planner can share a `planning_memory`. Nobody
-///   times the planner: what planning takes is the policy's `thinking_times`.
+/// * Cluster, cost model and job are current: the present devices at their speeds on the current network. The job states the target
+///   (`objective_of_job`). Devices are renumbered; the caller translates.
+/// * Foreign traffic is no part of a problem: the planner sees the capacity that one more transfer would get beside it.
+/// * A planner may also take known plans that are good on the same devices over another network (plans_from_known). `replanning` then
+///   calls it without plans once for each set of devices and speeds, and with those plans for any other network.
+/// * `replanning` plans once for all similar conditions; policies with the same planner can share a `planning_memory`. Planners are not
+///   timed: the planning time is the policy's `thinking_times`.
 ///
 /// Ships: `recipes::dora_planner` (searches less beside known plans, in a third of the time), `plan_menu` (plans from the fastest to the
-/// most frugal, which `mixing_policy` wants, from a planner of single plans), `any_planner` (chosen at run time). A recipe of one's own:
-/// docs/how-to/add-a-planner.md.
+/// most frugal, for `mixing_policy`, from a planner of single plans), `any_planner` (run-time choice). See docs/how-to/add-a-planner.md.
 template <class P>
 concept planner = plans_problem<P>;
 
@@ -51,7 +50,7 @@ consteval bool check_planner() {
   return planner<P>;
 }
 
-/// Holds any planner by value. Of an empty one: invalid_input.
+/// A type-erased planner, held by value. An empty callable throws invalid_input.
 class any_planner {
  public:
   template <class P>
@@ -63,7 +62,7 @@ class any_planner {
     require_function(plan_, "any_planner", "a planner");
   }
   [[nodiscard]] plan_result operator()(const planning_problem& problem) const { return plan_(problem); }
-  /// One that makes no use of known plans answers as without them.
+  /// Plans with known plans; a planner that does not use them ignores them.
   [[nodiscard]] plan_result operator()(const planning_problem& problem, std::span<const plan> known) const {
     return plan_from_ ? plan_from_(problem, known) : plan_(problem);
   }
@@ -74,20 +73,19 @@ class any_planner {
   std::function<plan_result(const planning_problem&, std::span<const plan>)> plan_from_;
 };
 
-/// A planner's last answers, by the moments that it was asked for. Policies that ask the same planner about the same problem may
-/// share one; it changes nothing but how often the planner works.
+/// The last results of a planner, by the conditions of the call. Policies with the same planner and problem may share one, which
+/// only changes how often the planner works.
 ///
 /// Source  ours.
 class planning_memory {
  public:
   static constexpr std::size_t most = 64;
 
-  /// How often the planner was asked.
   [[nodiscard]] long long plannings() const { return plannings_; }
   [[nodiscard]] std::size_t size() const { return answers_.size(); }
 
   [[nodiscard]] const plan_result* find(const std::vector<double>& moment);
-  /// Valid until as many others have been kept.
+  /// The reference is valid until as many other results have been kept.
   const plan_result& keep(std::vector<double> moment, plan_result r);
 
  private:
@@ -95,23 +93,22 @@ class planning_memory {
     std::vector<double> moment;
     plan_result result;
   };
-  std::list<answer> answers_;  ///< the last one used first
+  std::list<answer> answers_;  ///< most recently used first
   long long plannings_ = 0;
 };
 
-/// A planner asked for the problem of the moment, in rounded conditions: moments that are alike are planned once, while they are
-/// remembered.
+/// Calls a planner for rounded conditions: similar conditions are planned once, while they are remembered.
 ///
-/// Where it makes use of known plans, it is asked in full for the devices of the moment and their speeds on the network as the cluster
-/// describes it, and from these plans for any other network: so an answer is the same whatever else was asked for before.
+/// A planner that uses known plans is called without any for the present devices at their speeds on the nominal network, and with the
+/// resulting plans for any other network. So a result does not depend on earlier calls.
 class replanning {
  public:
-  /// @param memory  none: one of its own.
+  /// @param memory  empty: a memory of its own.
   replanning(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory = {});
   replanning(const planning_problem&& the_problem_must_outlive_it, any_planner, std::shared_ptr<planning_memory> = {}) = delete;
 
-  /// Plans of the whole cluster's numbering, best first, without bounds; infeasible where no device works.
-  /// Throws  invalid_input where the planner's answer has a plan of something else than it was asked for.
+  /// Returns plans in the numbering of the whole cluster, best first, without bounds; infeasible if no device works.
+  /// Throws  invalid_input if a plan of the planner is for another problem.
   [[nodiscard]] const plan_result& operator()(const conditions& noticed, std::span<const foreign_traffic> traffic,
                                               const qoe_target& wanted);
 

@@ -50,8 +50,8 @@ HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe
   }
   const present_problem there(*problem_, now, wanted);
   planning_problem asked = *there;
-  asked.job.split_tensors = false;  // what moves when a grid changes is not known
-  asked.with_bounds = false;        // nobody asks how good a plan could be, and they take as long as some of the search
+  asked.job.split_tensors = false;  // moves between grids are not defined
+  asked.with_bounds = false;        // bounds are not needed, and take as long as parts of the search
   conditions usual = now;
   usual.capacity = nominal(problem_->cluster).capacity;
   const auto outside = [&](plan_result r) {

@@ -20,12 +20,12 @@ namespace hetplan::adapt {
 
 namespace detail {
 
-/// Goes through the events in order and knows who is there.
+/// Checks events in order and tracks the present devices.
 class timeline_validator {
  public:
   explicit timeline_validator(const cluster& c) : cluster_(c), here_(c.size(), 1), left_(c.size()) {}
 
-  /// What is wrong with the next event; "" if nothing is.
+  /// Returns the fault of the next event, or "".
   [[nodiscard]] std::string fault(const event& e) {
     if (!is_amount(e.at.value())) return "expected a finite time >= 0";
     if (e.at.value() < before_s_) return "expected a time >= " + to_text(before_s_) + " s, that of the event before it";
@@ -130,7 +130,7 @@ HETPLAN_INLINE double change(const conditions& before, const conditions& now) {
 }
 
 HETPLAN_INLINE double rounded_value(double usual, long k) {
-  double factor = 1;  // not a power, which may differ in its last digit from library to library
+  double factor = 1;  // not std::pow, whose last digit differs between libraries
   for (long i = 0; i < std::abs(k); ++i) factor *= rounding_step;
   return k < 0 ? usual / factor : usual * factor;
 }

@@ -52,7 +52,7 @@ HETPLAN_INLINE void rate_hull::build(const std::vector<plan_rate>& plans, double
                            [](const corner& a, const corner& b) { return a.rate < b.rate || (a.rate == b.rate && a.power_W < b.power_W); });
   corners_.push_back({std::nullopt, 0, idle_W});
   for (const corner& c : points) {
-    if (c.rate == corners_.back().rate) continue;  // draws no less
+    if (c.rate == corners_.back().rate) continue;  // same rate, no less power
     while (corners_.size() > 1 && above(corners_[corners_.size() - 2], corners_.back(), c)) corners_.pop_back();
     corners_.push_back(c);
   }

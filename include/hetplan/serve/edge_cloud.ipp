@@ -77,7 +77,7 @@ HETPLAN_INLINE seconds shortest_latency(const std::vector<service>& services) {
 
 namespace detail {
 
-/// Who has no amount that may be used: the sentence names the place and the value.
+/// Checks the amounts of a cloud; errors name the place and the value.
 class cloud_check {
  public:
   explicit cloud_check(const edge_cloud& cloud) : where_("edge cloud \"" + escaped(cloud.name) + "\"") {}

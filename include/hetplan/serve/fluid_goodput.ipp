@@ -44,12 +44,12 @@ HETPLAN_INLINE bool fluid_goodput::is_passed_on(std::size_t ring, service_id l) 
 }
 
 HETPLAN_INLINE double fluid_goodput::more(const flow& f, std::size_t ring, service_id l, double capacity) const {
-  // As they stand, both answers never grow with what is there, not even by rounding where they ought to be equal.
+  // Both results never grow with the present capacity, not even by rounding where they should be equal.
   if (arrivals_ == arrival_model::even) return std::min(capacity, std::max(0.0, f.demand - f.capacity));
   if (!(f.demand > 0)) return 0;
-  // The rate within an SLO has the variance dispersion * demand / SLO; of streams, dispersion * demand * rate: each brings its whole rate.
-  // With mean d and variance v, what is never below 0 exceeds a capacity c by at most (hypot(sqrt v, c - d) - (c - d)) / 2, and below the
-  // knee (v + d^2) / 2d by at most d - c d^2 / (v + d^2): there the worst is that mostly nothing comes.
+  // The rate within an SLO has variance dispersion * demand / SLO; for streams dispersion * demand * rate: each brings its whole rate. A
+  // non-negative quantity with mean d and variance v exceeds a capacity c by at most (hypot(sqrt v, c - d) - (c - d)) / 2, and below the
+  // knee (v + d^2) / 2d by at most d - c d^2 / (v + d^2): in the worst case mostly nothing comes there.
   const auto& s = (*services_)[l.index()];
   const double d = f.demand;
   const double variance = demand_.dispersion(ring, l) * d * (s.is_stream() ? s.rate : 1 / s.latency.value());

@@ -37,7 +37,7 @@ HETPLAN_INLINE placement_candidates::placement_candidates(const edge_cloud& clou
     }
     for (const auto& d : cloud[s].devices) count(lent, d.unit, false);
     for (const auto& p : own) on_server_[n].push_back({pool_of(p), placement_site::gpus});
-    // One device alone, however many there are of its kind.
+    // A candidate has one device, however many of its kind there are.
     for (const auto& p : lent) on_server_[n].push_back({pool_of({p.unit, 1}), placement_site::device});
   }
   for (std::size_t r = 0; r < rings_.rings(); ++r) {
@@ -192,7 +192,7 @@ HETPLAN_INLINE std::optional<instance> gpu_choice::across(server_id leader, ring
     }
   };
   add(0);
-  if (i.gpus.empty()) return std::nullopt;  // who leads has a part
+  if (i.gpus.empty()) return std::nullopt;  // the leader must have a GPU
   for (std::int32_t d = 1; d <= ring.count / 2 && i.gpus.size() < needs; ++d) {
     add(d);
     if (2 * d < ring.count) add(-d);
@@ -261,7 +261,7 @@ HETPLAN_INLINE deployment complementary_placement::place(const placement_questio
   const placement_candidates candidates(q.cloud, q.services, q.times, operators_);
   gpu_choice gpus(q.cloud, q.services, q.damage, q.present, gpu_fit::most_even);
   deployment placed;
-  /// The capacity of an instance that was placed; 0 where none fits.
+  /// Returns the capacity of a placed instance; 0 if none fits.
   const auto put = [&](server_id s, service_id l) {
     for (const auto& c : candidates.at(s, l)) {
       if (c.site != placement_site::gpus) continue;

@@ -107,7 +107,7 @@ HETPLAN_INLINE void stream_set::fail(double now_s, ended_requests& out) {
 }
 
 namespace detail {
-/// First the smaller step, then the smaller number, at the front of a heap.
+/// Orders a heap by the smallest step, then by the smallest number, in front.
 struct leaves_later {
   template <class M>
   bool operator()(const M& a, const M& b) const {
@@ -131,7 +131,7 @@ HETPLAN_INLINE std::int64_t running_set::next_boundary(double now_s) const {
   if (set_.empty() || !is_over(boundary_s_, now_s)) return 0;
   const double step_s = times_->step_s(static_cast<int>(set_.size()));
   auto k = static_cast<std::int64_t>(std::floor((now_s - boundary_s_) / step_s));
-  while (!is_over(boundary_s(k), now_s)) --k;  // the quotient was rounded
+  while (!is_over(boundary_s(k), now_s)) --k;  // corrects a rounded quotient
   while (is_over(boundary_s(k), now_s)) ++k;
   return k;
 }
@@ -182,7 +182,7 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
 HETPLAN_INLINE void running_set::join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
   line_.push(r);
   if (set_.empty()) {
-    if (!is_over(boundary_s_, now_s)) return;  // it loads
+    if (!is_over(boundary_s_, now_s)) return;  // still loading
     boundary_s_ = now_s;
     change(0, all, out);
   } else if (line_.size() == 1) {
@@ -252,7 +252,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
   } else {
     if (!behind_) behind_ = std::make_unique<std::deque<batch_under_way>>();
     const double before_s = behind_->empty() ? end_s_ : behind_->back().end_s;
-    behind_->push_back({std::max(end_s, before_s), size});  // nobody overtakes in a pipeline
+    behind_->push_back({std::max(end_s, before_s), size});  // batches in a pipeline do not overtake
   }
   take_s_ += times_->stages() == 1 ? duration_s : duration_s / static_cast<double>(times_->stages());
 }

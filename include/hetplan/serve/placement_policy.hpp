@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Which services stand where, decided from time to time: the door for placement policies.
+/// Placement policies, which decide from time to time which services run where.
 
 #include <concepts>
 #include <cstdint>
@@ -20,13 +20,13 @@
 
 namespace hetplan::serve {
 
-/// What a policy may look at.
+/// The input of a placement policy.
 struct placement_question {
   const edge_cloud& cloud;
   const std::vector<service>& services;
   const any_service_time& times;
-  std::span<const request> requests;  ///< of the time that is looked back at
-  seconds window;                     ///< its length
+  std::span<const request> requests;  ///< of the last window
+  seconds window;                     ///< length of the window
   const cloud_damage& damage;
   const deployment& present;  ///< empty at the beginning
   std::int64_t number = 0;    ///< 0: the first deployment of a run, 1: its first change, ...
@@ -37,19 +37,16 @@ concept places_services = requires(P& p, const placement_question& q) {
   { p.place(q) } -> std::same_as<deployment>;
 };
 
-/// Which services stand where, now and from time to time: asked in the order of time, before the run (`serve_with`) and then every
-/// `cycle`, or at the times of `serving_options::changes`. It may remember. Deterministic.
+/// Decides which services run where: before the run (`serve_with`), and then every `cycle` or at the times of
+/// `serving_options::changes`, in order of time. A policy may have state. Deterministic.
 ///
-/// * What it answers is validated: what does not fit throws `invalid_input`. Instances on what is absent or broken are out from the
-///   beginning.
-/// * An instance that is in the present deployment, too, goes on; a new one must load its weights first. Leave in place what need not
-///   move.
+/// * The result is validated: a deployment that does not fit throws `invalid_input`. Instances on absent or broken parts are out.
+/// * An instance that is also in the present deployment goes on; a new one must load its weights first: move only what must move.
 ///
-/// Ships: `submodular_placement` (EPARA: step by step the instance that serves most; its options are most of the published systems),
-/// `complementary_placement` (USHER: as many instances as each server is asked for, what needs compute beside what needs memory),
-/// `cache_placement` (what was asked for at each server, last, most or least often), `fixed_placement` (what it was given, in turn),
-/// `any_placement_policy` (chosen at run time). The published systems by name, each a policy and a `request_handler`:
-/// recipes/serving_systems.hpp.
+/// Ships: `submodular_placement` (EPARA: step by step the instance that serves most; its options cover most published systems),
+/// `complementary_placement` (USHER: as many instances as each server needs, compute-heavy beside memory-heavy ones),
+/// `cache_placement` (the services last, most or least often requested at each server), `fixed_placement` (given deployments, in
+/// turn), `any_placement_policy` (chosen at run time). Published systems, each with a `request_handler`: recipes/serving_systems.hpp.
 ///
 /// Source  EPARA, section 3.3; semantics, section 11 (deployments that change).
 template <class P>
@@ -61,9 +58,7 @@ consteval bool check_placement_policy() {
   return placement_policy<P>;
 }
 
-// A placement_policy chosen at run time.
-
-/// Holds any placement_policy; copies share it and what it remembers.
+/// A type-erased placement_policy; copies share it and its state.
 /// Source  ours.
 class any_placement_policy {
  public:
@@ -76,7 +71,7 @@ class any_placement_policy {
   }
 
   explicit operator bool() const { return policy_ != nullptr; }
-  /// Throws invalid_input where it holds none.
+  /// Throws invalid_input if it is empty.
   [[nodiscard]] deployment place(const placement_question& q) {
     if (policy_ == nullptr) throw invalid_input("any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
     return policy_->place(q);

@@ -62,7 +62,7 @@ HETPLAN_INLINE std::optional<std::int64_t> ring_sync::distance(const topology& t
   const auto high = static_cast<std::size_t>(std::max(a, b));
   if (t.out[low] != 0 || t.out[high] != 0) return std::nullopt;
   if (low == high) return 0;
-  // Over the gaps low .. high - 1, or over all the others.
+  // Over the gaps low .. high - 1, or over all other gaps.
   const auto inner = t.rank[high] - t.rank[low];
   const auto outer = t.rank.back() - inner;
   const bool inner_cut = t.cuts[high] > t.cuts[low];

@@ -14,7 +14,7 @@ namespace hetplan::serve {
 
 namespace detail {
 
-/// Rows of a table of lists in one array, by counting: first[key] .. first[key + 1].
+/// An entry of a table of lists in one array: row `key` is first[key] .. first[key + 1].
 struct keyed_instance {
   std::size_t key;
   instance_id id;
@@ -53,7 +53,7 @@ HETPLAN_INLINE service_holders::service_holders(const deployment& d, std::span<c
     } else {
       add(x.leader(), standing::local);
     }
-    // By ring, service and position: servers of a ring have consecutive numbers.
+    // Keys by ring, service and position: servers of a ring have consecutive numbers.
     const auto ring = rings.ring_of(x.leader());
     const auto& where = rings[ring];
     const auto key = static_cast<std::size_t>(where.first) * services + x.what.index() * static_cast<std::size_t>(where.count) +
@@ -82,16 +82,16 @@ HETPLAN_INLINE service_holders::service_holders(const deployment& d, std::span<c
 
 namespace detail {
 
-/// How many arrivals fall into each of many equal times, one time after the other.
+/// Counts arrivals in equal, consecutive intervals.
 class counts_within {
  public:
-  /// At this many times from the beginning, not before the one before.
+  /// Adds an arrival at this many intervals from the beginning, in order of time.
   void add(double at) {
     const double time = std::floor(at);
     if (time > time_) close(time);
     ++count_;
   }
-  /// Variance over mean of the times that are over.
+  /// Returns variance over mean of the completed intervals.
   [[nodiscard]] double dispersion() const {
     if (time_ < 20 || !(sum_ > 0)) return 1;
     const double mean = sum_ / time_;
@@ -105,7 +105,7 @@ class counts_within {
     count_ = 0;
     time_ = time;
   }
-  double time_ = 0;  ///< the one under way: so many are over
+  double time_ = 0;  ///< the current interval, and the number of completed ones
   double count_ = 0;
   double sum_ = 0;
   double squares_ = 0;

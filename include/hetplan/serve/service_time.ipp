@@ -153,7 +153,7 @@ HETPLAN_INLINE int roofline_service_time::largest_batch(const service_run& r) co
 
 namespace detail {
 
-/// 1, 2, 4, ... up to the largest, and itself.
+/// Returns 1, 2, 4, ... up to the largest, and itself.
 HETPLAN_INLINE std::vector<int> sizes_up_to(int largest) {
   std::vector<int> sizes;
   for (std::int64_t b = 1; b < largest; b *= 2) sizes.push_back(static_cast<int>(b));
@@ -161,12 +161,12 @@ HETPLAN_INLINE std::vector<int> sizes_up_to(int largest) {
   return sizes;
 }
 
-/// Seconds of each batch under a workload: its whole inference, or the time between its tokens.
+/// Returns the seconds of each batch under a workload: its whole inference, or the time between its tokens.
 HETPLAN_INLINE batch_curve judged_curve(const planning_graph& model, const cluster& gpus, const any_cost_model& cost,
                                         const adapt::any_planner& planner, const judged_batches& batches, const workload& what) {
   batch_curve c;
   for (const int b : sizes_up_to(batches.largest)) {
-    // A batch may stay in one piece, however large it is: servers do not cut batches up unless that is quicker.
+    // A batch of any size may stay whole: servers split batches only if that is quicker.
     const planning_problem problem{model, gpus, cost, job{.workload = what, .batch = b, .microbatch_sizes = sizes_up_to(b)},
                                    batches.models};
     const plan_result planned = planner(problem);

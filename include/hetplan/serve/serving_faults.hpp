@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The noun for what goes wrong in an edge cloud, and who comes and goes.
+/// Faults of an edge cloud, and servers and devices that join or leave.
 
 #include <limits>
 #include <variant>
@@ -12,11 +12,11 @@
 
 namespace hetplan::serve {
 
-/// It takes along its instances, those of its devices, and those that have a GPU there.
+/// A server fails, with its instances, those of its devices, and those with a GPU there.
 struct server_fails {
   friend bool operator==(const server_fails&, const server_fails&) = default;
 };
-/// It takes along the instances that have it, with all of their GPUs.
+/// A GPU fails, with the instances that use it, on all of their GPUs.
 struct gpu_fails {
   int gpu = 0;
   friend bool operator==(const gpu_fails&, const gpu_fails&) = default;
@@ -25,7 +25,7 @@ struct device_leaves {
   int device = 0;
   friend bool operator==(const device_leaves&, const device_leaves&) = default;
 };
-/// It is there from then on: a deployment that begins later may use it. A device that registers first of all is not there before.
+/// A device becomes available for deployments that begin later. A device that registers in its first event is absent before.
 struct device_registers {
   int device = 0;
   friend bool operator==(const device_registers&, const device_registers&) = default;
@@ -40,12 +40,12 @@ struct slow_link {
   double factor = 1;  ///< of the bandwidth
   friend bool operator==(const slow_link&, const slow_link&) = default;
 };
-/// A silent error: it publishes that it is idle.
+/// A silent error: the server publishes that it is idle.
 struct wrong_state {
   seconds until;
   friend bool operator==(const wrong_state&, const wrong_state&) = default;
 };
-/// With the next change of the deployment. A server that joins is absent before.
+/// A server joins with the next change of the deployment. One that joins in its first event is absent before.
 struct server_joins {
   friend bool operator==(const server_joins&, const server_joins&) = default;
 };
@@ -61,29 +61,29 @@ struct serving_fault {
   friend bool operator==(const serving_fault&, const serving_fault&) = default;
 };
 
-/// What is not to be used: by number of the server, and GPUs and devices of those that are there.
+/// What cannot be used: absent servers, and GPUs and devices of present servers.
 struct cloud_damage {
-  std::vector<char> absent;  ///< by server; empty: all are there
+  std::vector<char> absent;  ///< by server; empty: none is absent
   std::vector<gpu_slot> broken_gpus = {};
   std::vector<gpu_slot> gone_devices = {};
 
   [[nodiscard]] bool is_absent(server_id s) const { return !absent.empty() && absent[s.index()] != 0; }
 };
 
-/// When a fault begins, or is over.
+/// The start or end of a fault.
 struct fault_turn {
   double at_s = 0;
   std::size_t fault = 0;
   bool ends = false;
 };
-/// All of them in order of time, those of one instant in list order.
+/// Returns the turns of all faults in order of time, those of one instant in list order.
 [[nodiscard]] std::vector<fault_turn> turns(const std::vector<serving_fault>& faults);
 
-/// What is not there at the beginning: servers and devices of which the first that is heard is that they join, or register.
+/// Returns what is absent at the start: servers and devices whose first event is to join or register.
 [[nodiscard]] cloud_damage damage_at_first(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
 
-/// Throws invalid_input: times that descend or are not finite, a server, GPU or device that is not there, an end that is not after its
-/// beginning, a factor that is not above 0, a server that joins or leaves twice in a row, a device that registers so.
+/// Throws invalid_input for descending or non-finite times, an unknown server, GPU or device, an end not after its start, a factor not
+/// above 0, a server that joins or leaves twice in a row, or a device that registers twice in a row.
 /// Source  EPARA, sections 4.2 and 5.3.3; semantics, section 11.
 void validate(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
 

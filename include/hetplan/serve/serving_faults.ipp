@@ -16,7 +16,7 @@ namespace hetplan::serve {
 
 namespace detail {
 
-/// What is wrong with one fault; "" if nothing is.
+/// Checks faults in order; returns what is wrong with one, or "".
 class fault_check {
  public:
   explicit fault_check(const edge_cloud& cloud) : cloud_(cloud) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// How a stream of requests is played.
+/// Options of the simulation of a request stream.
 
 #include <cstdint>
 #include <vector>
@@ -14,10 +14,10 @@ namespace hetplan::serve {
 
 enum class history_detail { totals, records };
 
-/// When another deployment holds, and who says which.
+/// Changes of the deployment: their times and the policy that decides.
 struct replacement {
   std::vector<seconds> at = {};  ///< ascending
-  seconds cycle = {};            ///< or every so often, as long as requests arrive
+  seconds cycle = {};            ///< or the interval of changes, while requests arrive
   any_placement_policy policy = {};
 };
 
@@ -26,21 +26,20 @@ struct serving_options {
   std::vector<serving_fault> faults = {};
   replacement changes = {};
   history_detail detail = history_detail::totals;
-  seconds bin = {};                        ///< of goodput over time; 0: a hundredth of the time from the first arrival to the last
+  seconds bin = {};  ///< bin width of goodput over time; 0: a hundredth of the time from the first arrival to the last
   std::int64_t most_periods = 20'000'000;  ///< publications and changes after which the run is stopped
 };
 
-/// Throws invalid_input: changes at times that are not finite, above 0 and ascending, times and a cycle, either without a policy, a cycle
-/// or bin that is negative or not finite, a cycle of which more than 100 000 fit between the first arrival and the last, a bin of which
-/// more than 10 000 do.
+/// Throws invalid_input for change times that are not finite, positive and ascending; both times and a cycle; either without a policy; a
+/// negative or non-finite cycle or bin; over 100 000 cycles or 10 000 bins between the first arrival and the last.
 void validate(const serving_options& options, const request_stream& requests);
 
-/// When the period begins in which the first request, fault or change comes [s after the first arrival]: not above 0.
+/// Returns the start of the period of the first request, fault or change [s after the first arrival]; not above 0.
 [[nodiscard]] double first_period_s(const serving_options& options, const request_stream& requests, seconds period);
 
-/// What an observer of a run is told from time to time.
+/// The progress of a run, for observers.
 struct serving_progress {
-  std::uint64_t handled = 0;  ///< requests that have arrived
+  std::uint64_t handled = 0;  ///< arrived requests
   std::uint64_t of = 0;
   seconds now;
   double credit = 0;

@@ -45,7 +45,7 @@ HETPLAN_INLINE double first_period_s(const serving_options& options, const reque
   if (!options.changes.at.empty()) first_s = std::min(first_s, options.changes.at.front().value());
   if (!std::isfinite(first_s)) return 0;
   const double whole = std::floor(first_s / period.value());
-  const bool is_next = at_most((whole + 1) * period.value(), first_s, period.value());  // the quotient was rounded
+  const bool is_next = at_most((whole + 1) * period.value(), first_s, period.value());  // corrects a rounded quotient
   return std::min(0.0, requests.since_first_s((is_next ? whole + 1 : whole) * period.value()));
 }
 

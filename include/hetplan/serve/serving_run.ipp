@@ -50,7 +50,7 @@ HETPLAN_INLINE instance_state running_deployment::make_state(const instance& i, 
 HETPLAN_INLINE std::vector<instance_id> running_deployment::change(deployment next, double now_s, const cloud_damage& damage,
                                                                    const ring_sync& rings) {
   validate(next, *cloud_, *services_, times_);
-  std::map<instance, std::vector<instance_id>> before;  // several may be alike
+  std::map<instance, std::vector<instance_id>> before;  // identical instances share an entry
   for (std::size_t k = ids_.size(); k > 0; --k) {
     if ((*this)[ids_[k - 1]].life != instance_life::out) before[present_.instances[k - 1]].push_back(ids_[k - 1]);
   }
@@ -91,7 +91,7 @@ HETPLAN_INLINE void running_deployment::forget_idle() {
   std::size_t kept = 0;
   for (std::size_t k = 0; k < retired_.size(); ++k) {
     if (!(*this)[retired_ids_[k]].busy()) continue;
-    if (kept != k) retired_[kept] = std::move(retired_[k]);  // moved onto itself it would lose its GPUs
+    if (kept != k) retired_[kept] = std::move(retired_[k]);  // a self-move would clear its GPUs
     retired_ids_[kept++] = retired_ids_[k];
   }
   retired_.resize(kept);
@@ -124,7 +124,7 @@ HETPLAN_INLINE std::vector<instance_id> running_deployment::on_device(gpu_slot d
 }
 
 HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() const {
-  // Of what is done a mean is taken over so many batches, or SLOs if they are longer: over fewer it shows who has just ended.
+  // Throughput is averaged over so many batches, or SLOs if they are longer: a shorter mean shows which batch has just ended.
   constexpr double batches = 4;
   std::vector<holder_capacity> sums;
   sums.reserve(holders_->holders().size());
@@ -256,7 +256,7 @@ HETPLAN_INLINE std::span<const known_server> ring_knowledge::known(const pending
   if (!rings_.is_in(r.here, next_ - 1)) return known_;
   const auto all = holders.holders(rings_.ring_of(r.here), r.what);
   const auto behind = std::ranges::upper_bound(all, r.here, {}, &holder::server);
-  // In two rounds: each reads a far place of a large table, which the first round fetches all at a time.
+  // Two rounds: the first prefetches distant parts of a large table at once, the second reads them.
   seen_.clear();
   const auto look_at = [&](std::span<const holder> some) {
     for (const auto& h : some) {
@@ -331,7 +331,7 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
   if (hops >= history_.offloads.size()) history_.offloads.resize(hops + 1);
   ++history_.offloads[hops];
   if (how.credit > 0) {
-    // The last bin holds all that is later: a long stream must not make millions of bins.
+    // The last bin holds everything later: a long stream must not make millions of bins.
     const auto bin = std::min(bin_of(how.end_s), static_cast<std::size_t>(2 * span_s_ / bin_s_ + 100));
     if (bin >= history_.goodput.size()) history_.goodput.resize(bin + 1, std::vector<double>(history_.services.size()));
     history_.goodput[bin][what.service.index()] += how.credit;
@@ -380,7 +380,6 @@ HETPLAN_INLINE service_history history_recorder::take(std::uint64_t requests) {
   for (auto row = by_server_.begin(); row != by_server_.end(); row += width) history_.credit_by_server.emplace_back(row, row + width);
   history_.duration = seconds(std::max(last_end_s_, span_s_));
   while (history_.offloads.size() > 1 && history_.offloads.back() == 0) history_.offloads.pop_back();
-  // The promise that every request ends exactly once.
   HETPLAN_ASSERT(history_.result.result == outcome::stopped || ended_ == requests);
   return std::move(history_);
 }
@@ -444,7 +443,7 @@ HETPLAN_INLINE bool serving_run::nothing_left() {
 
 HETPLAN_INLINE void serving_run::skip_idle_periods(double until_s) {
   if (recorder_.ended() != next_arrival_ || !flights_.empty()) return;
-  // What is published while nobody asks anything does not change.
+  // Publications do not change while there are no requests.
   knowledge_.skip_until(std::min({until_s, next_fault_s(), next_change_s()}));
   set_clock();
 }
@@ -498,7 +497,7 @@ HETPLAN_INLINE void serving_run::apply(const serving_fault& f, bool ends) {
     knowledge_.set_cut(s, !ends);
   } else if (std::holds_alternative<wrong_state>(f.what)) {
     knowledge_.set_wrong(s, !ends);
-  } else if (!std::holds_alternative<slow_link>(f.what)) {  // links know theirs from the beginning
+  } else if (!std::holds_alternative<slow_link>(f.what)) {  // server_links has them from the beginning
     comers_and_goers_.emplace_back(s, std::holds_alternative<server_joins>(f.what));
   }
 }
@@ -534,7 +533,7 @@ HETPLAN_INLINE void serving_run::take_out(const std::vector<instance_id>& some) 
     if (instances_[i].life == instance_life::out) continue;
     touch(i, now_s_);
     instances_[i].life = instance_life::out;
-    send_back(i);  // first: what has nothing under way takes who waits
+    send_back(i);  // before fail: an idle instance would start the waiting requests
     instances_[i].fail(now_s_, ended_);
     touch(i, now_s_);
   }
@@ -573,7 +572,7 @@ HETPLAN_INLINE const pending_request* serving_run::next() {
 }
 
 HETPLAN_INLINE void serving_run::look_ahead() const {
-  // Each step needs what the one before it has fetched some arrivals ago.
+  // Each step reads what the one before it prefetched some arrivals ago.
   const auto& holders = instances_.holders();
   const auto coming = [&](std::size_t in, const auto& look) {
     if (next_arrival_ + in < all_->size()) look((*all_)[next_arrival_ + in]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// EPARA's placement of services, by what was asked in the time before.
+/// EPARA's placement of services by the requests of the last window.
 
 #include <array>
 #include <cstddef>
@@ -22,36 +22,34 @@ struct submodular_options {
   std::vector<prioritised_service> first = {};  ///< S1
   bool across_servers = true;                   ///< S3
   greedy_search search = greedy_search::lazy;
-  std::optional<greedy_order> order = {};  ///< none: both, and S3 before S2 as well; what serves most is taken
+  std::optional<greedy_order> order = {};  ///< empty: both, also S3 before S2; the best is taken
 };
 
-/// A placement, and how good it can be said to be.
+/// A placement and what is known of its quality.
 struct submodular_report {
   deployment placed = {};
-  double value = 0;                        ///< phi: requests (frames) a second by the fluid estimate
-  double bound = 0;                        ///< no placement with these allocations has more
-  double guarantee = 0;                    ///< 1 / (1 + P), of the optimum (eq. 3), if what the paper takes for granted holds
-  std::array<std::size_t, 4> stages = {};  ///< instances placed by S1, S2, S3, and then for arrivals by chance
-  std::uint64_t evaluated = 0;             ///< gains that were worked out
+  double value = 0;                        ///< phi by the fluid estimate: requests (frames) per second
+  double bound = 0;                        ///< upper bound over all placements with these allocations
+  double guarantee = 0;                    ///< 1 / (1 + P) of the optimum (eq. 3), under the paper's assumptions
+  std::array<std::size_t, 4> stages = {};  ///< instances placed by S1, S2, S3, and then for bursty arrivals
+  std::uint64_t evaluated = 0;             ///< evaluated gains
 };
 
-/// Places what serves most of a demand: S1 the list, S2 within servers, S3 across servers. Where arrivals are not even, both by them and as
-/// if they were, going on after that with what GPUs are left; what serves more is taken.
+/// Places what serves most of a demand: S1 the list, S2 within servers, S3 across servers. For uneven arrivals it tries that model alone,
+/// and even arrivals followed by that model on the remaining GPUs; the better result is taken.
 ///
-/// The bound is that of a knapsack: as if GPUs were one and instances could be split, each service by its best allocation. The guarantee
-/// takes for granted that phi is submodular (not proven for the fluid estimate), that no service spans servers, and that each server has at
-/// most one GPU that cannot be filled.
-/// Complexity   see greedy_placement. Throws  invalid_model where a service time is not finite and above 0; invalid_input where the list
-///              names what is not there.
+/// The bound is that of a knapsack with all GPUs as one and divisible instances, each service by its best allocation. The guarantee assumes
+/// that phi is submodular (not proven for the fluid estimate), that no service spans servers, and at most one unfilled GPU per server.
+/// Complexity   see greedy_placement. Throws  invalid_model for a service time not finite and above 0; invalid_input for unknown names in
+///              the list.
 /// Determinism  see greedy_placement.
-/// Source       EPARA, section 3.3, algorithms 1 and 2, eq. 3. Deviations: phi is the fluid estimate; beside gain, even arrivals
-///              and S2 before S3 it tries gain per GPU, arrivals by chance and S3 before S2.
+/// Source       EPARA, section 3.3, algorithms 1 and 2, eq. 3. Deviations: phi is the fluid estimate; gain per GPU, bursty arrivals
+///              and S3 before S2 are tried beside gain, even arrivals and S2 before S3.
 [[nodiscard]] submodular_report place_submodular(const placement_question& q, const service_demand& demand,
                                                  const submodular_options& options = {});
 
-/// A placement_policy: places anew for what was asked in the window, and leaves what fits where it stands.
-///
-/// Nobody has asked anything: everything stays as it is; at the beginning, what is listed is placed.
+/// A placement_policy that places services anew for the requests of the window; what still fits stays in place. Without requests
+/// the deployment stays, or at the beginning the list is placed.
 /// Source  EPARA, sections 3.3 and 3.4 (coarse granularity).
 class submodular_placement {
  public:

@@ -15,7 +15,7 @@ namespace hetplan::serve {
 
 namespace detail {
 
-/// 1 / (1 + P), P = ceil(max a / min a) + ceil(max b / min b).
+/// Returns 1 / (1 + P), P = ceil(max a / min a) + ceil(max b / min b).
 HETPLAN_INLINE double greedy_guarantee(const placement_candidates& candidates, const std::vector<service>& services) {
   double least_a = std::numeric_limits<double>::infinity();
   double most_a = 0;
@@ -31,14 +31,14 @@ HETPLAN_INLINE double greedy_guarantee(const placement_candidates& candidates, c
   return most_a > 0 ? 1 / (1 + std::ceil(most_a / least_a * (1 - 1e-9)) + std::ceil(most_b / least_b * (1 - 1e-9))) : 0;
 }
 
-/// One ring: demand of each service, and how much of all GPUs a request a second takes at least, by compute and by memory.
+/// A service in a ring: its demand, and the least compute and memory per request and second.
 struct knapsack_item {
   double demand;
   double compute;
   double memory_b;
 };
 
-/// The fractional knapsack of one resource.
+/// Returns the value of the fractional knapsack of one resource.
 HETPLAN_INLINE double fractional(std::vector<knapsack_item> items, double capacity, double knapsack_item::*weight) {
   std::ranges::sort(items, {}, weight);
   double value = 0;
@@ -83,7 +83,7 @@ HETPLAN_INLINE double knapsack_bound(const placement_question& q, const placemen
   return bound;
 }
 
-/// One way through the stages.
+/// One order and arrival model of the stages.
 struct placement_way {
   greedy_order order;
   arrival_model first;
@@ -133,8 +133,8 @@ HETPLAN_INLINE submodular_report place_submodular(const placement_question& q, c
   }
   const placement_candidates candidates(q.cloud, q.services, q.times, options.operators);
   const fluid_goodput value(q.cloud, q.services, demand, options.reach);
-  // With arrivals by chance from the beginning, what stands on one server may take GPUs for a last percent that others need across
-  // servers; with even ones, what is hard to serve in time gets too little. And small services may leave no room for one across servers.
+  // Bursty arrivals from the beginning may use GPUs of a server for a last percent that others need across servers; even arrivals give
+  // too little to what is hard to serve in time. Small services may leave no room for one across servers.
   std::vector<detail::placement_way> ways;
   for (const auto order : {greedy_order::gain, greedy_order::gain_per_gpu}) {
     if (options.order && order != *options.order) continue;
@@ -157,7 +157,7 @@ HETPLAN_INLINE submodular_report place_submodular(const placement_question& q, c
 }
 
 HETPLAN_INLINE deployment submodular_placement::place(const placement_question& q) const {
-  // Nobody has asked: what is listed is placed, if nothing stands yet.
+  // Without requests the list is placed if nothing stands yet.
   if (!q.requests.empty()) return place_submodular(q, service_demand(q.cloud, q.services, q.requests, q.window), options_).placed;
   if (options_.first.empty() || !q.present.instances.empty()) return q.present;
   return place_submodular(q, service_demand(q.cloud.size(), q.services.size()), options_).placed;
