@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Everything for one plan: nouns, doors, the waist, the judge, Dora and the simple planners; the others are in recipes/. Needs the standard
-/// library alone. Plans over time are in adapt/ (recipes/dora_adapter.hpp, adapt/run.hpp), built-in models in zoo/, files in io/, those of
-/// other projects in exchange/, pictures in draw/, GLPK in solve/glpk.hpp.
+/// Everything for one plan: nouns, doors, the waist, the judge, Dora and the simple planners; the others are in recipes/. Needs the
+/// standard library alone. Plans over time are in adapt/ (recipes/dora_adapter.hpp, adapt/run.hpp), built-in models in zoo/, files in io/,
+/// those of other projects in exchange/, pictures in draw/, GLPK in solve/glpk.hpp.
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
