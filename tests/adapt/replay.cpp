@@ -17,7 +17,7 @@
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 #include "adapt/support.hpp"
 #include "support/random_instance.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: network_policy needs: int tier(const hetplan::tasks::transfer&) const
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 struct my_policy {
   double tier(const hetplan::tasks::transfer& t) const { return t.volume_bytes; }

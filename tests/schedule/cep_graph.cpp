@@ -4,8 +4,8 @@
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulator.hpp>
+#include <hetplan/tasks/expand.hpp>
 #include <hetplan/tasks/task_graph.hpp>
-#include <hetplan/tasks/transfer_sender.hpp>
 
 #include <algorithm>
 #include <iterator>

@@ -31,7 +31,7 @@
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 namespace hetplan::adapt {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/simulate/simulator_options.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 namespace hetplan::adapt {
 

@@ -44,8 +44,8 @@
 #include <hetplan/simulate/evaluate.ipp>
 #include <hetplan/simulate/fluid_sharing.ipp>
 #include <hetplan/simulate/prescribed.ipp>
+#include <hetplan/simulate/simulation.ipp>
 #include <hetplan/simulate/simulator.ipp>
-#include <hetplan/simulate/simulator_options.ipp>
 #include <hetplan/simulate/wait_states.ipp>
 #include <hetplan/solve/lp.ipp>
 #include <hetplan/solve/milp.ipp>
@@ -53,6 +53,5 @@
 #include <hetplan/tasks/expand.ipp>
 #include <hetplan/tasks/expand_placement.ipp>
 #include <hetplan/tasks/task_graph.ipp>
-#include <hetplan/tasks/transfer_sender.ipp>
 #include <hetplan/zoo/models.ipp>
 #include <hetplan/zoo/settings.ipp>

@@ -8,7 +8,7 @@
 
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 

@@ -14,7 +14,7 @@
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 namespace hetplan::schedule {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/tasks/transfer_sender.hpp>
+#include <hetplan/tasks/expand.hpp>
 
 namespace hetplan::schedule {
 

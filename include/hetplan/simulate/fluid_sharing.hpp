@@ -14,8 +14,8 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::detail {

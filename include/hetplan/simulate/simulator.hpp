@@ -19,10 +19,8 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/fluid_sharing.hpp>
-#include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>
-#include <hetplan/simulate/simulator_options.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/simulate/simulator_options.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 #include <algorithm>
 #include <cmath>
