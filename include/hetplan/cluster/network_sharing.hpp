@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 
 #include <hetplan/cluster/network.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan {
@@ -63,7 +63,7 @@ consteval bool check_network_policy() {
   return network_policy<P>;
 }
 
-/// Type-erased network policy, held by value and shared by copies (policies are pure). One virtual call per question. Empty: the plan's.
+/// Type-erased network policy, held by value and shared by copies (policies are pure). One indirect call per question. Empty: the plan's.
 class any_network_policy {
  public:
   any_network_policy() = default;
@@ -71,33 +71,28 @@ class any_network_policy {
     requires(!std::same_as<P, any_network_policy>)
   any_network_policy(P policy) {
     static_assert(check_network_policy<P>());
-    if constexpr (network_policy<P>) policy_ = std::make_shared<holder<P>>(std::move(policy));
+    if constexpr (network_policy<P>)
+      policy_ = {std::move(policy),
+                 {.tier = [](void* p, auto... a) { return as<const P>(p).tier(a...); },
+                  .access = [](void* p) { return as<const P>(p).access(); }}};
   }
 
-  [[nodiscard]] bool as_planned() const { return policy_ == nullptr; }
+  [[nodiscard]] bool as_planned() const { return !policy_; }
   /// tier() and access() throw invalid_input if no policy is held.
-  [[nodiscard]] int tier(const tasks::transfer& t) const { return held().tier(t); }
-  [[nodiscard]] route_access access() const { return held().access(); }
+  [[nodiscard]] int tier(const tasks::transfer& t) const { return held().call(&calls::tier, t); }
+  [[nodiscard]] route_access access() const { return held().call(&calls::access); }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual int tier(const tasks::transfer&) const = 0;
-    [[nodiscard]] virtual route_access access() const = 0;
+  struct calls {
+    int (*tier)(void*, const tasks::transfer&);
+    route_access (*access)(void*);
   };
-  template <class P>
-  struct holder final : interface {
-    explicit holder(P p) : policy(std::move(p)) {}
-    [[nodiscard]] int tier(const tasks::transfer& t) const override { return policy.tier(t); }
-    [[nodiscard]] route_access access() const override { return policy.access(); }
-    P policy;
-  };
-  [[nodiscard]] const interface& held() const {
-    if (policy_ == nullptr) throw invalid_input("any_network_policy: holds no policy; expected one, such as fair_share{}");
-    return *policy_;
+  [[nodiscard]] const erased<calls>& held() const {
+    if (!policy_) throw invalid_input("any_network_policy: holds no policy; expected one, such as fair_share{}");
+    return policy_;
   }
 
-  std::shared_ptr<const interface> policy_;
+  erased<calls> policy_;
 };
 
 static_assert(check_network_policy<any_network_policy>());
@@ -199,7 +194,7 @@ template <network_sharing S>
 }
 
 /// Type-erased network sharing, held by value in its state before a run. Copying it copies the sharing, so that each run has its own,
-/// also on several threads. One virtual call per question. Empty: there is no sharing.
+/// also on several threads. One indirect call per question. Empty: there is no sharing.
 class any_network_sharing {
  public:
   any_network_sharing() = default;
@@ -208,9 +203,23 @@ class any_network_sharing {
   any_network_sharing(S sharing) {
     static_assert(check_network_sharing<S>());
     static_assert(std::copy_constructible<S>, "network_sharing needs: a copy constructor, for each run has its own");
-    if constexpr (network_sharing<S> && std::copy_constructible<S>) sharing_ = std::make_unique<holder<S>>(std::move(sharing));
+    if constexpr (network_sharing<S> && std::copy_constructible<S>) {
+      calls c;
+      c.copy = [](void* s) { return any_network_sharing(as<const S>(s)); };
+      c.hears_of_capacities = [](void*) { return follows_capacities<S>; };
+      c.access = [](void* s) { return access_of(as<const S>(s)); };
+      c.start = [](void* s, auto... a) { as<S>(s).start(a...); };
+      c.set_capacity = [](void* s, auto... a) {
+        if constexpr (follows_capacities<S>) as<S>(s).set_capacity(a...);
+      };
+      c.update = [](void* s, auto... a) { as<S>(s).update(a...); };
+      c.next_end = [](void* s) { return as<S>(s).next_end(); };
+      c.finish_until = [](void* s, auto... a) { as<S>(s).finish_until(a...); };
+      sharing_ = {std::move(sharing), c};
+    }
   }
-  any_network_sharing(const any_network_sharing& other) : sharing_(other.sharing_ ? other.sharing_->copy() : nullptr) {}
+  any_network_sharing(const any_network_sharing& other)
+      : any_network_sharing(other ? other.sharing_.call(&calls::copy) : any_network_sharing()) {}
   any_network_sharing(any_network_sharing&&) = default;
   any_network_sharing& operator=(any_network_sharing other) noexcept {
     sharing_ = std::move(other.sharing_);
@@ -218,49 +227,31 @@ class any_network_sharing {
   }
   ~any_network_sharing() = default;
 
-  explicit operator bool() const { return sharing_ != nullptr; }
+  explicit operator bool() const { return bool(sharing_); }
   /// True if the held sharing has a set_capacity.
-  [[nodiscard]] bool hears_of_capacities() const { return sharing_->hears_of_capacities(); }
+  [[nodiscard]] bool hears_of_capacities() const { return sharing_.call(&calls::hears_of_capacities); }
 
-  [[nodiscard]] route_access access() const { return sharing_->access(); }
+  [[nodiscard]] route_access access() const { return sharing_.call(&calls::access); }
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
-    sharing_->start(now_s, number, t, route);
+    sharing_.call(&calls::start, now_s, number, t, route);
   }
-  void set_capacity(std::size_t resource, double capacity) { sharing_->set_capacity(resource, capacity); }
-  void update(double now_s, const rate_changed& changed) { sharing_->update(now_s, changed); }
-  [[nodiscard]] double next_end() { return sharing_->next_end(); }
-  void finish_until(double time_s, const transfer_finished& finished) { sharing_->finish_until(time_s, finished); }
+  void set_capacity(std::size_t resource, double capacity) { sharing_.call(&calls::set_capacity, resource, capacity); }
+  void update(double now_s, const rate_changed& changed) { sharing_.call(&calls::update, now_s, changed); }
+  [[nodiscard]] double next_end() { return sharing_.call(&calls::next_end); }
+  void finish_until(double time_s, const transfer_finished& finished) { sharing_.call(&calls::finish_until, time_s, finished); }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual std::unique_ptr<interface> copy() const = 0;
-    [[nodiscard]] virtual bool hears_of_capacities() const = 0;
-    [[nodiscard]] virtual route_access access() const = 0;
-    virtual void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) = 0;
-    virtual void set_capacity(std::size_t resource, double capacity) = 0;
-    virtual void update(double now_s, const rate_changed& changed) = 0;
-    [[nodiscard]] virtual double next_end() = 0;
-    virtual void finish_until(double time_s, const transfer_finished& finished) = 0;
+  struct calls {
+    any_network_sharing (*copy)(void*);
+    bool (*hears_of_capacities)(void*);
+    route_access (*access)(void*);
+    void (*start)(void*, double now_s, std::uint32_t number, const tasks::transfer&, std::span<const resource_use> route);
+    void (*set_capacity)(void*, std::size_t resource, double capacity);
+    void (*update)(void*, double now_s, const rate_changed&);
+    double (*next_end)(void*);
+    void (*finish_until)(void*, double time_s, const transfer_finished&);
   };
-  template <class S>
-  struct holder final : interface {
-    explicit holder(S s) : sharing(std::move(s)) {}
-    [[nodiscard]] std::unique_ptr<interface> copy() const override { return std::make_unique<holder>(sharing); }
-    [[nodiscard]] bool hears_of_capacities() const override { return follows_capacities<S>; }
-    [[nodiscard]] route_access access() const override { return access_of(sharing); }
-    void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) override {
-      sharing.start(now_s, number, t, route);
-    }
-    void set_capacity([[maybe_unused]] std::size_t resource, [[maybe_unused]] double capacity) override {
-      if constexpr (follows_capacities<S>) sharing.set_capacity(resource, capacity);
-    }
-    void update(double now_s, const rate_changed& changed) override { sharing.update(now_s, changed); }
-    [[nodiscard]] double next_end() override { return sharing.next_end(); }
-    void finish_until(double time_s, const transfer_finished& finished) override { sharing.finish_until(time_s, finished); }
-    S sharing;
-  };
-  std::unique_ptr<interface> sharing_;
+  erased<calls> sharing_;
 };
 
 static_assert(check_network_sharing<any_network_sharing>());

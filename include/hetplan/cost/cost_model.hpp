@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
@@ -193,92 +193,91 @@ template <class Time, class Boundary>
 
 }  // namespace detail
 
-/// Type-erased cost model, held by value and shared by copies (models are pure). One virtual call per question. Steps and boundaries
+/// Type-erased cost model, held by value and shared by copies (models are pure). One indirect call per question. Steps and boundaries
 /// that the held model does not price take 0 s; without a limit the largest batch is infinite.
 class any_cost_model {
  public:
   template <class M>
     requires(!std::same_as<M, any_cost_model>)
-  any_cost_model(M model) {
+  any_cost_model(M model) : times_optimizer_(times_optimizer_step<M>), times_boundaries_(has_boundary(model)) {
     static_assert(check_cost_model<M>());
-    if constexpr (cost_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
+    if constexpr (requires { model.times_optimizer(); }) times_optimizer_ = model.times_optimizer();
+    if constexpr (cost_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
-  [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(w, d); }
-  [[nodiscard]] bool times_optimizer() const { return model_->times_optimizer(); }
-  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_->optimizer_step(l, d); }
-  [[nodiscard]] bool times_boundaries() const { return model_->times_boundaries(); }
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return model_.call(&calls::time, w, d); }
+  [[nodiscard]] bool times_optimizer() const { return times_optimizer_; }
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_.call(&calls::optimizer_step, l, d); }
+  [[nodiscard]] bool times_boundaries() const { return times_boundaries_; }
+  /// 0 s where it has none.
   [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
-    return model_->boundary(before, after, k, d);
+    return model_.call(&calls::boundary, before, after, k, d);
   }
-  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_->largest_batch(w, d); }
-  /// Writes the seconds of every layer of a graph, by id, checked, in one virtual call.
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_.call(&calls::largest_batch, w, d); }
+  /// Writes the seconds of every layer of a graph, by id, checked, in one indirect call.
   void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
-    model_->times_s(model, k, d, by_layer);
+    model_.call(&calls::times_s, model, k, d, by_layer);
   }
-  /// Returns `before` plus the seconds of layers and of the boundaries between them, in order and checked, in one virtual call.
+  /// Returns `before` plus the seconds of layers and of the boundaries between them, in order and checked, in one indirect call.
   [[nodiscard]] double total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k, const device& d,
                                double before = 0) const {
-    return model_->total_s(model, layers, k, d, before);
+    return model_.call(&calls::total_s, model, layers, k, d, before);
   }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual seconds time(const work&, const device&) const = 0;
-    [[nodiscard]] virtual bool times_optimizer() const = 0;
-    [[nodiscard]] virtual seconds optimizer_step(const layer&, const device&) const = 0;
-    [[nodiscard]] virtual bool times_boundaries() const = 0;
-    [[nodiscard]] virtual seconds boundary(const layer&, const layer&, const work_kind&, const device&) const = 0;
-    [[nodiscard]] virtual double largest_batch(const work&, const device&) const = 0;
-    virtual void times_s(const planning_graph&, const work_kind&, const device&, double* by_layer) const = 0;
-    [[nodiscard]] virtual double total_s(const planning_graph&, std::span<const layer_id>, const work_kind&, const device&,
-                                         double before) const = 0;
+  struct calls {
+    seconds (*time)(void*, const work&, const device&);
+    seconds (*optimizer_step)(void*, const layer&, const device&);
+    seconds (*boundary)(void*, const layer&, const layer&, const work_kind&, const device&);
+    double (*largest_batch)(void*, const work&, const device&);
+    void (*times_s)(void*, const planning_graph&, const work_kind&, const device&, double* by_layer);
+    double (*total_s)(void*, const planning_graph&, std::span<const layer_id>, const work_kind&, const device&, double before);
   };
   template <class M>
-  struct holder final : interface {
-    explicit holder(M m) : model(std::move(m)) {}
-    [[nodiscard]] seconds time(const work& w, const device& d) const override { return model.time(w, d); }
-    [[nodiscard]] bool times_optimizer() const override {
-      if constexpr (requires { model.times_optimizer(); }) return model.times_optimizer();
-      else return times_optimizer_step<M>;
-    }
-    [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const override {
-      if constexpr (times_optimizer_step<M>) return model.optimizer_step(l, d);
-      return {};
-    }
-    [[nodiscard]] bool times_boundaries() const override {
-      if constexpr (requires { model.times_boundaries(); }) return model.times_boundaries();
-      else return times_boundary<M>;
-    }
-    [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const override {
-      if constexpr (times_boundary<M>) return model.boundary(before, after, k, d);
-      return {};
-    }
-    [[nodiscard]] double largest_batch(const work& w, const device& d) const override { return checked_largest_batch(model, w, d); }
-    void times_s(const planning_graph& graph, const work_kind& k, const device& d, double* by_layer) const override {
+  [[nodiscard]] static calls calls_of() {
+    calls c;
+    c.time = [](void* m, auto... a) { return as<const M>(m).time(a...); };
+    c.optimizer_step = [](void* m, auto... a) {
+      if constexpr (times_optimizer_step<M>) return as<const M>(m).optimizer_step(a...);
+      else return seconds();
+    };
+    c.boundary = [](void* m, auto... a) {
+      if constexpr (times_boundary<M>) return as<const M>(m).boundary(a...);
+      else return seconds();
+    };
+    c.largest_batch = [](void* m, auto... a) { return checked_largest_batch(as<const M>(m), a...); };
+    c.times_s = [](void* m, const planning_graph& graph, const work_kind& k, const device& d, double* by_layer) {
+      const M& model = as<const M>(m);
       if constexpr (requires { model.times_s(graph, k, d, by_layer); }) {
         model.times_s(graph, k, d, by_layer);
       } else {
         for (const layer& l : graph.layers()) by_layer[l.id.index()] = checked_time_s(model, k.of(l), d);
       }
-    }
-    [[nodiscard]] double total_s(const planning_graph& graph, std::span<const layer_id> layers, const work_kind& k, const device& d,
-                                 double before) const override {
+    };
+    c.total_s = [](void* m, const planning_graph& graph, std::span<const layer_id> layers, const work_kind& k, const device& d,
+                   double before) {
+      const M& model = as<const M>(m);
       if constexpr (requires { model.total_s(graph, layers, k, d, before); }) {
         return model.total_s(graph, layers, k, d, before);
       } else {
         return detail::add_run(
-            before, layers, times_boundaries(), [&](layer_id l) { return checked_time_s(model, k.of(graph[l]), d); },
+            before, layers, has_boundary(model), [&](layer_id l) { return checked_time_s(model, k.of(graph[l]), d); },
             [&](layer_id l, layer_id next) {
               if constexpr (times_boundary<M>) return checked_boundary_s(model, graph[l], graph[next], k, d);
               return 0.0;
             });
       }
-    }
-    M model;
-  };
-  std::shared_ptr<const interface> model_;
+    };
+    return c;
+  }
+  template <class M>
+  [[nodiscard]] static bool has_boundary(const M& model) {
+    if constexpr (requires { model.times_boundaries(); }) return model.times_boundaries();
+    else return times_boundary<M>;
+  }
+
+  erased<calls> model_;
+  bool times_optimizer_, times_boundaries_;
 };
 
 /// Adapts a model whose `time` returns seconds as a plain double; so must its optimizer step and boundary, if it has them.

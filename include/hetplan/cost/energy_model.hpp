@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan {
@@ -114,7 +115,7 @@ template <energy_model M>
 
 static_assert(check_energy_model<linear_power>() && check_energy_model<measured_power>());
 
-/// Type-erased energy model, held by value and shared by copies (models are pure). One virtual call per question. Default: linear_power.
+/// Type-erased energy model, held by value and shared by copies (models are pure). One indirect call per question. Default: linear_power.
 class any_energy_model {
  public:
   any_energy_model() : any_energy_model(linear_power{}) {}
@@ -122,27 +123,20 @@ class any_energy_model {
     requires(!std::same_as<M, any_energy_model>)
   any_energy_model(M model) {
     static_assert(check_energy_model<M>());
-    if constexpr (energy_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
+    if constexpr (energy_model<M>) model_ = {std::move(model), {.energy = [](void* m, auto... a) { return as<const M>(m).energy(a...); }}};
   }
 
-  [[nodiscard]] joules energy(const device_usage& u, const device& d) const { return model_->energy(u, d); }
+  [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
+    const std::lock_guard lock(*one_at_a_time_);
+    return model_.call(&calls::energy, u, d);
+  }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual joules energy(const device_usage&, const device&) const = 0;
+  struct calls {
+    joules (*energy)(void*, const device_usage&, const device&);
   };
-  template <class M>
-  struct holder final : interface {
-    explicit holder(M m) : model(std::move(m)) {}
-    [[nodiscard]] joules energy(const device_usage& u, const device& d) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.energy(u, d);
-    }
-    M model;
-    mutable std::mutex one_at_a_time = {};
-  };
-  std::shared_ptr<const interface> model_;
+  erased<calls> model_;
+  std::shared_ptr<std::mutex> one_at_a_time_ = std::make_shared<std::mutex>();
 };
 
 static_assert(check_energy_model<any_energy_model>());

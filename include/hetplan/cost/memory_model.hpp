@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
@@ -172,98 +173,86 @@ struct framework_memory {
 
 static_assert(check_memory_model<plain_memory>() && check_memory_model<framework_memory>());
 
-/// Type-erased memory model, held by value and shared by copies. One virtual call per question, one at a time. Default: plain_memory.
+/// Type-erased memory model, held by value and shared by copies. One indirect call per question, one at a time. Default: plain_memory.
 class any_memory_model {
  public:
   any_memory_model() : any_memory_model(plain_memory{}) {}
   template <class M>
     requires(!std::same_as<M, any_memory_model>)
-  any_memory_model(M model) {
+  any_memory_model(M model) : tells_optimizer_state_(tells_optimizer_state<M>) {
     static_assert(check_memory_model<M>());
-    if constexpr (memory_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
+    if constexpr (memory_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
-  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return model_->state(l, w); }
-  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return model_->activations(l, w); }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return model_->cache(l, w); }
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return ask(&calls::state, l, w); }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return ask(&calls::activations, l, w); }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return ask(&calls::cache, l, w); }
   /// Returns all activations if the held model does not split them.
-  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const { return model_->activations_for_weights(l, w); }
+  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
+    return ask(&calls::activations_for_weights, l, w);
+  }
   /// Throws invalid_input if the held model does not tell it.
-  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return model_->optimizer_state(l, w); }
-  [[nodiscard]] bool has_optimizer_state() const { return model_->has_optimizer_state(); }
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return ask(&calls::optimizer_state, l, w); }
+  [[nodiscard]] bool has_optimizer_state() const { return tells_optimizer_state_; }
 
   /// Bytes per sample of several layers: their activations, and the part of them that backward_weight needs.
   struct activation_bytes {
     double all = 0, for_weights = 0;
   };
-  /// Returns the activations of several layers after checks: one virtual call for all.  Throws invalid_model.
+  /// Returns the activations of several layers after checks: one indirect call for all.  Throws invalid_model.
   [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers, const workload& w) const {
-    return model_->total_activations(g, layers, w);
+    return ask(&calls::total_activations, g, layers, w);
   }
   /// Returns checked_state, added up over the distinct tensors of several layers.
   [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w, int shards) const {
-    return model_->total_state(g, layers, w, shards);
+    return ask(&calls::total_state, g, layers, w, shards);
   }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual bytes state(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes activations(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes cache(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes activations_for_weights(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes optimizer_state(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bool has_optimizer_state() const = 0;
-    [[nodiscard]] virtual activation_bytes total_activations(const planning_graph&, std::span<const layer_id>, const workload&) const = 0;
-    [[nodiscard]] virtual double total_state(const planning_graph&, std::span<const layer_id>, const workload&, int shards) const = 0;
+  struct calls {
+    using of_layer = bytes(void*, const layer&, const workload&);
+    of_layer *state, *activations, *cache, *activations_for_weights, *optimizer_state;
+    activation_bytes (*total_activations)(void*, const planning_graph&, std::span<const layer_id>, const workload&);
+    double (*total_state)(void*, const planning_graph&, std::span<const layer_id>, const workload&, int shards);
   };
   template <class M>
-  struct holder final : interface {
-    explicit holder(M m) : model(std::move(m)) {}
-    [[nodiscard]] bytes state(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.state(l, w);
-    }
-    [[nodiscard]] bytes activations(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.activations(l, w);
-    }
-    [[nodiscard]] bytes cache(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.cache(l, w);
-    }
-    [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      if constexpr (splits_activations<M>) return model.activations_for_weights(l, w);
-      else return model.activations(l, w);
-    }
-    [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      if constexpr (tells_optimizer_state<M>) return model.optimizer_state(l, w);
+  [[nodiscard]] static calls calls_of() {
+    calls c;
+    c.state = [](void* m, auto... a) { return as<const M>(m).state(a...); };
+    c.activations = [](void* m, auto... a) { return as<const M>(m).activations(a...); };
+    c.cache = [](void* m, auto... a) { return as<const M>(m).cache(a...); };
+    c.activations_for_weights = [](void* m, auto... a) {
+      if constexpr (splits_activations<M>) return as<const M>(m).activations_for_weights(a...);
+      else return as<const M>(m).activations(a...);
+    };
+    c.optimizer_state = [](void* m, auto... a) -> bytes {
+      if constexpr (tells_optimizer_state<M>) return as<const M>(m).optimizer_state(a...);
       else throw_no_optimizer_state();
-    }
-    [[nodiscard]] bool has_optimizer_state() const override { return tells_optimizer_state<M>; }
-    [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers,
-                                                     const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
+    };
+    c.total_activations = [](void* m, const planning_graph& g, std::span<const layer_id> layers, const workload& w) {
       activation_bytes total;
       for (const layer_id l : layers) {
-        total.all += checked_bytes(model.activations(g[l], w), "activations", g[l]);
-        total.for_weights += checked_activations_for_weights(model, g[l], w);
+        total.all += checked_bytes(as<const M>(m).activations(g[l], w), "activations", g[l]);
+        total.for_weights += checked_activations_for_weights(as<const M>(m), g[l], w);
       }
       return total;
-    }
-    [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w,
-                                     int shards) const override {
-      const std::lock_guard lock(one_at_a_time);
+    };
+    c.total_state = [](void* m, const planning_graph& g, std::span<const layer_id> layers, const workload& w, int shards) {
       double total = 0;
-      for_each_tensor(g, layers, [&](const layer& l) { total += checked_state(model, l, w, shards); });
+      for_each_tensor(g, layers, [&](const layer& l) { total += checked_state(as<const M>(m), l, w, shards); });
       return total;
-    }
-    M model;
-    mutable std::mutex one_at_a_time = {};
-  };
-  std::shared_ptr<const interface> model_;
+    };
+    return c;
+  }
+  template <class R, class... P, class... A>
+  [[nodiscard]] R ask(R (*calls::*call)(void*, P...), const A&... a) const {
+    const std::lock_guard lock(*one_at_a_time_);
+    return model_.call(call, a...);
+  }
+
+  erased<calls> model_;
+  std::shared_ptr<std::mutex> one_at_a_time_ = std::make_shared<std::mutex>();
+  bool tells_optimizer_state_;
 };
 
 static_assert(check_memory_model<any_memory_model>());

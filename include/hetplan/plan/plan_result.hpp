@@ -3,12 +3,12 @@
 /// Results of planners, and the objectives that rank plans.
 
 #include <concepts>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/quantity.hpp>
@@ -105,39 +105,35 @@ class objective_of_job {
 
 static_assert(check_objective<objective_of_job>());
 
-/// Type-erased objective, held by value and shared by copies (objectives are pure). One virtual call per score.
+/// Type-erased objective, held by value and shared by copies (objectives are pure). One indirect call per score.
 class any_objective {
  public:
   template <class O>
     requires(!std::same_as<O, any_objective>)
   any_objective(O o) : monotone_(monotone_objective<O>) {
     static_assert(check_objective<O>());
-    if constexpr (objective<O>) objective_ = std::make_shared<holder<O>>(std::move(o));
+    if constexpr (objective<O>)
+      objective_ = {std::move(o),
+                    {.score = [](void* held, const evaluation& e) { return hetplan::score(as<const O>(held), e); },
+                     .estimate =
+                         [](void* held, auto... a) {
+                           if constexpr (monotone_objective<O>) return as<const O>(held).score(a...);
+                           else return 0.0;
+                         }}};
   }
 
   /// True if it can steer a search over partial plans. See monotone_objective.
   [[nodiscard]] bool monotone() const { return monotone_; }
-  [[nodiscard]] double score(const evaluation& e) const { return objective_->score(e); }
+  [[nodiscard]] double score(const evaluation& e) const { return objective_.call(&calls::score, e); }
   /// Returns 0 if the held objective is not monotone.
-  [[nodiscard]] double score(seconds response, joules energy) const { return objective_->score(response, energy); }
+  [[nodiscard]] double score(seconds response, joules energy) const { return objective_.call(&calls::estimate, response, energy); }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual double score(const evaluation&) const = 0;
-    [[nodiscard]] virtual double score(seconds, joules) const = 0;
+  struct calls {
+    double (*score)(void*, const evaluation&);
+    double (*estimate)(void*, seconds response, joules energy);
   };
-  template <class O>
-  struct holder final : interface {
-    explicit holder(O o) : objective(std::move(o)) {}
-    [[nodiscard]] double score(const evaluation& e) const override { return hetplan::score(objective, e); }
-    [[nodiscard]] double score([[maybe_unused]] seconds response, [[maybe_unused]] joules energy) const override {
-      if constexpr (monotone_objective<O>) return objective.score(response, energy);
-      else return 0;
-    }
-    O objective;
-  };
-  std::shared_ptr<const interface> objective_;
+  erased<calls> objective_;
   bool monotone_;
 };
 

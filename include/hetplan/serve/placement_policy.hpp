@@ -4,12 +4,11 @@
 
 #include <concepts>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/deployment.hpp>
@@ -64,32 +63,24 @@ class any_placement_policy {
  public:
   any_placement_policy() = default;
   template <class P>
-    requires(!std::same_as<std::remove_cvref_t<P>, any_placement_policy>)
-  any_placement_policy(P&& policy)  // NOLINT(bugprone-forwarding-reference-overload): every policy converts
-      : policy_(std::make_shared<held<std::remove_cvref_t<P>>>(std::forward<P>(policy))) {
-    static_assert(check_placement_policy<std::remove_cvref_t<P>>());
+    requires(!std::same_as<P, any_placement_policy>)
+  any_placement_policy(P policy) {
+    static_assert(check_placement_policy<P>());
+    if constexpr (placement_policy<P>) policy_ = {std::move(policy), {.place = [](void* p, auto... a) { return as<P>(p).place(a...); }}};
   }
 
-  explicit operator bool() const { return policy_ != nullptr; }
+  explicit operator bool() const { return bool(policy_); }
   /// Throws invalid_input if it is empty.
   [[nodiscard]] deployment place(const placement_question& q) {
-    if (policy_ == nullptr) throw invalid_input("any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
-    return policy_->place(q);
+    if (!policy_) throw invalid_input("any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
+    return policy_.call(&calls::place, q);
   }
 
  private:
-  struct base {
-    virtual ~base() = default;
-    [[nodiscard]] virtual deployment place(const placement_question& q) = 0;
+  struct calls {
+    deployment (*place)(void*, const placement_question&);
   };
-  template <class P>
-  struct held final : base {
-    template <class T>
-    explicit held(T&& p) : policy(std::forward<T>(p)) {}
-    [[nodiscard]] deployment place(const placement_question& q) override { return policy.place(q); }
-    P policy;
-  };
-  std::shared_ptr<base> policy_;
+  erased<calls> policy_;
 };
 
 }  // namespace hetplan::serve

@@ -5,14 +5,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serving_run.hpp>
@@ -92,32 +91,24 @@ class any_request_handler {
  public:
   any_request_handler() = default;
   template <class H>
-    requires(!std::same_as<std::remove_cvref_t<H>, any_request_handler>)
-  any_request_handler(H&& handler)  // NOLINT(bugprone-forwarding-reference-overload): every handler converts
-      : handler_(std::make_shared<held<std::remove_cvref_t<H>>>(std::forward<H>(handler))) {
-    static_assert(check_request_handler<std::remove_cvref_t<H>>());
+    requires(!std::same_as<H, any_request_handler>)
+  any_request_handler(H handler) {
+    static_assert(check_request_handler<H>());
+    if constexpr (request_handler<H>) handler_ = {std::move(handler), {.handle = [](void* h, auto... a) { return as<H>(h).handle(a...); }}};
   }
 
-  explicit operator bool() const { return handler_ != nullptr; }
+  explicit operator bool() const { return bool(handler_); }
   /// Throws invalid_input if it is empty.
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here) {
-    if (handler_ == nullptr) throw invalid_input("any_request_handler: holds no handler; expected one, such as serve_locally{}");
-    return handler_->handle(r, here);
+    if (!handler_) throw invalid_input("any_request_handler: holds no handler; expected one, such as serve_locally{}");
+    return handler_.call(&calls::handle, r, here);
   }
 
  private:
-  struct base {
-    virtual ~base() = default;
-    [[nodiscard]] virtual decision handle(const pending_request& r, const server_view& here) = 0;
+  struct calls {
+    decision (*handle)(void*, const pending_request&, const server_view&);
   };
-  template <class H>
-  struct held final : base {
-    template <class T>
-    explicit held(T&& h) : handler(std::forward<T>(h)) {}
-    [[nodiscard]] decision handle(const pending_request& r, const server_view& here) override { return handler.handle(r, here); }
-    H handler;
-  };
-  std::shared_ptr<base> handler_;
+  erased<calls> handler_;
 };
 
 /// Returns the instance by which a server can serve a request itself: the one with the earliest answer within the SLO (for a stream: the

@@ -4,14 +4,13 @@
 
 #include <concepts>
 #include <map>
-#include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <hetplan/adapt/replanning.hpp>
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
@@ -75,33 +74,27 @@ consteval bool check_service_time() {
 class any_service_time {
  public:
   template <class M>
-    requires(!std::same_as<std::remove_cvref_t<M>, any_service_time>)
-  any_service_time(M&& model)  // NOLINT(bugprone-forwarding-reference-overload): every model converts
-      : model_(std::make_shared<held<std::remove_cvref_t<M>>>(std::forward<M>(model))) {
-    static_assert(check_service_time<std::remove_cvref_t<M>>());
+    requires(!std::same_as<M, any_service_time>)
+  any_service_time(M model) {
+    static_assert(check_service_time<M>());
+    if constexpr (service_time<M>)
+      model_ = {std::move(model),
+                {.pass = [](void* m, auto... a) { return as<const M>(m).pass(a...); },
+                 .step = [](void* m, auto... a) { return as<const M>(m).step(a...); },
+                 .largest_batch = [](void* m, auto... a) { return as<const M>(m).largest_batch(a...); }}};
   }
 
-  [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const { return model_->pass(r, b); }
-  [[nodiscard]] seconds step(const service_run& r, int requests) const { return model_->step(r, requests); }
-  [[nodiscard]] int largest_batch(const service_run& r) const { return model_->largest_batch(r); }
+  [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const { return model_.call(&calls::pass, r, b); }
+  [[nodiscard]] seconds step(const service_run& r, int requests) const { return model_.call(&calls::step, r, requests); }
+  [[nodiscard]] int largest_batch(const service_run& r) const { return model_.call(&calls::largest_batch, r); }
 
  private:
-  struct base {
-    virtual ~base() = default;
-    [[nodiscard]] virtual seconds pass(const service_run& r, const batch_load& b) const = 0;
-    [[nodiscard]] virtual seconds step(const service_run& r, int requests) const = 0;
-    [[nodiscard]] virtual int largest_batch(const service_run& r) const = 0;
+  struct calls {
+    seconds (*pass)(void*, const service_run&, const batch_load&);
+    seconds (*step)(void*, const service_run&, int requests);
+    int (*largest_batch)(void*, const service_run&);
   };
-  template <class M>
-  struct held final : base {
-    template <class T>
-    explicit held(T&& m) : model(std::forward<T>(m)) {}
-    [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const override { return model.pass(r, b); }
-    [[nodiscard]] seconds step(const service_run& r, int requests) const override { return model.step(r, requests); }
-    [[nodiscard]] int largest_batch(const service_run& r) const override { return model.largest_batch(r); }
-    M model;
-  };
-  std::shared_ptr<const base> model_;
+  erased<calls> model_;
 };
 
 /// Seconds at ascending batch sizes, the first of which is 1; linear between them.

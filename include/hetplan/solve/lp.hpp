@@ -5,10 +5,10 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/version.hpp>
 
 namespace hetplan {
@@ -119,30 +119,25 @@ class any_lp_solver {
     requires(!std::same_as<S, any_lp_solver>)
   any_lp_solver(S solver) {
     static_assert(check_lp_solver<S>());
-    if constexpr (lp_solver<S>) solver_ = std::make_shared<holder<S>>(std::move(solver));
+    if constexpr (lp_solver<S>)
+      solver_ = {std::move(solver),
+                 {.solve = [](void* s, auto... a) { return as<const S>(s).solve(a...); },
+                  .solve_from = [](void* s, auto... a) { return solve_from(as<const S>(s), a...); }}};
   }
 
-  [[nodiscard]] bool exists() const { return solver_ != nullptr; }
-  [[nodiscard]] lp_solution solve(const lp_problem& p) const { return solver_ ? solver_->solve(p) : lp_solution{}; }
+  [[nodiscard]] bool exists() const { return bool(solver_); }
+  [[nodiscard]] lp_solution solve(const lp_problem& p) const { return solver_ ? solver_.call(&calls::solve, p) : lp_solution{}; }
   /// Solves from scratch if the held solver accepts no start.
   [[nodiscard]] lp_solution solve(const lp_problem& p, const lp_basis& start) const {
-    return solver_ ? solver_->solve(p, start) : lp_solution{};
+    return solver_ ? solver_.call(&calls::solve_from, p, start) : lp_solution{};
   }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual lp_solution solve(const lp_problem&) const = 0;
-    [[nodiscard]] virtual lp_solution solve(const lp_problem&, const lp_basis&) const = 0;
+  struct calls {
+    lp_solution (*solve)(void*, const lp_problem&);
+    lp_solution (*solve_from)(void*, const lp_problem&, const lp_basis&);
   };
-  template <class S>
-  struct holder final : interface {
-    explicit holder(S s) : solver(std::move(s)) {}
-    [[nodiscard]] lp_solution solve(const lp_problem& p) const override { return solver.solve(p); }
-    [[nodiscard]] lp_solution solve(const lp_problem& p, const lp_basis& start) const override { return solve_from(solver, p, start); }
-    S solver;
-  };
-  std::shared_ptr<const interface> solver_;
+  erased<calls> solver_;
 };
 
 static_assert(check_lp_solver<any_lp_solver>());
