@@ -6,10 +6,8 @@
 #include <array>
 #include <cmath>
 #include <concepts>
-#include <functional>
 #include <limits>
 #include <optional>
-#include <queue>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +19,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
@@ -219,7 +218,7 @@ class environment {
   /// Returns when the conditions or the foreign traffic change next; infinite: never.
   [[nodiscard]] double next_event() const { return next_ < end_ ? timeline_->events[next_].at.value() : never; }
   /// Returns when the next event becomes known.
-  [[nodiscard]] double next_notice() const { return to_notice_.empty() ? never : to_notice_.top().first; }
+  [[nodiscard]] double next_notice() const { return to_notice_.empty() ? never : to_notice_.first().first; }
   /// Returns when the first of some devices leaves, up to `horizon`; infinite if none does.
   [[nodiscard]] double next_loss(std::span<const device_id> devices, double horizon) const;
 
@@ -278,7 +277,7 @@ class environment {
   std::vector<double> gone_known_s_;              ///< by device: when its last departure is known
   std::size_t next_ = 0, end_ = 0;                ///< range of future events; events at the timeline's end never happen
   using notice = std::pair<double, std::size_t>;  ///< time, index of the event
-  std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;
+  min_queue<notice> to_notice_;
   std::optional<double> news_;
   std::vector<side_transfer> transfers_;
 };

@@ -108,12 +108,10 @@ HETPLAN_INLINE void environment::advance(double now) {
     if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
     if (const auto* l = std::get_if<device_leaves>(&e.what)) gone_known_s_[l->device.index()] = known_s;
     if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // departs first
-    to_notice_.emplace(known_s, next_);
-    ++next_;
+    to_notice_.push({known_s, next_++});
   }
   while (at_most(next_notice(), now)) {
-    const event& e = timeline_->events[to_notice_.top().second];
-    to_notice_.pop();
+    const event& e = timeline_->events[to_notice_.pop().second];
     apply(noticed_, e);
     if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
       if (q->latency) wanted.latency = q->latency;

@@ -394,7 +394,7 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
       options_((validate(options.faults, cloud), validate(options, requests), options)), span_s_(shortest_latency(services).value()),
-      begin_s_(first_period_s(options, requests, cloud.ring.period)), now_s_(begin_s_), flights_(span_s_),
+      begin_s_(first_period_s(options, requests, cloud.ring.period)), now_s_(begin_s_),
       instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults, begin_s_),
       links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()), recorder_(cloud, services, requests, options),
       turns_(turns(options.faults)) {
@@ -547,7 +547,7 @@ HETPLAN_INLINE void serving_run::send_back(instance_id i) {
 HETPLAN_INLINE const pending_request* serving_run::next() {
   for (;;) {
     const double arrival_s = next_arrival_ < all_->size() ? all_->arrival_s(next_arrival_) : detail::never_s;
-    const double flight_s = flights_.next_s();
+    const double flight_s = flights_.empty() ? detail::never_s : flights_.first().at_s;
     const double request_s = std::min(arrival_s, flight_s);
     if (has_come(clock_s_, request_s)) {
       if (request_s == detail::never_s && nothing_left()) return nullptr;
@@ -560,7 +560,7 @@ HETPLAN_INLINE const pending_request* serving_run::next() {
     ++recorder_.history().events;
     const pending_request* r = nullptr;
     if (has_come(flight_s, arrival_s)) {
-      r = land(flights_.pop());
+      r = land(next_flight());
     } else {
       const auto number = static_cast<request_number>(next_arrival_++);
       look_ahead();
@@ -587,6 +587,18 @@ HETPLAN_INLINE void serving_run::look_ahead() const {
   own_of_coming(12, [&](instance_id i, const request&) { instances_.fetch(i); });
   own_of_coming(8, [&](instance_id i, const request&) { instances_[i].fetch(); });
   own_of_coming(4, [&](instance_id i, const request& r) { fetch_due(i, all_->since_first_s(r.arrival_s)); });
+}
+
+HETPLAN_INLINE flight serving_run::next_flight() {
+  flight first = flights_.pop();
+  const double at_s = first.at_s;
+  std::vector<flight> others;
+  while (!flights_.empty() && has_come(flights_.first().at_s, at_s)) {
+    others.push_back(flights_.pop());
+    if (others.back().number < first.number) std::swap(first, others.back());
+  }
+  for (const flight& f : others) flights_.push(f);
+  return first;
 }
 
 HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {
