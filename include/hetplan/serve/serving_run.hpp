@@ -23,10 +23,8 @@
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service_demand.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/serve/serving_faults.hpp>
 #include <hetplan/serve/serving_options.hpp>
 
 namespace hetplan::serve {
