@@ -160,10 +160,6 @@ class present_problem {
   [[nodiscard]] plan_result outside(plan_result r) const;
 
  private:
-  [[nodiscard]] static std::vector<char> working(const conditions& now);
-  [[nodiscard]] std::vector<double> speeds(const conditions& now) const;
-  [[nodiscard]] static job wanting(job j, const qoe_target& wanted);
-
   cluster_part part_;
   std::size_t devices_;
   planning_problem problem_;
@@ -192,7 +188,7 @@ class environment {
   /// Cluster and timeline must outlive this object.  Throws  as check_timeline.
   template <failure_detector Detector>
   environment(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
-      : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_),
+      : wanted(first_wanted), cluster_(&c), timeline_((check_timeline(t, c), &t)), actual_(nominal(c)), noticed_(actual_),
         known_(times_known(t, detector)), gone_known_s_(c.size(), 0) {
     while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
   }
@@ -263,7 +259,6 @@ class environment {
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
 
-  [[nodiscard]] static const timeline& checked(const timeline& t, const cluster& c);
   [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_->network().find(x.from, x.to)->latency; }
   /// True if both ends are present. Otherwise a transfer waits, but a run that has begun with it carries it to the end.
   [[nodiscard]] bool moves(const side_transfer& f) const {

@@ -227,16 +227,6 @@ class replay_maker {
 };
 
 /// Returns the reason why a plan cannot be replayed, or "".
-std::string reason_not_to_replay(const plan& p);
-/// True if a device runs weight gradients as separate tasks.
-bool splits_backwards(const plan& p);
-
-}  // namespace detail
-
-}  // namespace hetplan::adapt
-
-namespace hetplan::adapt::detail {
-
 HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   if (p.pipelines.size() > 1) return "replay moves the cuts of one pipeline; the running plan has " + std::to_string(p.pipelines.size());
   if (p.schedule.kind == schedule_kind::explicit_orders && p.workload.mode == mode::generation)
@@ -253,15 +243,14 @@ HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   return "";
 }
 
+/// True if a device runs weight gradients as separate tasks.
 HETPLAN_INLINE bool splits_backwards(const plan& p) {
   return std::ranges::any_of(p.schedule.orders, [](const std::vector<order_entry>& order) {
     return std::ranges::any_of(order, [](const order_entry& e) { return e.what == phase::backward_weight; });
   });
 }
 
-}  // namespace hetplan::adapt::detail
-
-namespace hetplan::adapt {
+}  // namespace detail
 
 HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, const plan& running, std::span<const device_id> lost,
                                               const replay_options& options) {

@@ -145,12 +145,6 @@ struct migration {
 /// Source  Dora, section 4.3, asynchronous switching; semantics, section 10.
 [[nodiscard]] std::pair<migration, migration> split_immutable(const migration& m);
 
-namespace detail {
-
-migration finished(migration m, const hetplan::status& found, std::vector<fetch> fetches);
-
-}  // namespace detail
-
 /// Returns the migration of only what is missing, in one round: for each device and tensor of the next plan that the device does
 /// not hold, W (1 + optimizer_factor) if it is trained, otherwise W; in generation also the cache of every sequence whose device
 /// changes (context x kv_bytes_per_token for each layer). A weight group moves once per device. If a plan shards the optimizer

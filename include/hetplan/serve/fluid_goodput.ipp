@@ -18,8 +18,12 @@ class counts_within {
  public:
   /// Adds an arrival at this many intervals from the beginning, in order of time.
   void add(double at) {
-    const double time = std::floor(at);
-    if (time > time_) close(time);
+    if (const double time = std::floor(at); time > time_) {
+      sum_ += count_;
+      squares_ += count_ * count_;
+      count_ = 0;
+      time_ = time;
+    }
     ++count_;
   }
   /// Returns variance over mean of the completed intervals.
@@ -30,12 +34,6 @@ class counts_within {
   }
 
  private:
-  void close(double time) {
-    sum_ += count_;
-    squares_ += count_ * count_;
-    count_ = 0;
-    time_ = time;
-  }
   double time_ = 0;  ///< the current interval, and the number of completed ones
   double count_ = 0;
   double sum_ = 0;

@@ -56,7 +56,6 @@ class instance_times {
 
  private:
   [[nodiscard]] double ask_pass(int requests, double tokens_in) const;
-  [[nodiscard]] double ask_step(int requests) const;
   [[nodiscard]] service_run run() const;
   [[nodiscard]] double checked(seconds answer, const char* what, int requests) const;
 

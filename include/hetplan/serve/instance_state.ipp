@@ -25,7 +25,7 @@ HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, con
   step_s_.resize(sizes);
   for (int b = 1; b <= batch_; ++b) {
     const auto at = static_cast<std::size_t>(b);
-    if (generates_) step_s_[at] = ask_step(b);
+    if (generates_) step_s_[at] = checked(model_.step(run(), b), "step", b);
     pass_s_[at] = ask_pass(b, generates_ ? static_cast<double>(b) * s.tokens.in : 0);
     typical_s_[at] = pass_s_[at] + (generates_ ? (typical_out_ - 1) * step_s_[at] : 0);
   }
@@ -62,8 +62,6 @@ HETPLAN_INLINE double instance_times::checked(seconds answer, const char* what, 
 HETPLAN_INLINE double instance_times::ask_pass(int requests, double tokens_in) const {
   return checked(model_.pass(run(), {requests, tokens_in}), "pass", requests);
 }
-
-HETPLAN_INLINE double instance_times::ask_step(int requests) const { return checked(model_.step(run(), requests), "step", requests); }
 
 HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
   while (!under_way_.empty() && is_over(under_way_.first().end_s, now_s)) {

@@ -60,9 +60,17 @@ class publications {
     last_ = period;
   }
 
-  void publish(std::size_t holder, const holder_state& s) { write(holder, s, s.wait_s); }
-  /// Publishes a silent error: an idle holder. The true state goes on beneath.
-  void publish_wrongly(std::size_t holder, const holder_state& truth) { write(holder, truth, says_it_is_idle); }
+  /// Publishes a state or, as a silent error, an idle holder; the true state goes on beneath.
+  void publish(std::size_t holder, const holder_state& s, bool wrongly) {
+    double does = s.rate;
+    if (const double horizon_s = holders_[holder].horizon_s; horizon_s > 0 && has_before_) {
+      const auto& before = all_[index(last_ - 1, holder)];
+      const double left = horizon_s / (horizon_s + period_s_);
+      const double did = left_out_ > 0 ? before.does * std::pow(left, static_cast<double>(left_out_)) : before.does;
+      does = did * left + (s.done - before.done) / (horizon_s + period_s_);
+    }
+    all_[index(last_, holder)] = {s.done, does, wrongly ? says_it_is_idle : s.wait_s, s.capacity};
+  }
 
   /// Prefetches where a holder publishes next, and its previous publication.
   void fetch(std::size_t holder) const { prefetch(&all_[index(last_, holder)]); }
@@ -89,16 +97,6 @@ class publications {
     double capacity;
   };
 
-  void write(std::size_t holder, const holder_state& s, double wait_s) {
-    double does = s.rate;
-    if (const double horizon_s = holders_[holder].horizon_s; horizon_s > 0 && has_before_) {
-      const auto& before = all_[index(last_ - 1, holder)];
-      const double left = horizon_s / (horizon_s + period_s_);
-      const double did = left_out_ > 0 ? before.does * std::pow(left, static_cast<double>(left_out_)) : before.does;
-      does = did * left + (s.done - before.done) / (horizon_s + period_s_);
-    }
-    all_[index(last_, holder)] = {s.done, does, wait_s, s.capacity};
-  }
   [[nodiscard]] std::size_t index(std::int64_t period, std::size_t holder) const {
     const auto slot = last_slot_ - (last_ - period);
     return static_cast<std::size_t>(slot < 0 ? slot + kept_ : slot) * holders_.size() + holder;

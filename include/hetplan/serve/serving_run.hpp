@@ -54,10 +54,9 @@ class running_deployment {
   /// Makes a deployment current. Throws invalid_input if it breaks a rule. Returns the instances to retire.
   [[nodiscard]] std::vector<instance_id> change(deployment next, double now_s, const cloud_damage& damage, const ring_sync& rings);
 
-  /// Returns the instances that a fault takes out.
-  [[nodiscard]] std::vector<instance_id> on_server(server_id s) const;
-  [[nodiscard]] std::vector<instance_id> on_gpu(gpu_slot g) const;
-  [[nodiscard]] std::vector<instance_id> on_device(gpu_slot d) const;
+  /// Returns the instances, retired ones included, for which is(instance) holds.
+  template <class Is>
+  [[nodiscard]] std::vector<instance_id> those(const Is& is) const;
 
   /// Returns the total capacity per second of each holder's instances.
   [[nodiscard]] std::vector<holder_capacity> capacities() const;
@@ -65,10 +64,7 @@ class running_deployment {
   [[nodiscard]] holder_state state_of(const holder& h, double now_s) const;
 
  private:
-  template <class Is>
-  [[nodiscard]] std::vector<instance_id> those(const Is& is) const;
   void forget_idle();
-  [[nodiscard]] const instance_times& times_of(const instance& i);
   [[nodiscard]] instance_state make_state(const instance& i, double ready_s);
 
   const edge_cloud* cloud_;
@@ -132,7 +128,6 @@ class ring_knowledge {
   ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double first_s);
 
   [[nodiscard]] const ring_sync& rings() const { return rings_; }
-  [[nodiscard]] std::int64_t next_period() const { return next_; }
   [[nodiscard]] double next_publication_s() const { return first_s_ + static_cast<double>(next_) * period_s_; }
 
   /// Makes a deployment current from the next publication on.
@@ -140,7 +135,9 @@ class ring_knowledge {
   /// Opens the next period; `publish` is then called for each present holder.
   void open_period();
   void fetch(std::size_t holder) const { published_->fetch(holder); }
-  void publish(std::size_t holder, server_id server, const holder_state& state);
+  void publish(std::size_t holder, server_id server, const holder_state& state) {
+    published_->publish(holder, state, wrong_[server.index()] > 0);
+  }
   /// Skips periods before a time, in which nothing changes, except for the last remembered ones.
   void skip_until(double next_s);
 
@@ -164,7 +161,6 @@ class ring_knowledge {
     std::size_t number;
     std::int64_t period;
   };
-  [[nodiscard]] bool knows_that_out(server_id observer, server_id other) const;
 
   ring_sync rings_;
   double period_s_;
