@@ -71,9 +71,9 @@ HETPLAN_INLINE conditions offered(conditions now, std::span<const foreign_traffi
 
 HETPLAN_INLINE present_problem::present_problem(const planning_problem& whole, const conditions& now, const qoe_target& wanted)
     : part_(part_of(whole.cluster, now.working(), now.capacity)), devices_(whole.cluster.size()),
-      problem_(whole.model, part_.devices,
-               slow_down(whole.cost, part_.original | ranges::views::transform([&](device_id d) { return now.speed[d.index()]; }) |
-                                         ranges::to<std::vector>()),
+      problem_(whole.model, part_.devices, slow_down(whole.cost, part_.original | ranges::views::transform([&](device_id d) {
+                                                                   return now.speed[d.index()];
+                                                                 }) | ranges::to<std::vector>()),
                whole.job, whole.models, whole.lp, whole.steps) {
   problem_.job.qoe = wanted;
 }

@@ -411,7 +411,10 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
       postponed_ = plan_.ask_again();
       return {.ask_again = postponed_, .reason = answer(s).status.reason};
     }
-    if (s.running == nullptr) return first(*best);
+    if (s.running == nullptr) {
+      reference_ = best_reference_ = best->now.response_s;
+      return {.next = known_[best->plan]};
+    }
     return adopt(s, *best, switching::delta, "the running plan cannot go on");
   }
 
@@ -437,7 +440,12 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
   }
   std::vector<candidate> all = known_ones();
   std::optional<choice> best = best_of(s, wanted, all);
-  if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_moving_for(wanted, *best)) {
+  // Without a wanted latency, a plan may hold only because the running one was adopted under worse conditions. Weights that have to move
+  // anyway should move to the best plan.
+  const auto is_worth_it = [&](const choice& c) {
+    return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
+  };
+  if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_it(*best)) {
     return adopt(s, *best, switching::background, "a plan that is known holds what is wanted");
   }
   all = everything(s);
@@ -559,15 +567,6 @@ HETPLAN_INLINE bool ladder::holds(const situation& s, const goal& wanted, const 
   if (!c.now.ended || c.now.response_s > (1 + options_.tolerance) * reference_) return false;
   const auto best = best_of(s, wanted, known_ones());
   return !best || !beats(*best, c);
-}
-
-HETPLAN_INLINE bool ladder::is_worth_moving_for(const goal& wanted, const choice& c) const {
-  return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
-}
-
-HETPLAN_INLINE reaction ladder::first(const choice& c) {
-  reference_ = best_reference_ = c.now.response_s;
-  return {.next = known_[c.plan]};
 }
 
 HETPLAN_INLINE reaction ladder::adopt(const situation& s, const choice& c, switching how, const char* why) {
