@@ -27,7 +27,6 @@
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/size_for.hpp>
-#include <hetplan/serve/submodular_placement.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"

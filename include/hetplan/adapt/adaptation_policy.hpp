@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/adapt/holdings.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan.hpp>

@@ -6,10 +6,8 @@
 #include <array>
 #include <cmath>
 #include <concepts>
-#include <functional>
 #include <limits>
 #include <optional>
-#include <queue>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +19,7 @@
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
@@ -161,10 +160,6 @@ class present_problem {
   [[nodiscard]] plan_result outside(plan_result r) const;
 
  private:
-  [[nodiscard]] static std::vector<char> working(const conditions& now);
-  [[nodiscard]] std::vector<double> speeds(const conditions& now) const;
-  [[nodiscard]] static job wanting(job j, const qoe_target& wanted);
-
   cluster_part part_;
   std::size_t devices_;
   planning_problem problem_;
@@ -193,7 +188,7 @@ class environment {
   /// Cluster and timeline must outlive this object.  Throws  as check_timeline.
   template <failure_detector Detector>
   environment(const cluster& c, const timeline& t, const Detector& detector, const qoe_target& first_wanted)
-      : wanted(first_wanted), cluster_(&c), timeline_(&checked(t, c)), actual_(nominal(c)), noticed_(actual_),
+      : wanted(first_wanted), cluster_(&c), timeline_((check_timeline(t, c), &t)), actual_(nominal(c)), noticed_(actual_),
         known_(times_known(t, detector)), gone_known_s_(c.size(), 0) {
     while (end_ < t.events.size() && t.events[end_].at < t.duration) ++end_;
   }
@@ -219,7 +214,7 @@ class environment {
   /// Returns when the conditions or the foreign traffic change next; infinite: never.
   [[nodiscard]] double next_event() const { return next_ < end_ ? timeline_->events[next_].at.value() : never; }
   /// Returns when the next event becomes known.
-  [[nodiscard]] double next_notice() const { return to_notice_.empty() ? never : to_notice_.top().first; }
+  [[nodiscard]] double next_notice() const { return to_notice_.empty() ? never : to_notice_.first().first; }
   /// Returns when the first of some devices leaves, up to `horizon`; infinite if none does.
   [[nodiscard]] double next_loss(std::span<const device_id> devices, double horizon) const;
 
@@ -264,7 +259,6 @@ class environment {
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
 
-  [[nodiscard]] static const timeline& checked(const timeline& t, const cluster& c);
   [[nodiscard]] seconds latency(const transfer_begins& x) const { return cluster_->network().find(x.from, x.to)->latency; }
   /// True if both ends are present. Otherwise a transfer waits, but a run that has begun with it carries it to the end.
   [[nodiscard]] bool moves(const side_transfer& f) const {
@@ -278,7 +272,7 @@ class environment {
   std::vector<double> gone_known_s_;              ///< by device: when its last departure is known
   std::size_t next_ = 0, end_ = 0;                ///< range of future events; events at the timeline's end never happen
   using notice = std::pair<double, std::size_t>;  ///< time, index of the event
-  std::priority_queue<notice, std::vector<notice>, std::greater<>> to_notice_;
+  min_queue<notice> to_notice_;
   std::optional<double> news_;
   std::vector<side_transfer> transfers_;
 };

@@ -120,9 +120,7 @@ class change_classifier {
  private:
   double large_, ignore_;
   std::optional<conditions> answered_, last_;
-  using traffic_list = std::vector<std::tuple<device_id, device_id, int>>;
-  [[nodiscard]] static traffic_list list(std::span<const foreign_traffic> traffic);
-  traffic_list traffic_;
+  std::vector<std::tuple<device_id, device_id, int>> traffic_;
   qoe_target wanted_;
 };
 

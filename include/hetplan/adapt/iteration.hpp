@@ -52,7 +52,6 @@ class plan_runner {
   [[nodiscard]] const plan& what() const { return plan_; }
   /// Returns the devices that the plan uses, ascending.
   [[nodiscard]] std::span<const device_id> devices() const { return devices_; }
-  [[nodiscard]] bool uses(device_id d) const { return std::binary_search(devices_.begin(), devices_.end(), d); }
   /// Returns the resources that the plan's transfers need, ascending.
   [[nodiscard]] std::span<const resource_id> resources() const { return resources_; }
   [[nodiscard]] bool can_run(const conditions& now) const;
@@ -97,8 +96,6 @@ class goal {
   [[nodiscard]] std::optional<bool> keeps_latency(const iteration& i, double spare = 0) const;
 
  private:
-  [[nodiscard]] static job with(job j, const qoe_target& wanted);
-
   double now_s_;
   std::optional<seconds> latency_;
   std::optional<double> deadline_s_;

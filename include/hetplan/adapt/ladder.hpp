@@ -175,11 +175,6 @@ class ladder {
   [[nodiscard]] bool beats(const choice& a, const choice& b) const;
   [[nodiscard]] bool holds(const situation& s, const goal& wanted, const choice& c);
 
-  /// False if a plan holds, without a wanted latency, only because the running plan was adopted under worse conditions. Weights
-  /// that have to move anyway should move to the best plan.
-  [[nodiscard]] bool is_worth_moving_for(const goal& wanted, const choice& c) const;
-
-  [[nodiscard]] reaction first(const choice& c);
   [[nodiscard]] reaction adopt(const situation& s, const choice& c, switching how, const char* why);
 
   const planning_problem* problem_;

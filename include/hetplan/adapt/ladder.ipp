@@ -227,16 +227,6 @@ class replay_maker {
 };
 
 /// Returns the reason why a plan cannot be replayed, or "".
-std::string reason_not_to_replay(const plan& p);
-/// True if a device runs weight gradients as separate tasks.
-bool splits_backwards(const plan& p);
-
-}  // namespace detail
-
-}  // namespace hetplan::adapt
-
-namespace hetplan::adapt::detail {
-
 HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   if (p.pipelines.size() > 1) return "replay moves the cuts of one pipeline; the running plan has " + std::to_string(p.pipelines.size());
   if (p.schedule.kind == schedule_kind::explicit_orders && p.workload.mode == mode::generation)
@@ -253,15 +243,14 @@ HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   return "";
 }
 
+/// True if a device runs weight gradients as separate tasks.
 HETPLAN_INLINE bool splits_backwards(const plan& p) {
   return std::ranges::any_of(p.schedule.orders, [](const std::vector<order_entry>& order) {
     return std::ranges::any_of(order, [](const order_entry& e) { return e.what == phase::backward_weight; });
   });
 }
 
-}  // namespace hetplan::adapt::detail
-
-namespace hetplan::adapt {
+}  // namespace detail
 
 HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, const plan& running, std::span<const device_id> lost,
                                               const replay_options& options) {
@@ -422,7 +411,10 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
       postponed_ = plan_.ask_again();
       return {.ask_again = postponed_, .reason = answer(s).status.reason};
     }
-    if (s.running == nullptr) return first(*best);
+    if (s.running == nullptr) {
+      reference_ = best_reference_ = best->now.response_s;
+      return {.next = known_[best->plan]};
+    }
     return adopt(s, *best, switching::delta, "the running plan cannot go on");
   }
 
@@ -448,7 +440,12 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
   }
   std::vector<candidate> all = known_ones();
   std::optional<choice> best = best_of(s, wanted, all);
-  if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_moving_for(wanted, *best)) {
+  // Without a wanted latency, a plan may hold only because the running one was adopted under worse conditions. Weights that have to move
+  // anyway should move to the best plan.
+  const auto is_worth_it = [&](const choice& c) {
+    return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
+  };
+  if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_it(*best)) {
     return adopt(s, *best, switching::background, "a plan that is known holds what is wanted");
   }
   all = everything(s);
@@ -570,15 +567,6 @@ HETPLAN_INLINE bool ladder::holds(const situation& s, const goal& wanted, const 
   if (!c.now.ended || c.now.response_s > (1 + options_.tolerance) * reference_) return false;
   const auto best = best_of(s, wanted, known_ones());
   return !best || !beats(*best, c);
-}
-
-HETPLAN_INLINE bool ladder::is_worth_moving_for(const goal& wanted, const choice& c) const {
-  return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
-}
-
-HETPLAN_INLINE reaction ladder::first(const choice& c) {
-  reference_ = best_reference_ = c.now.response_s;
-  return {.next = known_[c.plan]};
 }
 
 HETPLAN_INLINE reaction ladder::adopt(const situation& s, const choice& c, switching how, const char* why) {

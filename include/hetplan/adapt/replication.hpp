@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/holdings.hpp>
 #include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/version.hpp>

@@ -91,6 +91,7 @@ struct conditions {
   std::vector<bytes_per_second> capacity;  ///< by resource
 
   [[nodiscard]] bool works(device_id d) const { return present[d.index()] != 0 && speed[d.index()] > 0; }
+  [[nodiscard]] std::vector<char> working() const;  ///< by device
   friend bool operator==(const conditions&, const conditions&) = default;
 };
 

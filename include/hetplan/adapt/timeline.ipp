@@ -106,6 +106,12 @@ HETPLAN_INLINE void check_timeline(const timeline& t, const cluster& c) {
   throw invalid_input("timeline: event " + std::to_string(*v->event) + " at " + to_text(t.events[*v->event].at.value()) + " s: " + v->what);
 }
 
+HETPLAN_INLINE std::vector<char> conditions::working() const {
+  std::vector<char> all;
+  for (std::size_t d = 0; d < present.size(); ++d) all.push_back(works(device_id(d)) ? 1 : 0);
+  return all;
+}
+
 HETPLAN_INLINE conditions nominal(const cluster& c) {
   return {std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1),
           c.network().resources() | ranges::views::transform(&resource::capacity) | ranges::to<std::vector>()};

@@ -11,6 +11,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/device.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
@@ -116,7 +117,7 @@ class average_linkage {
     double distance;  ///< rounded to nine digits
     std::uint32_t a, b, version_a, version_b;
 
-    friend bool operator<(const candidate& x, const candidate& y) {  // the largest is the best
+    friend bool operator>(const candidate& x, const candidate& y) {
       if (x.distance != y.distance) return x.distance > y.distance;
       return x.a != y.a ? x.a > y.a : x.b > y.b;
     }
@@ -126,7 +127,7 @@ class average_linkage {
   [[nodiscard]] double spread(std::size_t a) const;
   [[nodiscard]] double inner(std::size_t a) const { return count_[a] == 1 ? nearest_[a] : spread(a); }
   /// Adds groups a < b to the candidates. Returns false if they may not merge.
-  bool offer(std::size_t a, std::size_t b, const rule& may);
+  void offer(std::size_t a, std::size_t b, const rule& may);
   void join(std::size_t a, std::size_t b);
 
   std::size_t size_;
@@ -138,7 +139,7 @@ class average_linkage {
   std::vector<std::size_t> head_;  ///< by item: an item of its group with a smaller index, or itself
   std::vector<std::uint32_t> version_, alive_;
   std::vector<merge> merges_;
-  std::vector<candidate> heap_;
+  min_queue<candidate> candidates_;
 };
 
 /// First-level group of devices.

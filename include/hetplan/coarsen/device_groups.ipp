@@ -125,27 +125,23 @@ HETPLAN_INLINE double average_linkage::spread(std::size_t a) const {
   return count_[a] == 1 ? 0 : own_[a] / (count_[a] * (count_[a] - 1) / 2);
 }
 
-HETPLAN_INLINE bool average_linkage::offer(std::size_t a, std::size_t b, const rule& may) {
+HETPLAN_INLINE void average_linkage::offer(std::size_t a, std::size_t b, const rule& may) {
   const double d = distance(a, b);
-  if (!std::isfinite(d) || !may(d, inner(a), inner(b))) return false;
-  heap_.push_back({detail::nine_digits(d), static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), version_[a], version_[b]});
-  return true;
+  if (!std::isfinite(d) || !may(d, inner(a), inner(b))) return;
+  candidates_.push({detail::nine_digits(d), static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), version_[a], version_[b]});
 }
 
 HETPLAN_INLINE void average_linkage::merge_while(const rule& may) {
-  heap_.clear();
+  candidates_.clear();
   for (std::size_t i = 0; i < alive_.size(); ++i) {
     for (std::size_t j = i + 1; j < alive_.size(); ++j) offer(alive_[i], alive_[j], may);
   }
-  std::make_heap(heap_.begin(), heap_.end());
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end());
-    const candidate best = heap_.back();
-    heap_.pop_back();
+  while (!candidates_.empty()) {
+    const candidate best = candidates_.pop();
     if (best.version_a != version_[best.a] || best.version_b != version_[best.b]) continue;
     join(best.a, best.b);
     for (const std::uint32_t k : alive_) {
-      if (k != best.a && offer(std::min(k, best.a), std::max(k, best.a), may)) std::push_heap(heap_.begin(), heap_.end());
+      if (k != best.a) offer(std::min(k, best.a), std::max(k, best.a), may);
     }
   }
 }

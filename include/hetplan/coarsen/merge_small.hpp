@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {
@@ -69,7 +70,7 @@ class contraction {
     std::size_t crossing;
     std::uint32_t version;
 
-    friend bool operator<(const candidate& a, const candidate& b) {  // the largest is the best
+    friend bool operator>(const candidate& a, const candidate& b) {  // the best is the least
       return std::tie(a.freed, a.total, b.smaller, b.larger) < std::tie(b.freed, b.total, a.smaller, a.larger);
     }
   };
@@ -108,7 +109,7 @@ class contraction {
   std::vector<node> nodes_;
   std::vector<int> readers_;  ///< by layer: number of other blocks that read its tensor
   std::vector<crossing> crossings_;
-  std::vector<candidate> heap_;
+  min_queue<candidate> candidates_;
   std::vector<std::size_t> into_;   ///< by block: the smaller block it merged into; itself while it lives
   std::vector<std::size_t> order_;  ///< topological order of the living blocks, with gaps (none)
   std::vector<std::size_t> twin_, reached_;

@@ -49,10 +49,8 @@ HETPLAN_INLINE contraction::contraction(const planning_graph& model, double weig
 }
 
 HETPLAN_INLINE void contraction::run() {
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end());
-    const candidate best = heap_.back();
-    heap_.pop_back();
+  while (!candidates_.empty()) {
+    const candidate best = candidates_.pop();
     if (best.version == crossings_[best.crossing].version && make_room(best.crossing)) contract(best.crossing);
   }
 }
@@ -103,8 +101,7 @@ HETPLAN_INLINE void contraction::offer(std::size_t c) {
     total += t.second;
     if (readers_[t.first] == 1) freed += t.second;
   }
-  heap_.push_back({freed, total, std::min(x.from, x.to), std::max(x.from, x.to), c, x.version});
-  std::push_heap(heap_.begin(), heap_.end());
+  candidates_.push({freed, total, std::min(x.from, x.to), std::max(x.from, x.to), c, x.version});
 }
 
 HETPLAN_INLINE bool contraction::make_room(std::size_t c) {

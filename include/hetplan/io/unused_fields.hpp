@@ -15,7 +15,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/serving_faults.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 namespace hetplan::io {
 

@@ -18,28 +18,27 @@ HETPLAN_INLINE switch_cost switch_table::cost(std::optional<std::size_t> from, s
 }
 
 HETPLAN_INLINE void check_plan_rates(const plan_rates& r) {
-  const auto fail = [](const std::string& where, const std::string& what) { throw invalid_input("plan_rates: " + where + " " + what); };
-  const auto number = [&](const std::string& where, double v) {
-    if (!(std::isfinite(v) && v >= 0)) fail(where, "is " + to_text(v) + "; expected a finite number >= 0");
+  const auto fail = [](const std::string& what) { throw invalid_input("plan_rates: " + what); };
+  const auto number = [&](double v, const auto& where) {  // where(): builds a string only for the error
+    if (!(std::isfinite(v) && v >= 0)) fail(where() + " is " + to_text(v) + "; expected a finite number >= 0");
   };
-  const auto ok = [](double v) { return std::isfinite(v) && v >= 0; };
-  const auto costs = [&](const std::string& name, const std::vector<switch_cost>& all, std::size_t expected) {
-    if (!all.empty() && all.size() != expected) {
-      fail(name, "has " + std::to_string(all.size()) + " entries; expected none or " + std::to_string(expected));
-    }
+  const auto field = [](const char* of, std::size_t i, const char* name) {
+    return [=] { return of + ("[" + std::to_string(i)) + "]." + name; };
+  };
+  const auto costs = [&](const char* of, const std::vector<switch_cost>& all, std::size_t expected) {
+    if (!all.empty() && all.size() != expected)
+      fail(of + (" has " + std::to_string(all.size())) + " entries; expected none or " + std::to_string(expected));
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (ok(all[i].pause_s) && ok(all[i].energy_J)) continue;  // builds strings only for the error
-      number(name + "[" + std::to_string(i) + "].pause_s", all[i].pause_s);
-      number(name + "[" + std::to_string(i) + "].energy_J", all[i].energy_J);
+      number(all[i].pause_s, field(of, i, "pause_s"));
+      number(all[i].energy_J, field(of, i, "energy_J"));
     }
   };
   const std::size_t n = r.plans.size();
   for (std::size_t p = 0; p < n; ++p) {
-    if (ok(r.plans[p].rate) && ok(r.plans[p].power_W)) continue;
-    number("plans[" + std::to_string(p) + "].rate", r.plans[p].rate);
-    number("plans[" + std::to_string(p) + "].power_W", r.plans[p].power_W);
+    number(r.plans[p].rate, field("plans", p, "rate"));
+    number(r.plans[p].power_W, field("plans", p, "power_W"));
   }
-  number("idle_W", r.idle_W);
+  number(r.idle_W, [] { return std::string("idle_W"); });
   costs("switches.between", r.switches.between, n * n);
   costs("switches.start", r.switches.start, n);
 }

@@ -46,10 +46,6 @@ class rate_hull {
   [[nodiscard]] double price_J(double rate) const;
 
  private:
-  void build(const std::vector<plan_rate>& plans, double idle_W);
-  /// True if b lies on or above the line from a to c.
-  static bool above(const corner& a, const corner& b, const corner& c);
-
   std::vector<corner> corners_ = {};
 };
 

@@ -6,33 +6,27 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <hetplan/core/error.hpp>
 
 namespace hetplan::mix {
 
-namespace detail {
-
-HETPLAN_INLINE std::vector<mixture_part> turns_after(const decision& d, double seconds) {
-  std::vector<mixture_part> turns;
-  const bool followed = !d.mixture.parts.empty() && d.plan == d.mixture.parts.front().plan && !d.reserve;
-  if (d.mixture.control != mixture_control::open_loop || !followed) return turns;
-  turns = d.mixture.parts;
-  turns.front().seconds -= std::max(0.0, seconds - d.pause_s);
-  if (!(turns.front().seconds > relative_tolerance * seconds)) turns.erase(turns.begin());  // finished up to rounding
-  return turns;
-}
-
-}  // namespace detail
-
 HETPLAN_INLINE job_state after(const job_state& before, const decision& d, double seconds, double work) {
   const auto left = [](double of, double done) { return at_most(of, done) ? 0 : of - done; };
+  const bool followed = !d.mixture.parts.empty() && d.plan == d.mixture.parts.front().plan && !d.reserve;
+  std::vector<mixture_part> turns;
+  if (followed && d.mixture.control == mixture_control::open_loop) {
+    turns = d.mixture.parts;
+    turns.front().seconds -= std::max(0.0, seconds - d.pause_s);
+    if (!(turns.front().seconds > relative_tolerance * seconds)) turns.erase(turns.begin());  // finished up to rounding
+  }
   return {.work_left = left(before.work_left, work),
           .time_left_s = before.time_left_s - seconds,
           .running = d.plan ? d.plan : before.running,
           .horizon_left_s = left(d.horizon_s, seconds),
           .progress_left = left(d.progress, work),
-          .turns_left = detail::turns_after(d, seconds)};
+          .turns_left = std::move(turns)};
 }
 
 HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {

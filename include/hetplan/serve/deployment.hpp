@@ -76,6 +76,15 @@ void validate_fit(const edge_cloud& cloud, const std::vector<service>& services)
 /// Complexity  O(instances + GPUs).
 void validate(const deployment& d, const edge_cloud& cloud, const std::vector<service>& services, const any_service_time& times);
 
+/// What cannot be used: absent servers, and GPUs and devices of present servers.
+struct cloud_damage {
+  std::vector<char> absent;  ///< by server; empty: none is absent
+  std::vector<gpu_slot> broken_gpus = {};
+  std::vector<gpu_slot> gone_devices = {};
+
+  [[nodiscard]] bool is_absent(server_id s) const { return !absent.empty() && absent[s.index()] != 0; }
+};
+
 }  // namespace hetplan::serve
 
 #ifndef HETPLAN_SEPARATE

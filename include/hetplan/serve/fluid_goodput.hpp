@@ -1,18 +1,45 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The fluid estimate of a deployment's goodput, without simulating requests.
+/// The demand for services, and the fluid estimate of a deployment's goodput, without simulating requests.
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
+#include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service_demand.hpp>
 
 namespace hetplan::serve {
+
+/// The demand in requests (frames of streams) per second, by the server where they enter and by service, and its burstiness.
+///
+/// Memory  O(servers x services).
+/// Source  EPARA, section 3.3 (request arrivals of a period T). Ours: the dispersion.
+class service_demand {
+ public:
+  service_demand(std::size_t servers, std::size_t services) : services_(services), per_s_(servers * services) {}
+  /// Measures the requests of a window, in order of arrival. Throws invalid_input: a window that is not above 0 and finite.
+  service_demand(const edge_cloud& cloud, const std::vector<service>& services, std::span<const request> requests, seconds window);
+
+  [[nodiscard]] double at(server_id s, service_id l) const { return per_s_[s.index() * services_ + l.index()]; }
+  void set(server_id s, service_id l, double per_s) { per_s_[s.index() * services_ + l.index()] = per_s; }
+
+  /// Returns variance over mean of a ring's arrivals within an SLO (streams: within the length of one): 1 for Poisson arrivals, and if
+  /// fewer than 20 such intervals were seen. Never below 1, so that no placement relies on a timetable.
+  [[nodiscard]] double dispersion(std::size_t ring, service_id l) const {
+    return dispersion_.empty() ? 1 : dispersion_[ring * services_ + l.index()];
+  }
+
+ private:
+  std::size_t services_;
+  std::vector<double> per_s_;       ///< [server][service]
+  std::vector<double> dispersion_;  ///< [ring][service]; empty: 1
+};
 
 /// How far a handler passes a request.
 enum class handling_reach { own_server, ring };

@@ -11,6 +11,57 @@
 
 namespace hetplan::serve {
 
+namespace detail {
+
+/// Counts arrivals in equal, consecutive intervals.
+class counts_within {
+ public:
+  /// Adds an arrival at this many intervals from the beginning, in order of time.
+  void add(double at) {
+    if (const double time = std::floor(at); time > time_) {
+      sum_ += count_;
+      squares_ += count_ * count_;
+      count_ = 0;
+      time_ = time;
+    }
+    ++count_;
+  }
+  /// Returns variance over mean of the completed intervals.
+  [[nodiscard]] double dispersion() const {
+    if (time_ < 20 || !(sum_ > 0)) return 1;
+    const double mean = sum_ / time_;
+    return std::max(1.0, (squares_ / time_ - mean * mean) / mean);
+  }
+
+ private:
+  double time_ = 0;  ///< the current interval, and the number of completed ones
+  double count_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE service_demand::service_demand(const edge_cloud& cloud, const std::vector<service>& services,
+                                              std::span<const request> requests, seconds window)
+    : service_demand(cloud.size(), services.size()) {
+  if (!std::isfinite(window.value()) || !(window.value() > 0))
+    throw invalid_input("service_demand: window = " + to_text(window.value()) + " s; expected a finite time > 0");
+  const ring_sync rings(cloud);
+  std::vector<detail::counts_within> counts(rings.rings() * services_);
+  const double begin_s = requests.empty() ? 0 : requests.front().arrival_s;
+  for (const auto& r : requests) {
+    const auto l = r.service.index();
+    const auto& s = services[l];
+    per_s_[r.server.index() * services_ + l] += s.credit(r.length);
+    const double time_s = s.is_stream() ? s.typical_length() / s.rate : s.latency.value();
+    counts[rings.ring_of(r.server) * services_ + l].add((r.arrival_s - begin_s) / time_s);
+  }
+  for (auto& d : per_s_) d /= window.value();
+  dispersion_.reserve(counts.size());
+  for (auto& c : counts) dispersion_.push_back(c.dispersion());
+}
+
 HETPLAN_INLINE fluid_goodput::fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
                                             handling_reach reach)
     : services_(&services), demand_(demand), capacity_(cloud.size(), services.size()), reach_(reach), rings_(cloud),

@@ -3,6 +3,7 @@
 /// The state of an instance in a run: service times, queues, and three ways to work.
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,6 +15,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/large_pages.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
@@ -54,7 +56,6 @@ class instance_times {
 
  private:
   [[nodiscard]] double ask_pass(int requests, double tokens_in) const;
-  [[nodiscard]] double ask_step(int requests) const;
   [[nodiscard]] service_run run() const;
   [[nodiscard]] double checked(seconds answer, const char* what, int requests) const;
 
@@ -149,14 +150,15 @@ class stream_set {
     request_number number;
     double rate;
     double begin_s;
+    friend auto operator<=>(const stream&, const stream&) = default;
   };
 
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   const instance_times* times_;
   double wanted_;
   double ready_s_;
-  double held_ = 0;                ///< total rate of all streams
-  std::vector<stream> under_way_;  ///< heap with the first to end in front
+  double held_ = 0;  ///< total rate of all streams
+  min_queue<stream> under_way_;
 };
 
 /// An instance with continuous batches, which requests join and leave between tokens. All steps between two changes of the set are
@@ -190,6 +192,7 @@ class running_set {
   struct member {
     std::int64_t leaves;  ///< number of the step with its last token
     request_number number;
+    friend auto operator<=>(const member&, const member&) = default;
   };
 
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
@@ -205,7 +208,7 @@ class running_set {
   double boundary_s_;            ///< tau: the last change, or the end of the pass after it
   std::int64_t steps_done_ = 0;  ///< before tau, since the beginning
   std::int64_t looks_ = never;   ///< steps after tau at which waiting requests can join, if there is room
-  std::vector<member> set_;      ///< heap with the first to leave in front
+  min_queue<member> set_;
   waiting_line line_;
   std::uint64_t done_ = 0;
 };

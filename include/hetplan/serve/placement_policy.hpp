@@ -15,7 +15,6 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/serve/serving_faults.hpp>
 
 namespace hetplan::serve {
 

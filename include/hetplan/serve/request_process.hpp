@@ -120,7 +120,6 @@ class request_stream {
   [[nodiscard]] auto end() const { return requests_.end(); }
   /// Returns 0 without requests.
   [[nodiscard]] seconds first_arrival() const { return seconds(empty() ? 0 : requests_.front().arrival_s); }
-  [[nodiscard]] seconds last_arrival() const { return seconds(empty() ? 0 : requests_.back().arrival_s); }
   /// Returns the time since the first arrival. A clock that began over a day before is read to a microsecond: a double that counts from
   /// 1970 resolves no more.
   [[nodiscard]] double since_first_s(double clock_s) const {
@@ -131,7 +130,7 @@ class request_stream {
   /// Returns the arrival of request i, after the first one.
   [[nodiscard]] double arrival_s(std::size_t i) const { return since_first_s(requests_[i].arrival_s); }
   /// Returns the time from the first arrival to the last.
-  [[nodiscard]] seconds span() const { return seconds(since_first_s(last_arrival().value())); }
+  [[nodiscard]] seconds span() const { return seconds(empty() ? 0 : since_first_s(requests_.back().arrival_s)); }
   /// Returns the time in which the requests came: their span, or a second if that is 0.
   [[nodiscard]] seconds window() const { return span().value() > 0 ? span() : seconds(1); }
   /// Returns the requests that arrive in [from, to) after the first.

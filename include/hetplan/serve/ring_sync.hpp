@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Publications of servers' states, which move along rings by one server per period.
+/// What servers publish along rings: the holders of services, and their states, which move by one server per period.
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <hetplan/core/large_pages.hpp>
 #include <hetplan/core/version.hpp>
+#include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 
 namespace hetplan::serve {
@@ -57,9 +60,17 @@ class publications {
     last_ = period;
   }
 
-  void publish(std::size_t holder, const holder_state& s) { write(holder, s, s.wait_s); }
-  /// Publishes a silent error: an idle holder. The true state goes on beneath.
-  void publish_wrongly(std::size_t holder, const holder_state& truth) { write(holder, truth, says_it_is_idle); }
+  /// Publishes a state or, as a silent error, an idle holder; the true state goes on beneath.
+  void publish(std::size_t holder, const holder_state& s, bool wrongly) {
+    double does = s.rate;
+    if (const double horizon_s = holders_[holder].horizon_s; horizon_s > 0 && has_before_) {
+      const auto& before = all_[index(last_ - 1, holder)];
+      const double left = horizon_s / (horizon_s + period_s_);
+      const double did = left_out_ > 0 ? before.does * std::pow(left, static_cast<double>(left_out_)) : before.does;
+      does = did * left + (s.done - before.done) / (horizon_s + period_s_);
+    }
+    all_[index(last_, holder)] = {s.done, does, wrongly ? says_it_is_idle : s.wait_s, s.capacity};
+  }
 
   /// Prefetches where a holder publishes next, and its previous publication.
   void fetch(std::size_t holder) const { prefetch(&all_[index(last_, holder)]); }
@@ -86,16 +97,6 @@ class publications {
     double capacity;
   };
 
-  void write(std::size_t holder, const holder_state& s, double wait_s) {
-    double does = s.rate;
-    if (const double horizon_s = holders_[holder].horizon_s; horizon_s > 0 && has_before_) {
-      const auto& before = all_[index(last_ - 1, holder)];
-      const double left = horizon_s / (horizon_s + period_s_);
-      const double did = left_out_ > 0 ? before.does * std::pow(left, static_cast<double>(left_out_)) : before.does;
-      does = did * left + (s.done - before.done) / (horizon_s + period_s_);
-    }
-    all_[index(last_, holder)] = {s.done, does, wait_s, s.capacity};
-  }
   [[nodiscard]] std::size_t index(std::int64_t period, std::size_t holder) const {
     const auto slot = last_slot_ - (last_ - period);
     return static_cast<std::size_t>(slot < 0 ? slot + kept_ : slot) * holders_.size() + holder;
@@ -180,6 +181,53 @@ class ring_sync {
   std::int64_t history_ = 0;
   std::int64_t history_when_whole_ = 0;
   std::vector<ring_state> rings_;
+};
+
+/// The place of an instance relative to a server, in order of preference.
+enum class standing : std::uint8_t { local, spanning, device };
+inline constexpr std::array<standing, 3> standings = {standing::local, standing::spanning, standing::device};
+
+/// A server that leads instances of a service.
+struct holder {
+  server_id server;
+  service_id what;
+  std::uint32_t first = 0;  ///< range of its instances: see service_holders::led
+  std::uint32_t last = 0;
+};
+
+/// An index of a deployment: instances by server and service, and holders of each service by ring. No query scans servers.
+/// Complexity  O(servers x services + instances) memory, O(1) per query.
+/// Source  EPARA, section 3.2 (in which order a server serves itself); the index is ours.
+class service_holders {
+ public:
+  /// `ids[i]` is the id of instance i of the deployment.
+  service_holders(const deployment& d, std::span<const instance_id> ids, std::size_t servers, std::size_t services, const ring_sync& rings);
+
+  /// Returns the instances of a service that a server can use itself, in the order of the deployment.
+  [[nodiscard]] std::span<const instance_id> own(server_id s, service_id l, standing where) const {
+    const auto key = (s.index() * services_ + l.index()) * 3 + static_cast<std::size_t>(where);
+    return {own_.data() + own_first_[key], own_.data() + own_first_[key + 1]};
+  }
+  /// Prefetches what `own` reads, in two steps, some time before.
+  void fetch_places(server_id s, service_id l) const { prefetch(&own_first_[(s.index() * services_ + l.index()) * 3]); }
+  void fetch_ids(server_id s, service_id l) const { prefetch(own_.data() + own_first_[(s.index() * services_ + l.index()) * 3]); }
+  /// Returns the servers of a ring that lead instances of a service, by position.
+  [[nodiscard]] std::span<const holder> holders(std::size_t ring, service_id l) const {
+    const auto key = ring * services_ + l.index();
+    return {holders_.data() + holders_first_[key], holders_.data() + holders_first_[key + 1]};
+  }
+  [[nodiscard]] std::span<const holder> holders() const { return holders_; }
+  /// Returns the numbers of all holders in the order of their first instances, the fastest order to visit them.
+  [[nodiscard]] std::span<const std::uint32_t> in_order_of_instances() const { return order_; }
+  [[nodiscard]] std::size_t number(const holder& h) const { return static_cast<std::size_t>(&h - holders_.data()); }
+  [[nodiscard]] std::span<const instance_id> led(const holder& h) const { return {led_.data() + h.first, led_.data() + h.last}; }
+
+ private:
+  std::size_t services_;
+  std::vector<std::uint32_t> own_first_, holders_first_;
+  std::vector<instance_id> own_, led_;
+  std::vector<holder> holders_;
+  std::vector<std::uint32_t> order_;
 };
 
 }  // namespace hetplan::serve

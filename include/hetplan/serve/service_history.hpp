@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -183,20 +184,41 @@ struct service_history {
   std::uint64_t changes = 0;            ///< of the deployment
   std::vector<request_record> records;  ///< by number of the request, if requested
 
-  [[nodiscard]] std::uint64_t requests() const;
-  [[nodiscard]] double credit() const;
+  [[nodiscard]] std::uint64_t requests() const { return sum(std::uint64_t{0}, &service_totals::requests); }
+  [[nodiscard]] double credit() const { return sum(0.0, &service_totals::credit); }
   /// Returns the served share.
-  [[nodiscard]] double attainment() const;
+  [[nodiscard]] double attainment() const { return attained{sum(0.0, &service_totals::asked), credit()}.share(); }
   /// Returns the totals of services within a latency (in requests), or of streams (in frames).
-  [[nodiscard]] attained attained_by(const std::vector<service>& services, bool streams) const;
+  [[nodiscard]] attained attained_by(const std::vector<service>& all, bool streams) const {
+    attained of_them;
+    for (std::size_t l = 0; l < all.size(); ++l) {
+      if (all[l].is_stream() != streams) continue;
+      of_them.asked += services[l].asked;
+      of_them.credit += services[l].credit;
+    }
+    return of_them;
+  }
   /// Returns the requests (frames of streams) per second served within their SLO: eq. 2 adds both.
   [[nodiscard]] double goodput_per_s() const { return duration.value() > 0 ? credit() / duration.value() : 0; }
-  [[nodiscard]] double mean_offloads() const;
-  [[nodiscard]] std::uint64_t count(request_outcome o) const;
+  [[nodiscard]] double mean_offloads() const {
+    double hops = 0;
+    double requests = 0;
+    for (std::size_t h = 0; h < offloads.size(); ++h) {
+      hops += static_cast<double>(h) * static_cast<double>(offloads[h]);
+      requests += static_cast<double>(offloads[h]);
+    }
+    return requests > 0 ? hops / requests : 0;
+  }
+  [[nodiscard]] std::uint64_t count(request_outcome o) const {
+    return sum(std::uint64_t{0}, [o](const service_totals& s) { return s[o]; });
+  }
+
+ private:
+  template <class T, class Of>
+  [[nodiscard]] T sum(T all, Of of) const {
+    for (const auto& s : services) all += std::invoke(of, s);
+    return all;
+  }
 };
 
 }  // namespace hetplan::serve
-
-#ifndef HETPLAN_SEPARATE
-#include <hetplan/serve/service_history.ipp>
-#endif

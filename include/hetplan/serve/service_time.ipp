@@ -185,16 +185,13 @@ HETPLAN_INLINE batch_curve judged_curve(const planning_graph& model, const clust
   return c;
 }
 
-HETPLAN_INLINE void check_batches(const judged_batches& b) {
-  if (b.largest < 1) throw invalid_input("judged_service_time: largest = " + std::to_string(b.largest) + "; expected a batch >= 1");
-  if (b.tokens < 2) throw invalid_input("judged_service_time: tokens = " + std::to_string(b.tokens) + "; expected at least 2");
-}
-
 }  // namespace detail
 
 HETPLAN_INLINE variant_times judged_service_time(const planning_graph& model, const cluster& gpus, const any_cost_model& cost,
                                                  const adapt::any_planner& planner, const judged_batches& batches) {
-  detail::check_batches(batches);
+  if (batches.largest < 1)
+    throw invalid_input("judged_service_time: largest = " + std::to_string(batches.largest) + "; expected a batch >= 1");
+  if (batches.tokens < 2) throw invalid_input("judged_service_time: tokens = " + std::to_string(batches.tokens) + "; expected at least 2");
   return {.pass = detail::judged_curve(model, gpus, cost, planner, batches, {.mode = mode::inference})};
 }
 

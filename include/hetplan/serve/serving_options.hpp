@@ -1,16 +1,85 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Options of the simulation of a request stream.
+/// Options of the simulation of a request stream: faults of the cloud, servers and devices that come and go, and new deployments.
 
+#include <cstddef>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include <hetplan/core/quantity.hpp>
+#include <hetplan/serve/deployment.hpp>
+#include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_process.hpp>
-#include <hetplan/serve/serving_faults.hpp>
 
 namespace hetplan::serve {
+
+/// A server fails, with its instances, those of its devices, and those with a GPU there.
+struct server_fails {
+  friend bool operator==(const server_fails&, const server_fails&) = default;
+};
+/// A GPU fails, with the instances that use it, on all of their GPUs.
+struct gpu_fails {
+  int gpu = 0;
+  friend bool operator==(const gpu_fails&, const gpu_fails&) = default;
+};
+struct device_leaves {
+  int device = 0;
+  friend bool operator==(const device_leaves&, const device_leaves&) = default;
+};
+/// A device becomes available for deployments that begin later. A device that registers in its first event is absent before.
+struct device_registers {
+  int device = 0;
+  friend bool operator==(const device_registers&, const device_registers&) = default;
+};
+/// No publication passes between this server and the next of the list.
+struct ring_cut {
+  seconds until;
+  friend bool operator==(const ring_cut&, const ring_cut&) = default;
+};
+struct slow_link {
+  seconds until;
+  double factor = 1;  ///< of the bandwidth
+  friend bool operator==(const slow_link&, const slow_link&) = default;
+};
+/// A silent error: the server publishes that it is idle.
+struct wrong_state {
+  seconds until;
+  friend bool operator==(const wrong_state&, const wrong_state&) = default;
+};
+/// A server joins with the next change of the deployment. One that joins in its first event is absent before.
+struct server_joins {
+  friend bool operator==(const server_joins&, const server_joins&) = default;
+};
+struct server_leaves {
+  friend bool operator==(const server_leaves&, const server_leaves&) = default;
+};
+
+struct serving_fault {
+  seconds at;
+  server_id server;
+  std::variant<server_fails, gpu_fails, device_leaves, device_registers, ring_cut, slow_link, wrong_state, server_joins, server_leaves>
+      what;
+  friend bool operator==(const serving_fault&, const serving_fault&) = default;
+};
+
+/// The start or end of a fault.
+struct fault_turn {
+  double at_s = 0;
+  std::size_t fault = 0;
+  bool ends = false;
+};
+/// Returns the turns of all faults in order of time, those of one instant in list order.
+[[nodiscard]] std::vector<fault_turn> turns(const std::vector<serving_fault>& faults);
+
+/// Returns what is absent at the start: servers and devices whose first event is to join or register.
+[[nodiscard]] cloud_damage damage_at_first(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
+
+/// Throws invalid_input for descending or non-finite times, an unknown server, GPU or device, an end not after its start, a factor not
+/// above 0, a server that joins or leaves twice in a row, or a device that registers twice in a row.
+/// Source  EPARA, sections 4.2 and 5.3.3; semantics, section 11.
+void validate(const std::vector<serving_fault>& faults, const edge_cloud& cloud);
 
 enum class history_detail { totals, records };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -17,16 +16,15 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/large_pages.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/instance_state.hpp>
 #include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service_demand.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/serve/serving_faults.hpp>
 #include <hetplan/serve/serving_options.hpp>
 
 namespace hetplan::serve {
@@ -56,10 +54,9 @@ class running_deployment {
   /// Makes a deployment current. Throws invalid_input if it breaks a rule. Returns the instances to retire.
   [[nodiscard]] std::vector<instance_id> change(deployment next, double now_s, const cloud_damage& damage, const ring_sync& rings);
 
-  /// Returns the instances that a fault takes out.
-  [[nodiscard]] std::vector<instance_id> on_server(server_id s) const;
-  [[nodiscard]] std::vector<instance_id> on_gpu(gpu_slot g) const;
-  [[nodiscard]] std::vector<instance_id> on_device(gpu_slot d) const;
+  /// Returns the instances, retired ones included, for which is(instance) holds.
+  template <class Is>
+  [[nodiscard]] std::vector<instance_id> those(const Is& is) const;
 
   /// Returns the total capacity per second of each holder's instances.
   [[nodiscard]] std::vector<holder_capacity> capacities() const;
@@ -67,10 +64,7 @@ class running_deployment {
   [[nodiscard]] holder_state state_of(const holder& h, double now_s) const;
 
  private:
-  template <class Is>
-  [[nodiscard]] std::vector<instance_id> those(const Is& is) const;
   void forget_idle();
-  [[nodiscard]] const instance_times& times_of(const instance& i);
   [[nodiscard]] instance_state make_state(const instance& i, double ready_s);
 
   const edge_cloud* cloud_;
@@ -134,7 +128,6 @@ class ring_knowledge {
   ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double first_s);
 
   [[nodiscard]] const ring_sync& rings() const { return rings_; }
-  [[nodiscard]] std::int64_t next_period() const { return next_; }
   [[nodiscard]] double next_publication_s() const { return first_s_ + static_cast<double>(next_) * period_s_; }
 
   /// Makes a deployment current from the next publication on.
@@ -142,7 +135,9 @@ class ring_knowledge {
   /// Opens the next period; `publish` is then called for each present holder.
   void open_period();
   void fetch(std::size_t holder) const { published_->fetch(holder); }
-  void publish(std::size_t holder, server_id server, const holder_state& state);
+  void publish(std::size_t holder, server_id server, const holder_state& state) {
+    published_->publish(holder, state, wrong_[server.index()] > 0);
+  }
   /// Skips periods before a time, in which nothing changes, except for the last remembered ones.
   void skip_until(double next_s);
 
@@ -166,7 +161,6 @@ class ring_knowledge {
     std::size_t number;
     std::int64_t period;
   };
-  [[nodiscard]] bool knows_that_out(server_id observer, server_id other) const;
 
   ring_sync rings_;
   double period_s_;
@@ -294,55 +288,13 @@ struct flight {
   friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
 };
 
-/// Flights by time; within one instant, up to rounding, by the number of the request.
-/// Complexity O(log in flight) per flight, also for each other one of the same instant.
-/// Source  semantics, section 11 (what happens at one instant).
-class flight_queue {
- public:
-  /// @param span_s  scale of the tolerance.
-  explicit flight_queue(double span_s) : span_s_(span_s) {}
-
-  [[nodiscard]] bool empty() const { return flights_.empty(); }
-  /// Returns the time of the next flight; infinite without one.
-  [[nodiscard]] double next_s() const { return empty() ? std::numeric_limits<double>::infinity() : flights_.front().at_s; }
-
-  void push(const flight& f) {
-    flights_.push_back(f);
-    std::ranges::push_heap(flights_, std::greater());
-  }
-  /// Removes and returns the next flight, which must exist.
-  [[nodiscard]] flight pop() {
-    flight first = take();
-    if (empty() || !at_most(flights_.front().at_s, first.at_s, span_s_)) return first;
-    const double instant_s = first.at_s;
-    std::vector<flight> others;
-    while (!empty() && at_most(flights_.front().at_s, instant_s, span_s_)) {
-      others.push_back(take());
-      if (others.back().number < first.number) std::swap(first, others.back());
-    }
-    for (const flight& f : others) push(f);
-    return first;
-  }
-
- private:
-  [[nodiscard]] flight take() {
-    std::ranges::pop_heap(flights_, std::greater());
-    const auto f = flights_.back();
-    flights_.pop_back();
-    return f;
-  }
-
-  double span_s_;
-  std::vector<flight> flights_;  ///< heap with the next flight in front
-};
-
 /// Simulates requests on a deployment. Only transfers between servers and the clock (publications, faults, changes) are events; instances
 /// are advanced when they are read, since nothing else can change them.
 ///
 ///   while (const auto* r = run.next()) run.carry_out(*r, decide(*r));
 ///
 /// Complexity  O(log in flight) per hand-over, O(log B) per request at its instance, O(holders) per publication; the cost of a request does
-///             not grow with the number of servers.
+///             not grow with the number of servers. A flight costs O(log in flight) also for each other one of its instant.
 /// Source      semantics, section 11.
 class serving_run {
  public:
@@ -383,6 +335,8 @@ class serving_run {
  private:
   /// Prefetches the data of the next arrivals, which with many servers are not in a cache.
   void look_ahead() const;
+  /// Removes and returns the next flight: within one instant, up to rounding, the one of the smallest number.
+  [[nodiscard]] flight next_flight();
   /// Processes the arrival of a flight. Returns the request if it is to be handled now.
   [[nodiscard]] const pending_request* land(const flight& f);
   [[nodiscard]] const pending_request* handle(request_number number, bool enters = false);
@@ -433,7 +387,7 @@ class serving_run {
   double begin_s_;  ///< start of the period of the first event; not above 0
   double now_s_;
   std::size_t next_arrival_ = 0;
-  flight_queue flights_;
+  min_queue<flight> flights_;
   double clock_s_ = 0;  ///< next event of the clock
   std::int64_t changes_ = 0;
   double looked_back_s_ = 0;  ///< time of the last change

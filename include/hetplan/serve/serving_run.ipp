@@ -30,15 +30,11 @@ HETPLAN_INLINE bool is_broken(const instance& i, const cloud_damage& damage) {
 HETPLAN_INLINE running_deployment::running_deployment(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times)
     : cloud_(&cloud), services_(&services), times_(std::move(times)) {}
 
-HETPLAN_INLINE const instance_times& running_deployment::times_of(const instance& i) {
-  auto& table = tables_[{i.what.value, i.variant, i.batch, i.frames, i.groups}];
-  if (!table) table = std::make_unique<instance_times>(times_, *services_, i);
-  return *table;
-}
-
 HETPLAN_INLINE instance_state running_deployment::make_state(const instance& i, double ready_s) {
   const auto& s = (*services_)[i.what.index()];
-  const auto& times = times_of(i);
+  auto& table = tables_[{i.what.value, i.variant, i.batch, i.frames, i.groups}];
+  if (!table) table = std::make_unique<instance_times>(times_, *services_, i);
+  const auto& times = *table;
   const auto work = [&]() -> decltype(instance_state::work) {
     if (s.is_stream()) return stream_set(times, s.rate, ready_s);
     if (s.batches == batching::continuous) return running_set(times, ready_s);
@@ -108,19 +104,6 @@ std::vector<instance_id> running_deployment::those(const Is& is) const {
     if (is(retired_[k])) found.push_back(retired_ids_[k]);
   }
   return found;
-}
-
-HETPLAN_INLINE std::vector<instance_id> running_deployment::on_server(server_id s) const {
-  return those(
-      [s](const instance& i) { return i.leader() == s || std::ranges::any_of(i.gpus, [s](const gpu_slot& g) { return g.server == s; }); });
-}
-
-HETPLAN_INLINE std::vector<instance_id> running_deployment::on_gpu(gpu_slot g) const {
-  return those([&](const instance& i) { return std::ranges::find(i.gpus, g) != i.gpus.end(); });
-}
-
-HETPLAN_INLINE std::vector<instance_id> running_deployment::on_device(gpu_slot d) const {
-  return those([&](const instance& i) { return i.device == d; });
 }
 
 HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() const {
@@ -225,14 +208,6 @@ HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d
 
 HETPLAN_INLINE void ring_knowledge::open_period() { published_->open(next_++); }
 
-HETPLAN_INLINE void ring_knowledge::publish(std::size_t holder, server_id server, const holder_state& state) {
-  if (wrong_[server.index()] > 0) {
-    published_->publish_wrongly(holder, state);
-  } else {
-    published_->publish(holder, state);
-  }
-}
-
 HETPLAN_INLINE void ring_knowledge::skip_until(double next_s) {
   const double periods = (next_s - first_s_) / period_s_ - static_cast<double>(rings_.history() + 2);
   if (periods > static_cast<double>(next_) && periods < 0x1p60) next_ = static_cast<std::int64_t>(periods);
@@ -242,13 +217,6 @@ HETPLAN_INLINE void ring_knowledge::fail(server_id s) {
   failed_from_[s.index()] = next_;
   any_failed_ = true;
   rings_.set_out(s, true, next_);
-}
-
-HETPLAN_INLINE bool ring_knowledge::knows_that_out(server_id observer, server_id other) const {
-  if (!has_failed(other)) return false;
-  const auto from = failed_from_[other.index()];
-  const auto d = rings_.distance(observer, other, std::max<std::int64_t>(0, from - 1));
-  return d && next_ - 1 >= from + *d;
 }
 
 HETPLAN_INLINE std::span<const known_server> ring_knowledge::known(const pending_request& r, const service_holders& holders) {
@@ -288,8 +256,12 @@ HETPLAN_INLINE std::optional<server_at_share> ring_knowledge::at_share(const pen
 }
 
 HETPLAN_INLINE std::optional<std::int64_t> ring_knowledge::period_heard_of(const pending_request& r, const holder& h) const {
-  const bool was_there = std::ranges::find(r.path, h.server) != r.path.end();
-  if (was_there || knows_that_out(r.here, h.server)) return std::nullopt;
+  if (std::ranges::find(r.path, h.server) != r.path.end()) return std::nullopt;
+  if (has_failed(h.server)) {
+    const auto from = failed_from_[h.server.index()];
+    const auto d = rings_.distance(r.here, h.server, std::max<std::int64_t>(0, from - 1));
+    if (d && next_ - 1 >= from + *d) return std::nullopt;
+  }
   return rings_.known_period(r.here, h.server, next_ - 1);
 }
 
@@ -394,10 +366,9 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
       options_((validate(options.faults, cloud), validate(options, requests), options)), span_s_(shortest_latency(services).value()),
-      begin_s_(first_period_s(options, requests, cloud.ring.period)), now_s_(begin_s_), flights_(span_s_),
-      instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults, begin_s_),
-      links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()), recorder_(cloud, services, requests, options),
-      turns_(turns(options.faults)) {
+      begin_s_(first_period_s(options, requests, cloud.ring.period)), now_s_(begin_s_), instances_(cloud, services, std::move(times)),
+      knowledge_(cloud, options.faults, begin_s_), links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()),
+      recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
   damage_ = damage_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
     if (damage_.absent[s] != 0) knowledge_.set_absent(server_id(s), true);
@@ -484,13 +455,14 @@ HETPLAN_INLINE void serving_run::apply(const serving_fault& f, bool ends) {
     knowledge_.fail(s);
     for (std::size_t g = 0; g < (*cloud_)[s].gpus.size(); ++g) damage_.broken_gpus.push_back({s, static_cast<int>(g)});
     for (std::size_t d = 0; d < (*cloud_)[s].devices.size(); ++d) damage_.gone_devices.push_back({s, static_cast<int>(d)});
-    take_out(instances_.on_server(s));
+    take_out(instances_.those(
+        [s](const instance& i) { return i.leader() == s || std::ranges::find(i.gpus, s, &gpu_slot::server) != i.gpus.end(); }));
   } else if (const auto* g = std::get_if<gpu_fails>(&f.what)) {
     damage_.broken_gpus.push_back({s, g->gpu});
-    take_out(instances_.on_gpu({s, g->gpu}));
+    take_out(instances_.those([&](const instance& i) { return std::ranges::find(i.gpus, damage_.broken_gpus.back()) != i.gpus.end(); }));
   } else if (const auto* d = std::get_if<device_leaves>(&f.what)) {
     damage_.gone_devices.push_back({s, d->device});
-    take_out(instances_.on_device({s, d->device}));
+    take_out(instances_.those([&](const instance& i) { return i.device == damage_.gone_devices.back(); }));
   } else if (const auto* n = std::get_if<device_registers>(&f.what)) {
     if (!knowledge_.has_failed(s)) std::erase(damage_.gone_devices, gpu_slot{s, n->device});
   } else if (std::holds_alternative<ring_cut>(f.what)) {
@@ -547,7 +519,7 @@ HETPLAN_INLINE void serving_run::send_back(instance_id i) {
 HETPLAN_INLINE const pending_request* serving_run::next() {
   for (;;) {
     const double arrival_s = next_arrival_ < all_->size() ? all_->arrival_s(next_arrival_) : detail::never_s;
-    const double flight_s = flights_.next_s();
+    const double flight_s = flights_.empty() ? detail::never_s : flights_.first().at_s;
     const double request_s = std::min(arrival_s, flight_s);
     if (has_come(clock_s_, request_s)) {
       if (request_s == detail::never_s && nothing_left()) return nullptr;
@@ -560,7 +532,7 @@ HETPLAN_INLINE const pending_request* serving_run::next() {
     ++recorder_.history().events;
     const pending_request* r = nullptr;
     if (has_come(flight_s, arrival_s)) {
-      r = land(flights_.pop());
+      r = land(next_flight());
     } else {
       const auto number = static_cast<request_number>(next_arrival_++);
       look_ahead();
@@ -587,6 +559,18 @@ HETPLAN_INLINE void serving_run::look_ahead() const {
   own_of_coming(12, [&](instance_id i, const request&) { instances_.fetch(i); });
   own_of_coming(8, [&](instance_id i, const request&) { instances_[i].fetch(); });
   own_of_coming(4, [&](instance_id i, const request& r) { fetch_due(i, all_->since_first_s(r.arrival_s)); });
+}
+
+HETPLAN_INLINE flight serving_run::next_flight() {
+  flight first = flights_.pop();
+  const double at_s = first.at_s;
+  std::vector<flight> others;
+  while (!flights_.empty() && has_come(flights_.first().at_s, at_s)) {
+    others.push_back(flights_.pop());
+    if (others.back().number < first.number) std::swap(first, others.back());
+  }
+  for (const flight& f : others) flights_.push(f);
+  return first;
 }
 
 HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,9 +83,18 @@ struct sizing {
 };
 
 /// Returns a cloud with `count` GPUs per server, like the first of each; servers without GPUs stay without.
-[[nodiscard]] edge_cloud with_gpus(edge_cloud cloud, int count);
+[[nodiscard]] inline edge_cloud with_gpus(edge_cloud cloud, int count) {
+  for (auto& s : cloud.servers) {
+    if (!s.gpus.empty()) s.gpus.assign(static_cast<std::size_t>(count), gpu(s.gpus.front()));
+  }
+  return cloud;
+}
 /// Returns the number of GPUs of servers with an instance.
-[[nodiscard]] std::size_t used_gpus(const deployment& d);
+[[nodiscard]] inline std::size_t used_gpus(const deployment& d) {
+  std::set<gpu_slot> used;
+  for (const auto& i : d.instances) used.insert(i.gpus.begin(), i.gpus.end());
+  return used.size();
+}
 
 /// Finds the GPUs per server that a system needs to serve a share of the requests: doubling until they are enough, then bisection. GPUs
 /// without an instance are not counted.
@@ -138,7 +148,3 @@ template <std::invocable System, observer<sizing_step>... Observers>
 }
 
 }  // namespace hetplan::serve
-
-#ifndef HETPLAN_SEPARATE
-#include <hetplan/serve/size_for.ipp>
-#endif
