@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,6 +75,7 @@ struct adoption {
 struct history {
   hetplan::status status = {};   ///< none found: it ended without a plan that can run; stopped: by an observer
   std::vector<plan> plans = {};  ///< in the order of their first use
+  std::map<std::size_t, evaluation> predictions = {};  ///< by index into `plans`, as the policy's answers said
   std::vector<stretch> stretches = {};
   std::vector<adoption> adoptions = {};
   long long iterations = 0;               ///< done and kept: the sum over stretches, less `lost`
@@ -88,6 +90,12 @@ struct history {
   double moved_bytes = 0;
   long long switches = 0;  ///< adoptions that changed who computes what
   double reaction_s = 0;   ///< the longest time from an event to the adoption that answers it
+
+  /// What is predicted of a plan, by its index; null: nobody said.
+  [[nodiscard]] const evaluation* prediction(std::size_t plan) const {
+    const auto it = predictions.find(plan);
+    return it == predictions.end() ? nullptr : &it->second;
+  }
   friend bool operator==(const history&, const history&) = default;
 };
 
@@ -138,6 +146,7 @@ enum class switching {
 /// What to do about it. Empty: go on.
 struct reaction {
   std::optional<plan> next = {};  ///< of the whole cluster, on devices that are there
+  std::optional<evaluation> predicted = {};  ///< of `next`; nothing hangs on it
   switching how = switching::delta;
   rung reached = rung::none;
   seconds thinking = {};                  ///< the old plan goes on until this has passed

@@ -50,7 +50,7 @@ struct replay_options {
 ///
 /// @param problem  as it is now: the cluster still has all devices, ids unchanged; speeds are what its cost model says.
 /// @param lost     devices of the cluster that the plan must not use; empty: balances what runs.
-/// @return         one plan with its prediction (no bound: that takes longer than the plan), or none found: what memory,
+/// @return         one plan (no bound: that takes longer than the plan), or none found: what memory,
 ///                 limit or route is missing, nobody left, several pipelines, orders of generation, stages that save memory, grids, cuts.
 /// Complexity      O(layers x devices) questions to the cost model, O(S L^2) steps for S stages of L layers, and a
 ///                 simulation for each measure and weight, for each warm-up rule until one fits.

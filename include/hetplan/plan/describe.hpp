@@ -8,6 +8,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
 
@@ -16,8 +17,10 @@ namespace hetplan {
 [[nodiscard]] std::string readable(bytes b);
 [[nodiscard]] std::string readable(joules j);
 
-/// One line per stage whatever the names hold, then one per used device with what it costs there, then the totals.
+/// One line per stage whatever the names hold.
 [[nodiscard]] std::string describe(const plan& p, const planning_graph& model, const cluster& c);
+/// The same, then one line per used device with what the plan costs there, then the totals.
+[[nodiscard]] std::string describe(const ranked_plan& r, const planning_graph& model, const cluster& c);
 /// Of what there is no solution, and a line per row; or how many steps excluded the whole space.
 [[nodiscard]] std::string describe(const infeasibility_proof& proof);
 

@@ -205,7 +205,6 @@ struct plan {
   transfer_mode transfers = transfer_mode::overlap;
   transfer_copies copies = transfer_copies::per_edge;
   std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty = ring
-  std::optional<evaluation> predicted = {};        ///< a result, no part of the decision
 
   /// Samples of one iteration, or sequences in flight.
   [[nodiscard]] long long batch() const { return static_cast<long long>(microbatch_size) * microbatches; }
@@ -218,13 +217,7 @@ struct plan {
   [[nodiscard]] int microbatches_of(const stage& s) const { return static_cast<int>(pipeline_samples(s.pipeline) / size_of(s)); }
   [[nodiscard]] const stage& operator[](stage_id s) const { return stages[s.index()]; }
 
-  /// Two plans are equal if they decide alike, whatever is predicted of them.
-  friend bool operator==(const plan& a, const plan& b) {
-    return a.model == b.model && a.cluster == b.cluster && a.planner == b.planner && a.workload == b.workload &&
-           a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.stages == b.stages &&
-           a.pipelines == b.pipelines && a.schedule == b.schedule && a.sharing_policy == b.sharing_policy && a.transfers == b.transfers &&
-           a.copies == b.copies && a.parameter_server == b.parameter_server;
-  }
+  friend bool operator==(const plan&, const plan&) = default;
 };
 
 /// Does a stage hold less of the optimizer's state than it would alone?
@@ -278,8 +271,10 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
 
 /// @param to       by device id in the plan: its id in the answer; valid for every device that the plan names.
 /// @param devices  how many the answer's cluster has.
-/// A prediction goes along: what devices outside do is nothing, what resources carry stays.   Complexity  O(plan).
+/// Complexity  O(plan).
 [[nodiscard]] plan rename_devices(plan p, std::span<const device_id> to, std::size_t devices);
+/// The same of what a plan costs: what devices outside do is nothing, what resources carry stays.
+[[nodiscard]] evaluation rename_devices(evaluation e, std::span<const device_id> to, std::size_t devices);
 
 // Is the work of two plans in the same places?
 

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -150,13 +151,23 @@ class any_objective {
 
 static_assert(check_objective<any_objective>());
 
-/// Plans best first, each with its prediction. None found: no plan, and the reason names the limit that binds, the device and the
-/// smallest overflow, and what was tried. Infeasible: the same, and proven of the problem. Stopped, by an observer or a budget: the best
-/// so far.
+/// A plan, and what its planner predicts of it.
+struct ranked_plan {
+  hetplan::plan plan;
+  hetplan::evaluation evaluation;
+
+  friend bool operator==(const ranked_plan&, const ranked_plan&) = default;
+};
+
+/// The decisions alone, in the given order.
+[[nodiscard]] std::vector<plan> plans_of(std::span<const ranked_plan> ranked);
+
+/// Plans best first. None found: no plan, and the reason names the limit that binds, the device and the smallest overflow, and what was
+/// tried. Infeasible: the same, and proven of the problem. Stopped, by an observer or a budget: the best so far.
 struct plan_result {
   hetplan::status status = {};
   std::optional<broken_limit> binding = {};  ///< without plans: of the candidate that came nearest
-  std::vector<plan> plans = {};
+  std::vector<ranked_plan> plans = {};
   long long candidates = 0;   ///< plans that were judged
   long long steps = 0;        ///< that it took; see step_budget
   bool out_of_steps = false;  ///< stopped by the budget
@@ -177,8 +188,8 @@ inline void without_proof(plan_result& r) {
 struct candidate_judged {
   long long judged = 0;
   long long total = 0;
-  const plan* best = nullptr;  ///< so far, in all parts; null until one fits
-  bool estimated = false;      ///< what is predicted of the best so far is an estimate, for it runs long
+  const ranked_plan* best = nullptr;  ///< so far, in all parts; null until one fits
+  bool estimated = false;             ///< what is predicted of the best so far is an estimate, for it runs long
 };
 using candidate_observer = any_observer<candidate_judged>;
 
