@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -71,6 +72,7 @@ struct adoption {
 struct history {
   hetplan::status status = {};   ///< none found: ended without a plan that can run; stopped: by an observer or the step budget
   std::vector<plan> plans = {};  ///< in order of first use
+  std::map<std::size_t, evaluation> predictions = {};  ///< by index into `plans`, from the policy's answers
   std::vector<stretch> stretches = {};
   std::vector<adoption> adoptions = {};
   long long iterations = 0;               ///< completed and kept: the sum over stretches less `lost`
@@ -85,6 +87,12 @@ struct history {
   double moved_bytes = 0;
   long long switches = 0;  ///< adoptions that changed the placement
   double reaction_s = 0;   ///< the longest time from an event to the adoption that answers it
+
+  /// What is predicted of a plan, by its index; null: nobody said.
+  [[nodiscard]] const evaluation* prediction(std::size_t plan) const {
+    const auto it = predictions.find(plan);
+    return it == predictions.end() ? nullptr : &it->second;
+  }
   friend bool operator==(const history&, const history&) = default;
 };
 
@@ -132,7 +140,8 @@ enum class switching {
 
 /// The decision of a policy. An empty reaction continues the running plan.
 struct reaction {
-  std::optional<plan> next = {};  ///< plan of the whole cluster, on present devices
+  std::optional<plan> next = {};             ///< plan of the whole cluster, on present devices
+  std::optional<evaluation> predicted = {};  ///< of `next`; informative only
   switching how = switching::delta;
   rung reached = rung::none;
   seconds thinking = {};                  ///< decision time, during which the old plan runs

@@ -79,7 +79,10 @@ HETPLAN_INLINE present_problem::present_problem(const planning_problem& whole, c
 }
 
 HETPLAN_INLINE plan_result present_problem::outside(plan_result r) const {
-  for (plan& p : r.plans) p = outside(std::move(p));
+  for (auto& [p, e] : r.plans) {
+    p = outside(std::move(p));
+    e = rename_devices(std::move(e), part_.original, devices_);
+  }
   if (r.binding) r.binding->device = part_.original[r.binding->device.index()];
   return r;
 }

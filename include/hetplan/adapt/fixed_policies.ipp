@@ -86,8 +86,8 @@ HETPLAN_INLINE double plan_search::pace(const qoe_target& left) {
 }
 
 HETPLAN_INLINE bool plan_search::outgrown(const moment& m, const qoe_target& left) {
-  if (m.answer.plans.empty() || !m.answer.plans.front().predicted) return false;
-  const double fastest = m.answer.plans.front().predicted->latency.value();
+  if (m.answer.plans.empty()) return false;
+  const double fastest = m.answer.plans.front().evaluation.latency.value();
   return fastest > m.pace_s && fastest < 0.9 * pace(left);
 }
 
@@ -195,7 +195,7 @@ HETPLAN_INLINE oracle::oracle(const planning_problem& problem, any_planner plann
 HETPLAN_INLINE reaction oracle::react(const situation& s) {
   known_.forget(options_.most_plans);
   const plan_result& found = plan_(known_, s, s.wanted);
-  for (const plan& p : found.plans) known_.add(p);
+  for (const ranked_plan& r : found.plans) known_.add(r.plan);
   const auto best = known_.best(goal(problem_->job, s), s.noticed, s.traffic);
   if (!best) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
   if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};

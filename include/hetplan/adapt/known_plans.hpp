@@ -98,7 +98,7 @@ class known_plans {
   /// Returns the index of the plan that serves best, of all or of some; empty if none can run. Ties: the first.
   /// Complexity  that of try_out for each.
   [[nodiscard]] std::optional<std::size_t> best(const goal& wanted, const conditions& now, std::span<const foreign_traffic> traffic,
-                                                std::optional<std::span<const plan>> among = {});
+                                                std::optional<std::span<const ranked_plan>> among = {});
 
   /// Returns how well a plan serves.  Complexity: that of try_out.
   [[nodiscard]] serving serves(const goal& wanted, std::size_t i, const conditions& now, std::span<const foreign_traffic> traffic);

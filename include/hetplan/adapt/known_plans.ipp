@@ -53,26 +53,23 @@ HETPLAN_INLINE plan_result plan_menu::operator()(const planning_problem& problem
       all.status = r.status;
       all.binding = r.binding;
     }
-    for (plan& p : r.plans) all.plans.push_back(std::move(p));
+    for (ranked_plan& p : r.plans) all.plans.push_back(std::move(p));
   };
   ask(objective_kind::latency, std::nullopt);
   if (all.plans.empty()) return all;
-  for (const plan& p : all.plans) {
-    if (!p.predicted) throw invalid_input("plan_menu: the planner's plan has no prediction; expected plans that were judged");
-  }
-  const double fastest = all.plans.front().predicted->response().value();
+  const double fastest = all.plans.front().evaluation.response().value();
   const qoe_target& qoe = problem.job.qoe;
-  const double whole_s = qoe.iterations ? all.plans.front().predicted->latency.value() * static_cast<double>(*qoe.iterations) : 0;
+  const double whole_s = qoe.iterations ? all.plans.front().evaluation.latency.value() * static_cast<double>(*qoe.iterations) : 0;
   if (!qoe.deadline || at_most(whole_s, qoe.deadline->value())) {
     const std::size_t from = all.plans.size();
     ask(objective_kind::energy, std::nullopt);
-    const double frugal = all.plans.size() > from ? all.plans[from].predicted->response().value() : fastest;
+    const double frugal = all.plans.size() > from ? all.plans[from].evaluation.response().value() : fastest;
     for (int i = 1; i <= between && frugal > fastest; ++i) {
       ask(objective_kind::qoe, seconds(rounded(fastest * std::pow(frugal / fastest, static_cast<double>(i) / (between + 1)))));
     }
   }
-  std::vector<plan> kept;
-  const auto front = mix::pareto_plans(std::span<const plan>(all.plans), mix::response_time{}, mix::total_energy{});
+  std::vector<ranked_plan> kept;
+  const auto front = mix::pareto_plans(std::span<const ranked_plan>(all.plans), mix::response_time{}, mix::total_energy{});
   for (const auto& entry : front.entries()) kept.push_back(all.plans[entry.item]);
   all.plans = std::move(kept);
   all.status = {};
@@ -96,13 +93,10 @@ HETPLAN_INLINE std::optional<plan> reschedule(const planning_problem& problem, c
   const plan inside[] = {there.inside(p)};
   plan_result r = schedule::refine(*there, objective_of_job(there->job), std::span<const plan>(inside), 1, options);
   if (r.plans.empty()) return std::nullopt;
-  plan scheduled = there.outside(std::move(r.plans.front()));
-  scheduled.predicted.reset();
-  return scheduled;
+  return there.outside(std::move(r.plans.front().plan));
 }
 
 HETPLAN_INLINE std::size_t known_plans::add(plan p) {
-  p.predicted.reset();
   for (std::size_t i = 0; i < all_.size(); ++i) {
     if (all_[i].runner.what() == p) return touch(i);
   }
@@ -161,7 +155,7 @@ HETPLAN_INLINE std::size_t known_plans::remembered() const {
 
 HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const goal& wanted, const conditions& now,
                                                             std::span<const foreign_traffic> traffic,
-                                                            std::optional<std::span<const plan>> among) {
+                                                            std::optional<std::span<const ranked_plan>> among) {
   std::optional<std::size_t> found;
   serving least;
   const auto offer = [&](std::size_t i) {
@@ -172,7 +166,7 @@ HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const goal& wanted, 
     least = x;
   };
   if (among) {
-    for (const plan& p : *among) offer(add(p));
+    for (const ranked_plan& r : *among) offer(add(r.plan));
   } else {
     for (std::size_t i = 0; i < size(); ++i) offer(i);
   }

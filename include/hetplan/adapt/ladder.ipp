@@ -183,7 +183,6 @@ class replay_maker {
   [[nodiscard]] plan to_plan(const proportional_cut& cut, warmup_rule rule) const {
     plan p = running_;
     p.planner = "replay";
-    p.predicted.reset();
     p.stages.clear();
     p.sharing_policy = sharing::fair_share;
     p.schedule.transfers.clear();
@@ -306,9 +305,8 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
         if (!result.binding || limit->overflow() < result.binding->overflow()) result.binding = limit;
         continue;
       }
-      if (!result.plans.empty() && result.plans.front().predicted->response() <= e.response()) continue;
-      p.predicted = std::move(e);
-      result.plans.assign(1, std::move(p));
+      if (!result.plans.empty() && result.plans.front().evaluation.response() <= e.response()) continue;
+      result.plans.assign(1, {std::move(p), std::move(e)});
     }
     if (!result.plans.empty()) {
       result.binding.reset();
@@ -348,7 +346,9 @@ HETPLAN_INLINE reaction replay_policy::react(const situation& s) {
   if (s.can_run) return {};
   const plan_result& r = replay_(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed));
   if (r.plans.empty()) return {.reason = r.status.reason};
-  return {.next = r.plans.front(), .reached = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
+  const auto& [next, evaluation] = r.plans.front();
+  return {
+      .next = next, .predicted = evaluation, .reached = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
 }
 
 HETPLAN_INLINE rescheduling_policy::rescheduling_policy(const planning_problem& problem, plan first, any_planner planner,
@@ -468,8 +468,8 @@ HETPLAN_INLINE std::vector<ladder::candidate> ladder::known_ones() const {
 HETPLAN_INLINE std::vector<ladder::candidate> ladder::everything(const situation& s) {
   std::vector<candidate> all = known_ones();
   const auto take = [&](const plan_result& r, seconds thinking) {
-    for (const plan& p : r.plans) {
-      const std::size_t i = known_.add(p);
+    for (const ranked_plan& found : r.plans) {
+      const std::size_t i = known_.add(found.plan);
       if (i >= all.size()) all.push_back({i, rung::replanned, thinking});
     }
   };
@@ -483,8 +483,8 @@ HETPLAN_INLINE std::vector<ladder::candidate> ladder::everything(const situation
 HETPLAN_INLINE const plan_result& ladder::answer(const situation& s) {
   const plan_result& usual = plan_(known_, s, s.wanted);
   if (!s.wanted.latency || usual.plans.empty()) return usual;
-  const auto& best = usual.plans.front().predicted;
-  if (best && !at_most(best->response(), *s.wanted.latency)) return usual;  // if all plans miss it, a shorter latency gives the same order
+  const seconds best = usual.plans.front().evaluation.response();
+  if (!at_most(best, *s.wanted.latency)) return usual;  // if all plans miss it, a shorter latency gives the same order
   qoe_target wanted = s.wanted;
   *wanted.latency *= 1 - options_.spare;
   return plan_(known_, s, wanted);

@@ -360,7 +360,6 @@ HETPLAN_INLINE std::vector<plan> microbatch_adapter::made(const sizes& z, const 
     return {first_};
   plan unordered = first_;
   unordered.schedule.transfers.clear();
-  unordered.predicted.reset();
   if (!dispatches_) {
     for (pass_halvings& h : by_stage) h.drain_from = z.drain ? 0 : h.drain_from;
     return {split_passes(std::move(unordered), problem_->model, by_stage)};

@@ -55,12 +55,12 @@ HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe
   conditions usual = now;
   usual.capacity = nominal(problem_->cluster).capacity;
   const auto outside = [&](plan_result r) {
-    for (const plan& p : r.plans) detail::check_plan_of_policy(p, asked, "any_planner: ");
+    for (const ranked_plan& x : r.plans) detail::check_plan_of_policy(x.plan, asked, "any_planner: ");
     return there.outside(std::move(r));
   };
   if (!planner_.uses_known_plans() || usual == now) return outside(planner_(asked));
   std::vector<plan> known;
-  for (const plan& p : answer(usual, wanted).plans) known.push_back(there.inside(p));
+  for (const ranked_plan& r : answer(usual, wanted).plans) known.push_back(there.inside(r.plan));
   return outside(known.empty() ? planner_(asked) : planner_(asked, known));
 }
 

@@ -152,7 +152,7 @@ class ledger {
   [[nodiscard]] history close() && { return std::move(out_); }
 
   /// Returns the index of a plan, which is added if it is new.
-  [[nodiscard]] std::size_t number_of(const plan& p);
+  [[nodiscard]] std::size_t number_of(const plan& p, const std::optional<evaluation>& predicted = {});
 
   /// Enters `count` identical iterations.
   void ran(double start_s, std::size_t plan, long long count, const iteration& each, bool violates);
@@ -266,16 +266,16 @@ class run_loop {
       next_.reset();
     }
     if (!r.next || next_) return;
-    if (runner_ == nullptr) return use(std::move(*r.next));  // the first plan finds its weights in place
+    if (runner_ == nullptr) return use(*r.next, r.predicted);  // the first plan finds its weights in place
     const double answers = r.answers ? r.answers->value() : caused;
     next_ = adopting{std::move(r), answers, now_, 0, false};
     next_->from_s = now_ + next_->what.thinking.value();
     next_->fetched = next_->what.how != switching::background;
   }
 
-  void use(plan p) {
-    running_ = ledger_.number_of(p);
-    runner_ = std::make_unique<plan_runner>(problem_, std::move(p));
+  void use(const plan& p, const std::optional<evaluation>& predicted) {
+    running_ = ledger_.number_of(p, predicted);
+    runner_ = std::make_unique<plan_runner>(problem_, p);
     if (!weights_.use(runner_->what())) return;  // existing copies stay valid
     environment_.drop(purpose::backup);
     if (weights_.backup_due_in(done())) environment_.begin(weights_.begin_backup(done()), purpose::backup, now_);
@@ -421,7 +421,7 @@ class run_loop {
       return drop(a, now_ < duration_ ? "a device left while weights were moving" : "weights were still moving");
     }
     if (back_to) ledger_.lose(done() - *back_to);
-    use(p);
+    use(p, a.what.predicted);
     history& h = ledger_.open();
     record.to = running_;
     record.done_s = now_;

@@ -108,9 +108,10 @@ HETPLAN_INLINE bool weight_keeper::lost_what_learns(const conditions& now) const
   });
 }
 
-HETPLAN_INLINE std::size_t ledger::number_of(const plan& p) {
+HETPLAN_INLINE std::size_t ledger::number_of(const plan& p, const std::optional<evaluation>& predicted) {
   const auto it = std::find(out_.plans.begin(), out_.plans.end(), p);
   if (it != out_.plans.end()) return static_cast<std::size_t>(it - out_.plans.begin());
+  if (predicted) out_.predictions.emplace(out_.plans.size(), *predicted);
   out_.plans.push_back(p);
   return out_.plans.size() - 1;
 }

@@ -248,7 +248,6 @@ HETPLAN_INLINE plan with_whole_blocks(const plan& p, const planning_graph& model
   }
   if (whole.stages.size() != p.stages.size()) whole.schedule.warmup.clear();
   whole.schedule.transfers.clear();
-  whole.predicted.reset();
   return whole;
 }
 

@@ -15,6 +15,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::mix {
 
@@ -87,21 +88,16 @@ class pareto_set {
 };
 
 /// Returns the plans that no other plan dominates. An item is a position in `plans`. Of equal plans the first stays.
-/// @param plans     plans with predictions.
+///
 /// Complexity       O(n k * criteria) for n plans, of which at most k are kept at a time.
-/// Throws           invalid_input for a plan without prediction or a criterion that returns NaN.
+/// Throws           invalid_input for a criterion that returns NaN.
 /// Source           Dora, section 4.3 and figure 7 (latency and energy); here any criteria.
 template <criterion... Criteria>
   requires(sizeof...(Criteria) > 0)
-[[nodiscard]] pareto_set<std::size_t> pareto_plans(std::span<const plan> plans, const Criteria&... criteria) {
+[[nodiscard]] pareto_set<std::size_t> pareto_plans(std::span<const ranked_plan> plans, const Criteria&... criteria) {
   static_assert((check_criterion<Criteria>() && ...));
   pareto_set<std::size_t> kept(sizeof...(Criteria));
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (!plans[i].predicted) {
-      throw invalid_input("pareto_plans: plan " + std::to_string(i) + " has no prediction; expected plans that were evaluated");
-    }
-    kept.insert({criteria.value(*plans[i].predicted)...}, i);
-  }
+  for (std::size_t i = 0; i < plans.size(); ++i) kept.insert({criteria.value(plans[i].evaluation)...}, i);
   return kept;
 }
 

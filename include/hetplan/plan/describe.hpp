@@ -8,6 +8,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
 
@@ -16,9 +17,10 @@ namespace hetplan {
 [[nodiscard]] std::string readable(bytes b);
 [[nodiscard]] std::string readable(joules j);
 
-/// Describes a plan: one line per stage, whatever the names hold (or per device, for many single-device stages), one
-/// per used device with its costs, and the totals.
+/// Describes a plan: one line per stage, whatever the names hold (or per device, for many single-device stages).
 [[nodiscard]] std::string describe(const plan& p, const planning_graph& model, const cluster& c);
+/// Also one line per used device with its costs, and the totals.
+[[nodiscard]] std::string describe(const ranked_plan& r, const planning_graph& model, const cluster& c);
 /// Describes a proof: the problem without a solution, and a line per row or the steps that excluded its space.
 [[nodiscard]] std::string describe(const infeasibility_proof& proof);
 

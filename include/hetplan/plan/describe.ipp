@@ -65,8 +65,12 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
       text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
     text += "\n";
   }
-  if (!p.predicted) return text;
-  const evaluation& e = *p.predicted;
+  return text;
+}
+
+HETPLAN_INLINE std::string describe(const ranked_plan& r, const planning_graph& model, const cluster& c) {
+  std::string text = describe(r.plan, model, c);
+  const evaluation& e = r.evaluation;
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
     if (!x.used) continue;

@@ -11,7 +11,7 @@
 namespace hetplan {
 
 /// Returns a plan of a fused model as a plan of the model itself: each layer of a stage is replaced by the members of its block, in
-/// topological order. Everything else stays, except the prediction, which is dropped: the operators of a block take longer one by one.
+/// topological order. Everything else stays.
 ///
 /// @param on_fused  Plan of a model with one layer per block, as coarsen::fused_graph makes it.
 /// Throws           invalid_input (a stage names a layer that is not a block).

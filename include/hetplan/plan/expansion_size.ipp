@@ -26,7 +26,6 @@ HETPLAN_INLINE plan expand_blocks(plan on_fused, const coarsen::blocks& b) {
     }
     s.layers = std::move(members);
   }
-  on_fused.predicted.reset();
   return on_fused;
 }
 

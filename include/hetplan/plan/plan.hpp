@@ -199,7 +199,6 @@ struct plan {
   transfer_mode transfers = transfer_mode::overlap;
   transfer_copies copies = transfer_copies::per_edge;
   std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty: ring
-  std::optional<evaluation> predicted = {};        ///< result, not part of the decision
 
   /// Returns the samples of one iteration, or the sequences in flight.
   [[nodiscard]] long long batch() const { return static_cast<long long>(microbatch_size) * microbatches; }
@@ -212,13 +211,7 @@ struct plan {
   [[nodiscard]] int microbatches_of(const stage& s) const { return static_cast<int>(pipeline_samples(s.pipeline) / size_of(s)); }
   [[nodiscard]] const stage& operator[](stage_id s) const { return stages[s.index()]; }
 
-  /// Compares the decisions, not the predictions.
-  friend bool operator==(const plan& a, const plan& b) {
-    return a.model == b.model && a.cluster == b.cluster && a.planner == b.planner && a.workload == b.workload &&
-           a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.stages == b.stages &&
-           a.pipelines == b.pipelines && a.schedule == b.schedule && a.sharing_policy == b.sharing_policy && a.transfers == b.transfers &&
-           a.copies == b.copies && a.parameter_server == b.parameter_server;
-  }
+  friend bool operator==(const plan&, const plan&) = default;
 };
 
 /// True if a stage shards its optimizer state among several devices.
@@ -265,11 +258,13 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
   return p;
 }
 
-/// Returns the plan with other device ids. The prediction is kept: devices outside the plan do nothing, resources carry the same bytes.
+/// Returns the plan with other device ids.
 ///
 /// @param to       By device id in the plan: the new id; valid for every device that the plan names.
 /// @param devices  Number of devices of the new cluster.   Complexity  O(plan).
 [[nodiscard]] plan rename_devices(plan p, std::span<const device_id> to, std::size_t devices);
+/// Returns the costs of a plan with other device ids: devices outside the plan do nothing, resources carry the same bytes.
+[[nodiscard]] evaluation rename_devices(evaluation e, std::span<const device_id> to, std::size_t devices);
 
 namespace detail {
 

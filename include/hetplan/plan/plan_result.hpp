@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -139,12 +140,23 @@ class any_objective {
 
 static_assert(check_objective<any_objective>());
 
+/// A plan and its predicted costs.
+struct ranked_plan {
+  hetplan::plan plan;
+  hetplan::evaluation evaluation;
+
+  friend bool operator==(const ranked_plan&, const ranked_plan&) = default;
+};
+
+/// Returns the plans without their costs, in the given order.
+[[nodiscard]] std::vector<plan> plans_of(std::span<const ranked_plan> ranked);
+
 /// Result of a planner: plans, best first, each with its prediction. None found: no plan, and a reason with the binding limit, the device,
 /// the smallest overflow and the candidates tried. Infeasible: the same, proven. Stopped, by an observer or a budget: the best so far.
 struct plan_result {
   hetplan::status status = {};
   std::optional<broken_limit> binding = {};  ///< without plans: limit of the candidate that came nearest
-  std::vector<plan> plans = {};
+  std::vector<ranked_plan> plans = {};
   long long candidates = 0;   ///< number of plans judged
   long long steps = 0;        ///< steps taken; see step_budget
   bool out_of_steps = false;  ///< true: stopped by the budget
@@ -163,8 +175,8 @@ inline void without_proof(plan_result& r) {
 struct candidate_judged {
   long long judged = 0;
   long long total = 0;
-  const plan* best = nullptr;  ///< best plan so far, over all parts; null until one fits
-  bool estimated = false;      ///< true: the prediction of `best` is an estimate, since the plan runs long
+  const ranked_plan* best = nullptr;  ///< best plan so far, over all parts; null until one fits
+  bool estimated = false;             ///< true: the prediction of `best` is an estimate, since the plan runs long
 };
 using candidate_observer = any_observer<candidate_judged>;
 

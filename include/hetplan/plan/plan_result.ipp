@@ -4,6 +4,8 @@
 #include <hetplan/plan/plan_result.hpp>
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include <hetplan/core/error.hpp>
 
@@ -31,6 +33,12 @@ HETPLAN_INLINE double objective_of_job::score(seconds response, joules energy) c
 
 HETPLAN_INLINE double objective_of_job::score(const evaluation& e) const {
   return std::visit([&](const auto& o) { return hetplan::score(o, e); }, chosen_);
+}
+
+HETPLAN_INLINE std::vector<plan> plans_of(std::span<const ranked_plan> ranked) {
+  std::vector<plan> plans;
+  for (const ranked_plan& r : ranked) plans.push_back(r.plan);
+  return plans;
 }
 
 }  // namespace hetplan

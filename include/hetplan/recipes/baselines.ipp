@@ -28,7 +28,7 @@ HETPLAN_INLINE plan_result zero_bubble(const planning_problem& problem, const an
   check_keep(keep, "zero_bubble");
   planning_problem part = problem;
   const auto named = [](plan_result r) {
-    for (plan& p : r.plans)
+    for (auto& [p, e] : r.plans)
       p.planner = "zero-bubble" + (p.planner.find(',') == std::string::npos ? "" : p.planner.substr(p.planner.find(',')));
     return r;
   };

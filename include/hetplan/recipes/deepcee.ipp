@@ -496,15 +496,12 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
     ordered.job.only_orders = true;
   }
   if (training && ordered.job.only_orders) {
-    plan_result found;
-    found.plans = std::move(plans);
-    found.steps = search.weighed() / extensions_per_step;
-    if (!found.plans.empty()) {
-      plan_result chosen = schedule::choose_orders(ordered, objective, std::move(found), keep, observer);
+    if (!plans.empty()) {
+      plan_result chosen =
+          schedule::detail::order_all(ordered, objective, plans, {.steps = search.weighed() / extensions_per_step}, keep, observer);
       without_proof(chosen);
       return chosen;
     }
-    plans.clear();
   }
   ranking best(problem, objective, keep);
   for (plan& p : plans) {

@@ -28,9 +28,8 @@ struct partitioner_options {
   int max_stages = 16;
   int threads = 1;             ///< concurrent searches of a sequence; 0: as many as the hardware runs; results do not depend on it
   polish_options polish = {};  ///< for the best plans found
-  /// Known plans of the problem's job, with their predictions. They compete, and the best are polished. A plan that the search finds, too,
-  /// counts as found.
-  std::vector<plan> known = {};
+  /// Known plans of the problem's job. They compete, and the best are polished. A plan that the search finds, too, counts as found.
+  std::vector<ranked_plan> known = {};
 };
 
 /// Searches the K best plans under the dominant-step estimate, which ignores contention, for every microbatch size, device order and

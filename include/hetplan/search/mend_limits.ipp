@@ -80,7 +80,6 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
         return it != known[i].end() ? it->second : known[i].emplace(std::move(name), simulated(p)).first->second;
       };
       plan& p = chosen[i];
-      p.predicted.reset();
       p = partition::move_boundaries(std::move(p), moved, light, score_of, options.judged);
       p = partition::move_boundaries(std::move(p), moved, all, score_of, options.judged);
     }
