@@ -73,8 +73,8 @@ struct adoption {
 ///
 /// Source  semantics, section 10, results.
 struct history {
-  hetplan::status status = {};   ///< none found: it ended without a plan that can run; stopped: by an observer
-  std::vector<plan> plans = {};  ///< in the order of their first use
+  hetplan::status status = {};                         ///< none found: it ended without a plan that can run; stopped: by an observer
+  std::vector<plan> plans = {};                        ///< in the order of their first use
   std::map<std::size_t, evaluation> predictions = {};  ///< by index into `plans`, as the policy's answers said
   std::vector<stretch> stretches = {};
   std::vector<adoption> adoptions = {};
@@ -145,7 +145,7 @@ enum class switching {
 
 /// What to do about it. Empty: go on.
 struct reaction {
-  std::optional<plan> next = {};  ///< of the whole cluster, on devices that are there
+  std::optional<plan> next = {};             ///< of the whole cluster, on devices that are there
   std::optional<evaluation> predicted = {};  ///< of `next`; nothing hangs on it
   switching how = switching::delta;
   rung reached = rung::none;

@@ -358,11 +358,8 @@ HETPLAN_INLINE reaction replay_policy::react(const situation& s) {
   const plan_result& r = replay_(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed));
   if (r.plans.empty()) return {.reason = r.status.reason};
   const auto& [next, evaluation] = r.plans.front();
-  return {.next = next,
-          .predicted = evaluation,
-          .reached = rung::replanned,
-          .thinking = thinking_.replay,
-          .reason = "partition points moved"};
+  return {
+      .next = next, .predicted = evaluation, .reached = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
 }
 
 HETPLAN_INLINE rescheduling_policy::rescheduling_policy(const planning_problem& problem, plan first, any_planner planner,

@@ -13,8 +13,9 @@
 namespace hetplan::draw::detail {
 
 HETPLAN_INLINE report_run::report_run(const ranked_plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars)
-    : plan(p.plan), evaluation(p.evaluation), cluster(c), judgement(j), view(p.plan, c, j), resources(view.resources()), chain(critical_chain(j.graph, j.trace, c.network())),
-      wait_states_(j.graph, j.trace), critical_(j.graph.size(), 0), of_resource_(c.network().resources().size(), none) {
+    : plan(p.plan), evaluation(p.evaluation), cluster(c), judgement(j), view(p.plan, c, j), resources(view.resources()),
+      chain(critical_chain(j.graph, j.trace, c.network())), wait_states_(j.graph, j.trace), critical_(j.graph.size(), 0),
+      of_resource_(c.network().resources().size(), none) {
   std::size_t bars = j.graph.computes.size() + j.graph.transfers.size();
   for (const resource_view& r : resources) bars += r.pieces / 4;  // several pieces share an outline
   merged = bars > max_bars;

@@ -233,9 +233,9 @@ struct judged_batches {
 /// Batches     Each has a plan of its own, may run in microbatches, and runs alone: let the variant have pipeline_parallel = 1.
 /// Monotone    A time below that of a smaller batch is raised to it (running maximum): planners do not promise that times grow.
 /// Memory      Times end before the first batch for which there is no plan, so largest_batch does.
-/// Complexity  O(log largest) calls of the planner, and as many simulations.
+/// Complexity  O(log largest) calls of the planner.
 /// Throws      invalid_input: largest < 1, tokens < 2, no plan for a batch of 1 (with the planner's reason), a plan of 0 s; what
-///             planner and judge throw.
+///             the planner throws.
 /// Source      ours; semantics, sections 6 (iterations, time between tokens) and 11 (service times).
 [[nodiscard]] variant_times judged_service_time(const planning_graph& model, const cluster& gpus, const any_cost_model& cost,
                                                 const adapt::any_planner& planner, const judged_batches& batches = {});
