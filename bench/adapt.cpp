@@ -54,7 +54,7 @@ void reactions(bench::table& table, const std::string& name, const problem& p, b
   // Another bandwidth each time, all near half.
   const auto capacity = [](std::size_t i) { return 0.5 + 0.001 * static_cast<double>(i); };
   table.run_within("network alone: " + name, quick ? 3 : 21, 0.050, [&](std::size_t i) {
-    return adapt::reschedule(p, found.plans[i % found.plans.size()], changed(p.cluster, capacity(i)), {}, p.job.qoe);
+    return adapt::reschedule(p, found.plans[i % found.plans.size()].plan, changed(p.cluster, capacity(i)), {}, p.job.qoe);
   });
   // Each device is missed once.
   table.run_within("re-plan, a device gone: " + name, quick ? 1 : p.cluster.size(), 1, [&](std::size_t i) {

@@ -405,7 +405,7 @@ void add_scalability(const sections& page, const std::vector<trained_model>& mod
       r.push_back(times(own, alone));
       r.push_back(times(own, bench::rate_of(all[0])));
       r.push_back(times(own, bench::rate_of(all[1])));
-      r.push_back(all[3].plans.empty() ? "-" : stages_of(all[3].plans.front(), c));
+      r.push_back(all[3].plans.empty() ? "-" : stages_of(all[3].plans.front().plan, c));
       rows.push_back(std::move(r));
     }
     panels.push_back(std::move(panel));

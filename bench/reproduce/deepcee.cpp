@@ -291,7 +291,7 @@ void add_batch_and_traffic(const sections& page) {
         beside.background.push_back({c.find("cloud0"), c.find(to), bytes(1e15)});
         beside.background.push_back({c.find(to), c.find("cloud0"), bytes(1e15)});
       }
-      const double busy = judge(a.plans.front(), g, c, small.cost, {}, beside).evaluation.latency.value();
+      const double busy = judge(a.plans.front().plan, g, c, small.cost, {}, beside).evaluation.latency.value();
       loss = number("%.1f %%", 100 * (1 - *one / busy));
     }
     r.push_back(loss + " less");

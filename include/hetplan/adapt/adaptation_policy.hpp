@@ -146,7 +146,7 @@ enum class switching {
 /// What to do about it. Empty: go on.
 struct reaction {
   std::optional<plan> next = {};             ///< of the whole cluster, on devices that are there
-  std::optional<evaluation> predicted = {};  ///< of `next`; nothing hangs on it
+  std::optional<evaluation> predicted = {};  ///< of `next`, for the history
   switching how = switching::delta;
   rung reached = rung::none;
   seconds thinking = {};                  ///< the old plan goes on until this has passed

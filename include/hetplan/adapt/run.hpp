@@ -165,7 +165,7 @@ class ledger {
   [[nodiscard]] history close() && { return std::move(out_); }
 
   /// The index of a plan, which is new only if it differs from those before.
-  [[nodiscard]] std::size_t number_of(const plan& p, const std::optional<evaluation>& predicted = {});
+  [[nodiscard]] std::size_t number_of(const plan& p, const std::optional<evaluation>& predicted);
 
   /// `count` iterations one after another, all alike.
   void ran(double start_s, std::size_t plan, long long count, const iteration& each, bool violates);

@@ -12,8 +12,8 @@ namespace hetplan {
 
 // A plan of a fused model as a plan of the model itself.
 
-/// Each stage gets the members of its layers in their place, those of a block in topological order. Everything else stays, but
-/// not what is predicted of it: the operators of a block take longer one by one.
+/// Each stage gets the members of its layers in their place, those of a block in topological order. Everything else stays. What
+/// was predicted holds no longer: the operators of a block take longer one by one.
 ///
 /// @param on_fused  of a model that has one layer per block, as coarsen::fused_graph makes it.
 /// Throws           invalid_input (a stage names a layer that is no block).
