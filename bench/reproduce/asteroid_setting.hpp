@@ -123,7 +123,7 @@ using edge_problem = hetplan::planning_problem;
 /// Samples per second of a result; nothing where no plan fits.
 inline std::optional<double> rate_of(const hetplan::plan_result& r) {
   if (r.plans.empty()) return std::nullopt;
-  return static_cast<double>(r.plans.front().batch()) / r.plans.front().predicted->latency.value();
+  return static_cast<double>(r.plans.front().plan.batch()) / r.plans.front().evaluation.latency.value();
 }
 /// One device of a kind on its own, by its data sheet.
 inline double data_sheet_rate(const trained_model& m, const std::string& kind) {
@@ -170,7 +170,7 @@ inline hetplan::plan_result through_a_server(const edge_problem& p) {
   using namespace hetplan;
   const plan_result ring = recipes::data_parallel(p, minimize_latency{}, 1);
   if (ring.plans.empty()) return ring;
-  plan served = ring.plans.front();
+  plan served = ring.plans.front().plan;
   if (served.stages.front().devices.size() == 1) return ring;
   const stage whole = served.stages.front();
   served.stages.clear();

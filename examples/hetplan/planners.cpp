@@ -57,7 +57,7 @@ plan_result schedule_even_split(const problem& p, const objective_of_job& object
   candidate_rounds rounds(2, objective, observer);
   const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), rounds.part());
   if (!even.status.ok()) return even;
-  plan_result scheduled = schedule::refine(p, objective, even.plans, keep, how, rounds.part());
+  plan_result scheduled = schedule::refine(p, objective, plans_of(even.plans), keep, how, rounds.part());
   scheduled.candidates += even.candidates;
   scheduled.elapsed += even.elapsed;
   return scheduled;

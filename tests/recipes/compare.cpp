@@ -22,7 +22,7 @@ TEST_CASE("compared planners keep their order and are measured against the best 
   const auto rows =
       recipes::compare(problem, minimize_latency{}, {{"on-device", recipes::on_device}, {"nothing", none}, {"dora", recipes::dora}});
   REQUIRE(rows.size() == 3);
-  const double alone = recipes::on_device(problem, minimize_latency{}, 1).plans.front().predicted->latency.value();
+  const double alone = recipes::on_device(problem, minimize_latency{}, 1).plans.front().evaluation.latency.value();
   CHECK(rows[0].planner == "on-device");
   CHECK(rows[0].score == alone);
   CHECK(rows[2].ratio == 1);

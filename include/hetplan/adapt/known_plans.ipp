@@ -69,7 +69,7 @@ HETPLAN_INLINE plan_result plan_menu::operator()(const planning_problem& problem
     }
   }
   std::vector<ranked_plan> kept;
-  const auto front = mix::pareto_plans(std::span<const ranked_plan>(all.plans), mix::response_time{}, mix::total_energy{});
+  const auto front = mix::pareto_plans(all.plans, mix::response_time{}, mix::total_energy{});
   for (const auto& entry : front.entries()) kept.push_back(all.plans[entry.item]);
   all.plans = std::move(kept);
   all.status = {};

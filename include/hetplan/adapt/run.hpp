@@ -152,7 +152,7 @@ class ledger {
   [[nodiscard]] history close() && { return std::move(out_); }
 
   /// Returns the index of a plan, which is added if it is new.
-  [[nodiscard]] std::size_t number_of(const plan& p, const std::optional<evaluation>& predicted = {});
+  [[nodiscard]] std::size_t number_of(const plan& p, const std::optional<evaluation>& predicted);
 
   /// Enters `count` identical iterations.
   void ran(double start_s, std::size_t plan, long long count, const iteration& each, bool violates);

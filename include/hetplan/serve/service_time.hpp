@@ -213,9 +213,9 @@ struct judged_batches {
 /// Batches     Each has its own plan, may run in microbatches, and runs alone: the variant should have pipeline_parallel = 1.
 /// Monotone    A time below that of a smaller batch is raised to it (running maximum): planners do not guarantee growing times.
 /// Memory      Times end before the first batch without a plan, and so does largest_batch.
-/// Complexity  O(log largest) calls of the planner, and as many simulations.
+/// Complexity  O(log largest) calls of the planner.
 /// Throws      invalid_input: largest < 1, tokens < 2, no plan for a batch of 1 (with the planner's reason), a plan of 0 s; the
-///             errors of planner and judge.
+///             errors of the planner.
 /// Source      ours; semantics, sections 6 (iterations, time between tokens) and 11 (service times).
 [[nodiscard]] variant_times judged_service_time(const planning_graph& model, const cluster& gpus, const any_cost_model& cost,
                                                 const adapt::any_planner& planner, const judged_batches& batches = {});

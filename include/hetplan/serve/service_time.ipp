@@ -13,7 +13,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/simulate/evaluate.hpp>
 
 namespace hetplan::serve {
 
@@ -175,7 +174,7 @@ HETPLAN_INLINE batch_curve judged_curve(const planning_graph& model, const clust
       throw invalid_input("judged_service_time: no plan for a batch of 1 of model \"" + escaped(model.name()) + "\" on \"" +
                           escaped(gpus.name()) + "\": " + planned.status.reason);
     }
-    const double response_s = judge(planned.plans.front().plan, model, gpus, problem.cost, batches.models).evaluation.response().value();
+    const double response_s = planned.plans.front().evaluation.response().value();
     if (!(response_s > 0))
       throw invalid_input("judged_service_time: a batch of " + std::to_string(b) + " of model \"" + escaped(model.name()) +
                           "\" takes 0 s; expected more");
