@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/describe.hpp>

@@ -12,7 +12,7 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 

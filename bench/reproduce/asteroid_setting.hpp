@@ -10,14 +10,12 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>

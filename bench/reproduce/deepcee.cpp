@@ -16,7 +16,6 @@
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>

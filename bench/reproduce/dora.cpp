@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/io/cluster_json.hpp>
@@ -22,7 +22,6 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/solve/glpk.hpp>

@@ -6,15 +6,12 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/core/version.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>

@@ -15,7 +15,7 @@
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/estimate/estimate.hpp>
-#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
@@ -35,7 +35,7 @@
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/observed_run.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 using namespace hetplan;
 

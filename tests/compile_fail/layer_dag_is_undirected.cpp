@@ -2,7 +2,7 @@
 // expect: layer_dag needs: a directed graph of Boost.Graph's with vertices(g), edges(g), source(e, g) and target(e, g)
 #include <boost/graph/adjacency_list.hpp>
 
-#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/graph/bgl.hpp>
 
 using namespace hetplan;
 

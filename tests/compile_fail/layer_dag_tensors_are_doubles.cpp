@@ -2,7 +2,7 @@
 // expect: layer_dag needs: hetplan::tensor_spec tensor_of(edge) const, or hetplan::bytes where gradients are as large
 #include <boost/graph/adjacency_list.hpp>
 
-#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/graph/bgl.hpp>
 
 using namespace hetplan;
 

@@ -2,7 +2,7 @@
 // expect: milp_solver needs: hetplan::milp_solution solve(const hetplan::milp_problem&) const
 #include <vector>
 
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 struct my_solver {
   std::vector<double> solve(const hetplan::milp_problem& p) const { return p.relaxation.lower; }

@@ -2,7 +2,7 @@
 // expect: a milp_solver's start is: hetplan::milp_solution solve(const hetplan::milp_problem&, const std::vector<double>&) const
 #include <vector>
 
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 struct my_solver {
   hetplan::milp_solution solve(const hetplan::milp_problem&) const { return {}; }

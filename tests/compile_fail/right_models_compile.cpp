@@ -11,7 +11,7 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/device_orders.hpp>
@@ -29,7 +29,6 @@
 #include <hetplan/simulate/observed_run.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/lp.hpp>
-#include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;
 

@@ -17,7 +17,7 @@
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/observed_run.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 #include <algorithm>
 #include <cmath>

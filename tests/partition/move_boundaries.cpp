@@ -7,8 +7,7 @@
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/partition/move_boundaries.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/search/mend_limits.hpp>
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/evaluate.hpp>

@@ -9,7 +9,6 @@
 
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/expansion_size.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include "support.hpp"
 

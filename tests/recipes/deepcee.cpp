@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 

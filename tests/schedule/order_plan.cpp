@@ -9,7 +9,7 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>

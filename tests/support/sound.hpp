@@ -6,7 +6,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/schedule/pipeline_times.hpp>
+#include <hetplan/schedule/partial_orders.hpp>
 
 namespace hetplan::test {
 

@@ -23,9 +23,9 @@
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/search/ranking.hpp>

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include <hetplan/graph/layer.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 

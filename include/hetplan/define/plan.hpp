@@ -10,7 +10,6 @@
 #include <hetplan/cluster/device.ipp>
 #include <hetplan/cluster/network.ipp>
 #include <hetplan/cluster/topology.ipp>
-#include <hetplan/cluster/uncontended.ipp>
 #include <hetplan/cluster/widest_routes.ipp>
 #include <hetplan/coarsen/decomposition.ipp>
 #include <hetplan/coarsen/device_groups.ipp>
@@ -32,7 +31,6 @@
 #include <hetplan/graph/planning_graph.ipp>
 #include <hetplan/plan/describe.ipp>
 #include <hetplan/plan/expansion_size.ipp>
-#include <hetplan/plan/limits.ipp>
 #include <hetplan/plan/orders.ipp>
 #include <hetplan/plan/plan.ipp>
 #include <hetplan/plan/plan_result.ipp>
@@ -48,7 +46,6 @@
 #include <hetplan/simulate/simulator.ipp>
 #include <hetplan/simulate/wait_states.ipp>
 #include <hetplan/solve/lp.ipp>
-#include <hetplan/solve/milp.ipp>
 #include <hetplan/solve/preemptive_machine.ipp>
 #include <hetplan/tasks/expand.ipp>
 #include <hetplan/tasks/expand_placement.ipp>

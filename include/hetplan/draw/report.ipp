@@ -25,7 +25,6 @@
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/io/file.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 

@@ -15,7 +15,7 @@
 
 #include <hetplan/core/utf8.hpp>
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
 

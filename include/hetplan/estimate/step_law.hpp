@@ -13,7 +13,6 @@
 
 #include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/estimate/latency_estimator.hpp>
 #include <hetplan/estimate/pipeline_steps.hpp>
 
 namespace hetplan {

@@ -16,7 +16,6 @@
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/timeline_json.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service_history.hpp>

@@ -24,7 +24,6 @@
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/search_context.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan_result.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::partition {
 

@@ -16,8 +16,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::place {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {

@@ -10,7 +10,6 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/compare.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/moirai.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 /// Asteroid: hybrid pipeline parallelism for training on unequal edge devices.
 
-#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>

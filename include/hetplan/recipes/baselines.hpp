@@ -3,7 +3,6 @@
 /// Baseline planners: zero bubble, Alpa, Dapple, EdgeShard, GPipe, Metis, PipeDream and HetPipe.
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan_result.hpp>

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan.hpp>

@@ -18,8 +18,8 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/region_dp.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/search/ranking.hpp>

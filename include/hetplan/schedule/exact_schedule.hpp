@@ -18,7 +18,7 @@
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/prescribed.hpp>
 #include <hetplan/simulate/simulation.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::schedule {

@@ -17,7 +17,7 @@
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>

@@ -8,7 +8,6 @@
 
 #include <hetplan/schedule/order_beam.hpp>
 #include <hetplan/schedule/partial_orders.hpp>
-#include <hetplan/schedule/pipeline_times.hpp>
 
 namespace hetplan::schedule::detail {
 

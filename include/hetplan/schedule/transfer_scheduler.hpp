@@ -15,7 +15,6 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/event_order.hpp>
-#include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/solve/lp.hpp>

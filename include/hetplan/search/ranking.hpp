@@ -10,7 +10,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>

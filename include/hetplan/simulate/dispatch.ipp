@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 

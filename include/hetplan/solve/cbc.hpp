@@ -17,7 +17,6 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/clp.hpp>
 #include <hetplan/solve/lp.hpp>
-#include <hetplan/solve/milp.hpp>
 
 namespace hetplan {
 

@@ -15,7 +15,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/lp.hpp>
-#include <hetplan/solve/milp.hpp>
 
 namespace hetplan {
 namespace detail {
