@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <hetplan/io/file.hpp>
-#include <hetplan/recipes/all.hpp>
+#include <hetplan/io/json_document.hpp>
+#include <hetplan/recipes/compare.hpp>
 
 #include "commands.hpp"
 #include "named_models.hpp"

@@ -17,7 +17,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/draw/serving_report.hpp>
 #include <hetplan/exchange/requests_file.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/results_json.hpp>

@@ -15,8 +15,8 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>

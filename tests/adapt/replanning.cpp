@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a planner is asked for the moments of a timeline, and with which plans at hand.
 
-#include <hetplan/adapt/replanning.hpp>
+#include <hetplan/adapt/known_plans.hpp>
 
 #include <algorithm>
 #include <memory>

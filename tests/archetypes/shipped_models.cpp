@@ -31,10 +31,10 @@
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/serve/fluid_goodput.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
+#include <hetplan/serve/serving_options.hpp>
 #include <hetplan/serve/serving_run.hpp>
 #include <hetplan/serve/size_for.hpp>
 #include <hetplan/simulate/wait_states.hpp>

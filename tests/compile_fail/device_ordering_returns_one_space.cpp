@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: device_ordering needs: std::vector<hetplan::partition::device_space> operator()(const hetplan::partition::search_tables&, int
 // largest_group) const
-#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/partition/search_tables.hpp>
 
 using namespace hetplan;
 

@@ -2,7 +2,7 @@
 // expect: placement_policy needs: hetplan::serve::deployment place(const hetplan::serve::placement_question&)
 #include <vector>
 
-#include <hetplan/serve/placement_policy.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 using namespace hetplan::serve;
 

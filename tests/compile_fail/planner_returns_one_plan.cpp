@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // expect: a planner needs: hetplan::plan_result operator()(const hetplan::planning_problem&) const
-#include <hetplan/adapt/replanning.hpp>
+#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/plan/plan.hpp>
 
 using namespace hetplan;

@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>

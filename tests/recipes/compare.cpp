@@ -6,7 +6,7 @@
 #include <string>
 
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/recipes/all.hpp>
+#include <hetplan/recipes/compare.hpp>
 
 #include "support/three_devices.hpp"
 

@@ -13,7 +13,6 @@
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/known_plans.hpp>
-#include <hetplan/adapt/replanning.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 

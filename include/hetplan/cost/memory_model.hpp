@@ -11,7 +11,7 @@
 
 #include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/work.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {

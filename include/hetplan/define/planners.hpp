@@ -9,7 +9,6 @@
 
 #include <hetplan/partition/best_grid.ipp>
 #include <hetplan/partition/candidate_costs.ipp>
-#include <hetplan/partition/device_orders.ipp>
 #include <hetplan/partition/partial_store.ipp>
 #include <hetplan/partition/region_chain.ipp>
 #include <hetplan/partition/region_dp.ipp>

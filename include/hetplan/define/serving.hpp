@@ -15,7 +15,6 @@
 #include <hetplan/adapt/ladder.ipp>
 #include <hetplan/adapt/microbatch_adapter.ipp>
 #include <hetplan/adapt/migration.ipp>
-#include <hetplan/adapt/replanning.ipp>
 #include <hetplan/adapt/replication.ipp>
 #include <hetplan/adapt/run.ipp>
 #include <hetplan/adapt/timeline.ipp>

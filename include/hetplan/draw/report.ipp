@@ -23,7 +23,7 @@
 #include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_timeline.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/tasks/task_graph.hpp>

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cmath>
 
-#include <hetplan/core/utf8.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::draw {
 

@@ -15,7 +15,7 @@
 #include <range/v3/view/transform.hpp>
 
 #include <hetplan/draw/svg.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/expand.hpp>

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/core/utf8.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/plan_result.hpp>
 

@@ -18,7 +18,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>

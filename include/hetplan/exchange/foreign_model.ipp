@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
-#include <hetplan/core/utf8.hpp>
+#include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 namespace hetplan::exchange {
 

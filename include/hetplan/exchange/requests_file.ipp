@@ -18,7 +18,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/requests_csv.hpp>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>

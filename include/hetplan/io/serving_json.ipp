@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 

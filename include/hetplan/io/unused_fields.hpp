@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/work.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/plan_json.hpp>

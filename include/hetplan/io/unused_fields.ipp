@@ -17,7 +17,6 @@
 
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/serving_json.hpp>

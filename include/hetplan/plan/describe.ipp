@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/utf8.hpp>
 
 namespace hetplan {
 

@@ -15,7 +15,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/cost/work.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {

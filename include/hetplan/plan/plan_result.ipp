@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/utf8.hpp>
 
 namespace hetplan {
 

@@ -16,7 +16,6 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/solve/lp.hpp>
 

@@ -22,7 +22,6 @@
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/best_grid.hpp>
-#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/orders.hpp>

@@ -8,7 +8,7 @@
 #include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/search/mend_limits.hpp>

@@ -11,7 +11,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/orders.hpp>

@@ -10,7 +10,6 @@
 
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/expansion_size.hpp>

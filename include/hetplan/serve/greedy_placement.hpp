@@ -20,9 +20,9 @@
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/fluid_goodput.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/service_time.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 namespace hetplan::serve {
 

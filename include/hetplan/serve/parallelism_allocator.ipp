@@ -12,7 +12,6 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/utf8.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/serve/instance_state.hpp>
 

@@ -9,7 +9,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/adapt/replanning.hpp>
+#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/erased.hpp>
 #include <hetplan/core/quantity.hpp>

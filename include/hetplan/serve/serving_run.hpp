@@ -20,7 +20,6 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/instance_state.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
 #include <hetplan/serve/service_history.hpp>
