@@ -4,11 +4,7 @@
 #include <hetplan/adapt/adaptation_policy.hpp>
 
 #include <cstddef>
-#include <string>
 
-#include <hetplan/adapt/timeline.hpp>
-#include <hetplan/core/error.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/validate.hpp>
 
 namespace hetplan::adapt {

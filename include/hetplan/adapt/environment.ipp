@@ -3,8 +3,6 @@
 
 #include <hetplan/adapt/environment.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include <range/v3/range/conversion.hpp>
@@ -12,8 +10,6 @@
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/adapt/iteration.hpp>
-#include <hetplan/adapt/migration.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/simulator.hpp>

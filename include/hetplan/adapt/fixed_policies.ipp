@@ -3,16 +3,12 @@
 
 #include <hetplan/adapt/fixed_policies.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/known_plans.hpp>
-#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan::adapt {

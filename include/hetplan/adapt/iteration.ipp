@@ -3,7 +3,6 @@
 
 #include <hetplan/adapt/iteration.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>

@@ -5,20 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
 
-#include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/search/ranking.hpp>

@@ -8,9 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
@@ -24,8 +22,6 @@
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/search/ranking.hpp>

@@ -7,11 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
-#include <map>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/stage_graph.hpp>

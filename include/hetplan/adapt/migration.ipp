@@ -4,16 +4,13 @@
 #include <hetplan/adapt/migration.hpp>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include <range/v3/action/sort.hpp>
 #include <range/v3/action/unique.hpp>
 #include <range/v3/view/sliding.hpp>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 

@@ -3,18 +3,6 @@
 
 #include <hetplan/adapt/run.hpp>
 
-#include <algorithm>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/iteration.hpp>
-#include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/replication.hpp>
-#include <hetplan/plan/plan.hpp>
-
 namespace hetplan::adapt {
 
 HETPLAN_INLINE weight_keeper::weight_keeper(const planning_problem& problem, const storage_options& options)

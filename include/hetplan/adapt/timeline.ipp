@@ -4,8 +4,6 @@
 #include <hetplan/adapt/timeline.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <string>
 #include <utility>
 
 #include <range/v3/range/conversion.hpp>

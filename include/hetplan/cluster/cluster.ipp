@@ -6,12 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <limits>
 #include <tuple>
-#include <utility>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>

@@ -4,15 +4,8 @@
 #include <hetplan/coarsen/decomposition.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/core/error.hpp>
-#include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::decompose {
 

@@ -4,19 +4,12 @@
 #include <hetplan/coarsen/fuse_operators.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <limits>
-#include <map>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {
 

@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {
 

@@ -4,8 +4,6 @@
 #include <hetplan/core/error.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <cstdio>
 
 namespace hetplan {
 

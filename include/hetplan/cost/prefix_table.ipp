@@ -11,9 +11,6 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
-#include <vector>
-
-#include <hetplan/cost/cost_model.hpp>
 
 namespace hetplan {
 

@@ -3,16 +3,11 @@
 
 #include <hetplan/draw/adaptation_chart.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <range/v3/view/drop.hpp>
 #include <range/v3/view/zip.hpp>

@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,7 +17,6 @@
 
 #include <hetplan/draw/adaptation_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::draw {
 

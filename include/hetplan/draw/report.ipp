@@ -6,10 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <range/v3/view/enumerate.hpp>
 #include <range/v3/view/slice.hpp>
@@ -25,7 +21,6 @@
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::draw::detail {

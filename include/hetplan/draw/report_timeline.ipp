@@ -4,7 +4,6 @@
 #include <hetplan/draw/report_timeline.hpp>
 
 #include <algorithm>
-#include <utility>
 
 #include <range/v3/view/zip.hpp>
 

@@ -4,7 +4,6 @@
 #include <hetplan/draw/svg.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 

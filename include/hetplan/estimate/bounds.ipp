@@ -11,10 +11,7 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <hetplan/core/error.hpp>
-#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {

@@ -9,10 +9,8 @@
 #include <cmath>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_document.hpp>
 
 namespace hetplan::exchange {

@@ -8,13 +8,11 @@
 #include <cmath>
 #include <set>
 #include <sstream>
-#include <utility>
 
 #include <range/v3/view/map.hpp>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_document.hpp>
 
 namespace hetplan::exchange {

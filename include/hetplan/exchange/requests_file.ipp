@@ -8,11 +8,9 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -21,7 +19,6 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/requests_csv.hpp>
-#include <hetplan/serve/request_process.hpp>
 
 namespace hetplan::exchange {
 

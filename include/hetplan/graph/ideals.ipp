@@ -3,11 +3,7 @@
 
 #include <hetplan/graph/ideals.hpp>
 
-#include <algorithm>
-
 #include <boost/graph/graph_traits.hpp>
-
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/core/min_queue.hpp>
 
 namespace hetplan {

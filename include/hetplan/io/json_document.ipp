@@ -3,19 +3,14 @@
 
 #include <hetplan/io/json_document.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::io {
 

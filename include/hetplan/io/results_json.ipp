@@ -7,10 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>

@@ -6,19 +6,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <variant>
 
-#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/stage_graph.hpp>

@@ -7,9 +7,6 @@
 #include <cmath>
 #include <string>
 
-#include <hetplan/core/error.hpp>
-#include <hetplan/core/quantity.hpp>
-
 namespace hetplan::mix {
 
 HETPLAN_INLINE switch_cost switch_table::cost(std::optional<std::size_t> from, std::size_t to, std::size_t plans) const {

@@ -5,14 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include <range/v3/view/enumerate.hpp>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::mix {
 

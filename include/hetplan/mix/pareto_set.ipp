@@ -3,17 +3,10 @@
 
 #include <hetplan/mix/pareto_set.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
-#include <iterator>
 #include <map>
-#include <string>
 
 #include <range/v3/view/enumerate.hpp>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::mix {
 

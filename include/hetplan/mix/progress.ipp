@@ -8,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include <hetplan/core/error.hpp>
-
 namespace hetplan::mix {
 
 HETPLAN_INLINE job_state after(const job_state& before, const decision& d, double seconds, double work) {

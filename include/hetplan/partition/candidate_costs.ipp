@@ -3,8 +3,6 @@
 
 #include <hetplan/partition/candidate_costs.hpp>
 
-#include <algorithm>
-
 #include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::partition {

@@ -3,16 +3,11 @@
 
 #include <hetplan/partition/search_tables.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/orders.hpp>
 

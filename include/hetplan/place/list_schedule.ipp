@@ -5,18 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/place/partial_schedule.hpp>
 
 namespace hetplan::place {
 

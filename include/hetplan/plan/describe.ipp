@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include <hetplan/core/error.hpp>
-
 namespace hetplan {
 
 HETPLAN_INLINE std::string readable(seconds t) {

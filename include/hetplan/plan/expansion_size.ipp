@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include <hetplan/plan/plan_result.hpp>
-#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
 

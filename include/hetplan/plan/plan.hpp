@@ -214,11 +214,6 @@ struct plan {
   friend bool operator==(const plan&, const plan&) = default;
 };
 
-/// True if a stage shards its optimizer state among several devices.
-[[nodiscard]] inline bool shards_state(const plan& p) {
-  return std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.state_shards() > 1; });
-}
-
 inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority, sharing::exclusive, sharing::per_link, sharing::unlimited};
 
 [[nodiscard]] constexpr std::string_view to_string(transfer_mode m) { return m == transfer_mode::overlap ? "overlap" : "block"; }

@@ -3,9 +3,7 @@
 
 #include <hetplan/plan/plan.hpp>
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace hetplan {
 

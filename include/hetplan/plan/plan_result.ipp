@@ -4,10 +4,6 @@
 #include <hetplan/plan/plan_result.hpp>
 
 #include <algorithm>
-#include <span>
-#include <vector>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan {
 

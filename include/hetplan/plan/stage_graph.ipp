@@ -3,12 +3,9 @@
 
 #include <hetplan/plan/stage_graph.hpp>
 
-#include <algorithm>
 #include <map>
-#include <utility>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 

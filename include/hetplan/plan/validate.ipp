@@ -15,7 +15,6 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
 

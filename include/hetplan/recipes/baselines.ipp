@@ -10,13 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/search/ranking.hpp>
 

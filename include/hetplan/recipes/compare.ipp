@@ -4,7 +4,6 @@
 #include <hetplan/recipes/compare.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>

@@ -12,14 +12,12 @@
 #include <utility>
 
 #include <hetplan/cluster/network.hpp>
-#include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/region_dp.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/search/ranking.hpp>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -14,29 +13,21 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/coarsen/decomposition.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/recipes/few_blocks.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
-#include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/search/mend_limits.hpp>
-#include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
 

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
-#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>

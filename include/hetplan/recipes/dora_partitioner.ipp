@@ -5,17 +5,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/search/mend_limits.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {

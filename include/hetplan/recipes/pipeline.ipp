@@ -8,14 +8,12 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/search/ranking.hpp>
 

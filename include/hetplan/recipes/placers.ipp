@@ -9,10 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/search/ranking.hpp>
 

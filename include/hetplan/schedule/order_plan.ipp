@@ -8,16 +8,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <limits>
 #include <string>
-#include <utility>
 
 #include <hetplan/core/error.hpp>
 

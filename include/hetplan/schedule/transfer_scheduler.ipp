@@ -7,15 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <hetplan/core/crew.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>

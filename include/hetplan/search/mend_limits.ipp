@@ -3,24 +3,18 @@
 
 #include <hetplan/search/mend_limits.hpp>
 
-#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
-#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plan.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::partition::detail {

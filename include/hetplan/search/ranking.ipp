@@ -3,10 +3,8 @@
 
 #include <hetplan/search/ranking.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/plan/expansion_size.hpp>

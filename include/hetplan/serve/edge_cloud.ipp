@@ -3,8 +3,6 @@
 
 #include <hetplan/serve/edge_cloud.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <set>
 #include <string_view>
 #include <unordered_set>

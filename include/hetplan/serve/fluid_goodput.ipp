@@ -3,11 +3,8 @@
 
 #include <hetplan/serve/fluid_goodput.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

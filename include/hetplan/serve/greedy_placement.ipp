@@ -3,17 +3,8 @@
 
 #include <hetplan/serve/greedy_placement.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <iterator>
 #include <limits>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

@@ -3,11 +3,8 @@
 
 #include <hetplan/serve/instance_state.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <string>
 #include <tuple>
 #include <utility>
 

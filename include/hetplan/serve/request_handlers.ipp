@@ -5,12 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

@@ -4,13 +4,9 @@
 #include <hetplan/serve/request_process.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
-#include <string>
 #include <utility>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

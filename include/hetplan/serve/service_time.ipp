@@ -7,9 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan_result.hpp>

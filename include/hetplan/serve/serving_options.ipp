@@ -9,9 +9,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

@@ -3,15 +3,9 @@
 
 #include <hetplan/serve/serving_run.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
-#include <string>
-#include <utility>
 #include <variant>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 

@@ -3,7 +3,6 @@
 
 #include <hetplan/simulate/fluid_sharing.hpp>
 
-#include <algorithm>
 #include <cmath>
 
 #include <hetplan/core/error.hpp>

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <string>
 
-#include <hetplan/core/error.hpp>
-
 namespace hetplan::detail {
 
 HETPLAN_INLINE void check_blocking(const tasks::task_graph& g, const simulator_options& o) {

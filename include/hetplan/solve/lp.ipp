@@ -3,13 +3,7 @@
 
 #include <hetplan/solve/lp.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <string>
-#include <utility>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan {
 

@@ -5,18 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <map>
 #include <optional>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::tasks {
 
