@@ -59,7 +59,7 @@ struct comparison {
 /// Determinism  as the planners, except for `elapsed`.
 /// Source       our own.
 [[nodiscard]] std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
-                                              const std::vector<named_planner>& planners);
+                                              const std::vector<named_planner>& compared);
 
 /// Returns an aligned table with a line per planner: latency, energy, ratio, candidates, elapsed, or the reason for having no plan.
 [[nodiscard]] std::string to_table(const std::vector<comparison>& rows);

@@ -18,12 +18,12 @@
 namespace hetplan::recipes {
 
 HETPLAN_INLINE std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
-                                               const std::vector<named_planner>& planners) {
-  for (const named_planner& p : planners)
+                                               const std::vector<named_planner>& compared) {
+  for (const named_planner& p : compared)
     require_function(p.plan, "compare: planner \"" + escaped(p.name) + "\"", "a planner, such as recipes::dora");
   std::vector<comparison> rows;
   double least = std::numeric_limits<double>::infinity();
-  for (const named_planner& p : planners) {
+  for (const named_planner& p : compared) {
     comparison row{.planner = p.name, .result = p.plan(problem, objective), .score = std::numeric_limits<double>::infinity()};
     if (!row.result.plans.empty()) row.score = hetplan::score(objective, row.result.plans.front().evaluation);
     if (std::isnan(row.score)) throw invalid_model("objective: score(the plan of " + p.name + ") = nan; expected a number");
