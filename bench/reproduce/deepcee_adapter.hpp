@@ -74,14 +74,10 @@ inline std::optional<hetplan::ranked_plan> dispatched_pipeline(const hetplan::pl
   using namespace hetplan;
   planning_problem sized = problem;
   sized.job.microbatch_sizes = {size};
-  const plan_result found = recipes::detail::cut_chain(
-      sized, objective_of_job(sized.job), 1, "pipeline", {recipes::detail::as_listed(sized.cluster)},
-      static_cast<int>(sized.cluster.size()),
-      [](const auto& table, std::size_t first, std::size_t last, device_id d, int m) { return table.time(first, last, d, m).total_s; },
-      [&](double bytes_per_sample, device_id from, device_id to, int m) {
-        return m * bytes_per_sample / sized.cluster.network().peak_bandwidth(from, to).value();
-      },
-      {});
+  std::vector<device_id> as_listed;
+  for (const device& d : sized.cluster.devices()) as_listed.push_back(d.id);
+  const plan_result found =
+      recipes::detail::pipeline_in(sized, objective_of_job(sized.job), 1, {as_listed}, {}, static_cast<int>(sized.cluster.size()));
   if (found.plans.empty()) return std::nullopt;
   const plan& placed = found.plans.front().plan;
   std::optional<ranked_plan> best;

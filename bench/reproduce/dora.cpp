@@ -327,7 +327,7 @@ std::string quoted(const std::vector<comparison>& all) {
 }
 
 /// What contention does to the plans: the time on the real network over that on private wires.
-std::vector<row> slowed(const std::vector<comparison>& all) {
+std::vector<row> slower_models(const std::vector<comparison>& all) {
   row headings{"setting", "model"};
   for (std::size_t i = papers_first; i < baselines.size(); ++i) headings.push_back(baselines[i].name);
   headings.push_back("dora");
@@ -717,7 +717,7 @@ int main(int argc, char** argv) {
   for (row& r : faster) r.erase(r.begin() + 1);
   page.add("headline", bench::markdown_table(faster, 1));
   page.add("quoted", quoted(all));
-  page.add_csv("dora.slowed.csv", slowed(all));
+  page.add_csv("dora.slowed.csv", slower_models(all));
   const auto in_seconds = [](double s) { return readable(seconds(s)); };
   const auto in_joules = [](double j) { return readable(joules(j)); };
   page.add_csv("dora.losses.csv", losses(all, &comparison::fastest, time_of, in_seconds));

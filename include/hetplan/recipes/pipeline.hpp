@@ -48,9 +48,10 @@ namespace hetplan::recipes {
 
 namespace detail {
 
-/// As `pipeline`, for these orders of devices alone; a cut may skip some of an order.
+/// As `pipeline`, for these orders of devices alone and at least `fewest` stages; a cut may skip some of an order.
 [[nodiscard]] plan_result pipeline_in(const planning_problem& problem, const any_objective& objective, int keep,
-                                      const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer);
+                                      const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer,
+                                      int fewest = 1);
 
 }  // namespace detail
 

@@ -234,9 +234,9 @@ template <class StageCost, class CutCost>
 }
 
 HETPLAN_INLINE plan_result pipeline_in(const planning_problem& problem, const any_objective& objective, int keep,
-                                       const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer) {
+                                       const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer, int fewest) {
   return cut_chain(
-      problem, objective, keep, "pipeline", orders, 1,
+      problem, objective, keep, "pipeline", orders, fewest,
       [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
         return table.time(first, last, d, size).total_s;
       },
