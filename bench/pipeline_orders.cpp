@@ -16,6 +16,7 @@
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
 #include <hetplan/schedule/partial_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 
 #include "measure.hpp"
 #include "support/random_source.hpp"

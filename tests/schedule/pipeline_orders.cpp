@@ -17,6 +17,7 @@
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
 #include <hetplan/schedule/partial_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 
 #include "support/random_source.hpp"
 #include "support/shared_data.hpp"

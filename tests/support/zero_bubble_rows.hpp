@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/schedule/partial_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 
 namespace hetplan::test {
 

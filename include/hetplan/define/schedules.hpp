@@ -30,5 +30,6 @@
 #include <hetplan/schedule/order_plan.ipp>
 #include <hetplan/schedule/order_rules.ipp>
 #include <hetplan/schedule/partial_orders.ipp>
+#include <hetplan/schedule/pipeline_times.ipp>
 #include <hetplan/schedule/transfer_priority.ipp>
 #include <hetplan/schedule/transfer_scheduler.ipp>

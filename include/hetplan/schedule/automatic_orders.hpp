@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <hetplan/schedule/order_beam.hpp>
-#include <hetplan/schedule/partial_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 
 namespace hetplan::schedule::detail {
 

@@ -13,7 +13,7 @@
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_costs.hpp>
 #include <hetplan/problem/planning_problem.hpp>
-#include <hetplan/schedule/partial_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 
 namespace hetplan::partition {

@@ -8,6 +8,7 @@
 
 #include <hetplan/schedule/order_beam.hpp>
 #include <hetplan/schedule/partial_orders.hpp>
+#include <hetplan/schedule/pipeline_times.hpp>
 
 namespace hetplan::schedule::detail {
 
