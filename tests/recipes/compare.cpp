@@ -62,7 +62,7 @@ TEST_CASE("the planners that ship are compared by name, and put their names on t
       CHECK_FALSE(known.about.empty());
       if (how == mode::inference || known.about.find(" only") == std::string_view::npos) REQUIRE(rows[i].result.status.ok());
       else if (known.place != nullptr) REQUIRE(rows[i].result.status.result == outcome::none_found);
-      if (rows[i].result.status.ok()) CHECK(rows[i].result.plans.front().planner.starts_with(known.name));
+      if (rows[i].result.status.ok()) CHECK(rows[i].result.plans.front().plan.planner.starts_with(known.name));
     }
   }
 }
