@@ -37,6 +37,7 @@
 #include <hetplan/serve/serving_options.hpp>
 #include <hetplan/serve/serving_run.hpp>
 #include <hetplan/serve/size_for.hpp>
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/wait_states.hpp>
 
 #include "support/small_edge_cloud.hpp"

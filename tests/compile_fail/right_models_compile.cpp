@@ -246,7 +246,9 @@ trace run() { return simulate({}, {}, fair_share{}, {}, my_observer{}); }
 partition::search_result search(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
   return partition::two_substate_dp(t, s, blank, my_objective{}, partition::exhaustive{});
 }
-mix::pareto_set<std::size_t> keep(std::span<const plan> plans) { return mix::pareto_plans(plans, my_criterion{}, mix::total_energy{}); }
+mix::pareto_set<std::size_t> keep(std::span<const ranked_plan> plans) {
+  return mix::pareto_plans(plans, my_criterion{}, mix::total_energy{});
+}
 partition::search_result prune(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
   return partition::two_substate_dp(t, s, blank, my_monotone_objective{}, my_cells{});
 }
