@@ -6,19 +6,12 @@ cmake_minimum_required(VERSION 3.21)
 file(REMOVE_RECURSE "${WORK_DIR}")
 file(MAKE_DIRECTORY "${WORK_DIR}")
 
-set(includes "-I${OWN_INCLUDE_DIR}")
-foreach(dir IN LISTS INCLUDE_DIRS)
-  if(NOT dir STREQUAL OWN_INCLUDE_DIR AND NOT dir IN_LIST IMPLICIT_DIRS)
-    list(APPEND includes -isystem "${dir}")
-  endif()
-endforeach()
-
 set(flags_header_only "")
 set(flags_compiled -DHETPLAN_SEPARATE)
 foreach(way IN ITEMS header_only compiled)
   foreach(source IN ITEMS asks answers)
     execute_process(
-      COMMAND "${COMPILER}" -std=c++20 -O0 ${flags_${way}} ${includes} -c "${SOURCE_DIR}/${source}.cpp" -o
+      COMMAND "${COMPILER}" -std=c++20 -O0 ${flags_${way}} ${INCLUDES} -c "${SOURCE_DIR}/${source}.cpp" -o
               "${WORK_DIR}/${source}.${way}.o"
       RESULT_VARIABLE status)
     if(NOT status EQUAL 0)
@@ -35,7 +28,7 @@ foreach(library IN ITEMS linkage other)
   endif()
   file(WRITE "${WORK_DIR}/${library}.cpp" "${version}#include <hetplan/core/version.ipp>\n")
   execute_process(
-    COMMAND "${COMPILER}" -std=c++20 -O0 -DHETPLAN_SEPARATE ${includes} -c "${WORK_DIR}/${library}.cpp" -o "${WORK_DIR}/${library}.o"
+    COMMAND "${COMPILER}" -std=c++20 -O0 -DHETPLAN_SEPARATE ${INCLUDES} -c "${WORK_DIR}/${library}.cpp" -o "${WORK_DIR}/${library}.o"
     RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${library}.cpp does not compile")

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: BSL-1.0
-// expect: cost_model needs: hetplan::seconds time(const hetplan::work&, const hetplan::device&) const
-#include <hetplan/cost/cost_model.hpp>
-
-struct my_model {
-  double time(const hetplan::work& w, const hetplan::device&) const { return 1e-3 * w.batch; }
-};
-static_assert(hetplan::check_cost_model<my_model>());
