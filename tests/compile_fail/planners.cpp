@@ -8,8 +8,8 @@
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
-#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/place/contiguous_partition.hpp>
 #include <hetplan/recipes/pipeline.hpp>

@@ -5,9 +5,9 @@
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/serving_options.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_time.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 using namespace hetplan;
 
