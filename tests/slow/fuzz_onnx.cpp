@@ -23,6 +23,7 @@
 
 #include "support/onnx_text.hpp"
 #include "support/random_source.hpp"
+#include "support/split_text.hpp"
 
 namespace test_fuzz_onnx {
 
@@ -36,28 +37,12 @@ class onnx_mutator {
       types_.push_back(s.Name());
       for (const auto& [name, attribute] : s.attributes()) attributes_.push_back(name);
     }
-    for (const char* t : {"FusedMatMul",
-                          "Attention",
-                          "MultiHeadAttention",
-                          "GroupQueryAttention",
-                          "MatMulNBits",
-                          "RotaryEmbedding",
-                          "SkipLayerNormalization",
-                          "EmbedLayerNormalization",
-                          "DynamicQuantizeMatMul",
-                          "QLinearAdd",
-                          "BiasGelu",
-                          "Nothing",
-                          "CenterCropPad",
-                          "BitwiseAnd",
-                          "Attention",
-                          "Split",
-                          "Resize",
-                          "Pad",
-                          "AveragePool",
-                          "ReduceProd",
-                          "If"})
-      types_.emplace_back(t);
+    for (const std::string& t : test::split_text(
+             R"(FusedMatMul|Attention|MultiHeadAttention|GroupQueryAttention|MatMulNBits|RotaryEmbedding|SkipLayerNormalization)"
+             R"(|EmbedLayerNormalization|DynamicQuantizeMatMul|QLinearAdd|BiasGelu|Nothing|CenterCropPad|BitwiseAnd|Attention)"
+             R"(|Split|Resize|Pad|AveragePool|ReduceProd|If)",
+             '|'))
+      types_.push_back(t);
     attributes_.insert(attributes_.end(), {"transA", "transB", "num_heads", "kv_num_heads", "N", "qkv_hidden_sizes", "q_num_heads",
                                            "num_outputs", "antialias", "keep_aspect_ratio_policy", "output_dtype", "block_size"});
     std::sort(types_.begin(), types_.end());
