@@ -78,25 +78,10 @@ class onnx_mutator {
   }
 
   long long number() {
-    static const std::vector<long long> odd{0,
-                                            1,
-                                            -1,
-                                            2,
-                                            3,
-                                            -2,
-                                            7,
-                                            64,
-                                            1 << 20,
-                                            -9,
-                                            12,
-                                            17,
-                                            4096,
-                                            1LL << 31,
-                                            1LL << 40,
-                                            1LL << 62,
-                                            -(1 << 30),
-                                            std::numeric_limits<long long>::max(),
-                                            std::numeric_limits<long long>::min()};
+    using all = std::vector<long long>;
+    constexpr auto most = std::numeric_limits<long long>::max();
+    static const all odd{0,  1,  -1,   2,         3,         -2,        7,          64,   1 << 20,  -9,
+                         12, 17, 4096, 1LL << 31, 1LL << 40, 1LL << 62, -(1 << 30), most, -most - 1};
     return random_.chance(0.6) ? random_.integer(-3, 9) : random_.pick(odd);
   }
   std::string name(const onnx::GraphProto& g) {
