@@ -19,6 +19,7 @@
 
 #include "draw/markup.hpp"
 #include "support/compared_histories.hpp"
+#include "support/split_text.hpp"
 
 namespace test_adaptation {
 
@@ -245,32 +246,14 @@ TEST_CASE("the picture tells conditions, plans, halts, adoptions and wishes") {
   const std::vector<io::policy_history> rows{{"ladder", h}};
   const cluster c = test::wireless(2, 0, 1e6);
   const std::string svg = draw::adaptation_svg(rows, t, two_layers(), c, {.latency = 3_s, .deadline = 90_s});
-  for (const char* words : {">by hand on wireless: 1 policy over 100 s<",
-                            ">shared<",
-                            ">d1<",
-                            ">8 Mbit/s<",
-                            ">away<",
-                            ">outage 10 s<",
-                            ">away 70 s<",
-                            ">d0 → d1, 5 MB<",
-                            ">response 5 s<",
-                            ">deadline<",
-                            ">ladder<",
-                            ">1 adoption<",
-                            ">A<",
-                            ">B<",
-                            ">re-planned → B<",
-                            ">nothing can run<",
-                            ">wanted 3 s<",
-                            ">25 iterations<",
-                            ">10 late (40 %)<",
-                            ">halted 30 s<",
-                            ">716 J<",
-                            ">20 s<",
-                            ">100 s<"}) {
+  for (const std::string& words : test::split_text(
+           R"(>by hand on wireless: 1 policy over 100 s<|>shared<|>d1<|>8 Mbit/s<|>away<|>outage 10 s<|>away 70 s<|>d0 → d1, 5 MB<)"
+           R"(|>response 5 s<|>deadline<|>ladder<|>1 adoption<|>A<|>B<|>re-planned → B<|>nothing can run<|>wanted 3 s<)"
+           R"(|>25 iterations<|>10 late (40 %)<|>halted 30 s<|>716 J<|>20 s<|>100 s<)",
+           '|')) {
     INFO(words);
     // 100 s is 1 min 40 s on the axis; titles say it in seconds.
-    CHECK((has(svg, words) || std::string(words) == ">100 s<"));
+    CHECK((has(svg, words) || words == ">100 s<"));
   }
   CHECK(has(
       svg,

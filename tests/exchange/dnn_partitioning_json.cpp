@@ -16,10 +16,10 @@
 namespace test_dnn_partitioning_json {
 
 using namespace hetplan;
+using test::check_refusals;
 using test::document;
 using test::message_of;
 using test::near;
-using test::with;
 namespace fs = std::filesystem;
 
 namespace {
@@ -36,12 +36,8 @@ exchange::dnn_partitioning_workload read(const std::string& text) { return excha
 std::string error(const std::string& text) {
   return message_of([&] { return read(text); });
 }
-std::string error_with(const std::string& part, const std::string& replacement) { return error(with(workload_text, part, replacement)); }
 std::vector<std::size_t> split(const std::string& text) {
   return exchange::read_dnn_partitioning_split(document(text), read(workload_text));
-}
-std::string split_error(const std::string& part, const std::string& replacement) {
-  return message_of([&] { return split(with(split_text, part, replacement)); });
 }
 
 }  // namespace
@@ -75,59 +71,53 @@ TEST_CASE("a dnn-partitioning workload is read in SI units; what it has besides 
 
 TEST_CASE("a bad dnn-partitioning workload names the place and the reason") {
   CHECK(error("") == "f.json: expected JSON, got an empty file");
-  CHECK(error("[]") == "f.json: expected an object, got an empty array");
   CHECK(error(workload_text.substr(0, workload_text.size() - 20)).starts_with("f.json: line 5, column "));
-  CHECK(error_with("\"maxSizePerFPGA\": 17e9", "\"size\": 1") == "f.json: /maxSizePerFPGA: expected a number >= 0, got nothing");
-  CHECK(error_with("17e9", "-1") == "f.json: /maxSizePerFPGA: expected a number >= 0, got -1");
-  CHECK(error_with("17e9", "\"17 GB\"") == "f.json: /maxSizePerFPGA: expected a number >= 0, got \"17 GB\"");
-  CHECK(error_with("\"maxFPGAs\": 2", "\"maxFPGAs\": 2.5") == "f.json: /maxFPGAs: expected an integer >= 0, got 2.5");
-  CHECK(error_with("\"maxFPGAs\": 2", "\"maxFPGAs\": -2") == "f.json: /maxFPGAs: expected an integer from 0 to 65536, got -2");
-  CHECK(error_with("\"maxCPUs\": 1", "\"maxCPUs\": 65537") == "f.json: /maxCPUs: expected an integer from 0 to 65536, got 65537");
-  CHECK(error_with("\"maxFPGAs\": 2, \"maxCPUs\": 1", "\"maxFPGAs\": 0, \"maxCPUs\": 0") ==
-        "f.json: expected at least one device, got maxFPGAs 0 and maxCPUs 0");
-  CHECK(error(R"({"maxSizePerFPGA": 1, "maxFPGAs": 1, "maxCPUs": 0, "nodes": [], "edges": []})") ==
-        "f.json: /nodes: expected at least one node, got an empty array");
-  CHECK(error(R"({"maxSizePerFPGA": 1, "maxFPGAs": 1, "maxCPUs": 0, "edges": []})") ==
-        "f.json: /nodes: expected at least one node, got nothing");
-  CHECK(error_with("\"id\": 3,", "\"id\": 7,") == "f.json: /nodes/1/id: expected every id once, got 7 again");
-  CHECK(error_with("\"id\": 3,", "") == "f.json: /nodes/1/id: expected an integer >= 0, got nothing");
-  CHECK(error_with("\"id\": 3,", "\"id\": \"3\",") == "f.json: /nodes/1/id: expected an integer >= 0, got \"3\"");
-  CHECK(error_with("\"supportedOnFpga\": 1", "\"supportedOnFpga\": 2") ==
-        "f.json: /nodes/0/supportedOnFpga: expected an integer from 0 to 1, got 2");
-  CHECK(error_with("\"supportedOnFpga\": false", "\"supportedOnFpga\": \"no\"") ==
-        "f.json: /nodes/1/supportedOnFpga: expected true or false, got \"no\"");
-  CHECK(error_with("\"isBackwardNode\": 0, ", "") == "f.json: /nodes/0/isBackwardNode: expected true, false, 1 or 0, got nothing");
-  CHECK(error_with("6.5", "-6.5") == "f.json: /nodes/0/cpuLatency: expected a number >= 0, got -6.5");
-  CHECK(error_with("6.5", "null") == "f.json: /nodes/0/cpuLatency: expected a number >= 0, got null");
-  CHECK(error_with("\"fpgaLatency\": 0.25, ", "") == "f.json: /nodes/0/fpgaLatency: expected a number >= 0, got nothing");
-  CHECK(error_with("\"size\": 8", "\"size\": -8") == "f.json: /nodes/1/size: expected a number >= 0, got -8");
-  CHECK(error_with("\"colorClass\": 4", "\"colorClass\": \"red\"") == "f.json: /nodes/0/colorClass: expected an integer >= 0, got \"red\"");
-  CHECK(error_with("\"name\": \"a\"", "\"name\": 1") == "f.json: /nodes/0/name: expected text, got 1");
-  CHECK(error_with("\"sourceId\": 7", "\"sourceId\": 8") == "f.json: /edges/0/sourceId: expected the id of a node, got 8");
-  CHECK(error_with("\"destId\": 3", "\"to\": 3") == "f.json: /edges/0/destId: expected an integer >= 0, got nothing");
-  CHECK(error_with("\"cost\": 2", "\"cost\": -2") == "f.json: /edges/2/cost: expected a number >= 0, got -2");
-  CHECK(error_with("\"destId\": 0, \"cost\": 0.5", "\"destId\": 0, \"cost\": 0.75") ==
-        "f.json: /edges/1: expected cost 0.5 as of another edge from 7, got 0.75");
-  CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 3, \"destId\": 7") ==
-        "f.json: /edges: expected no cycle, got one through 7 -> 3");
-  CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 3, \"destId\": 3") ==
-        "f.json: /edges: expected no cycle, got one through 3 -> 3");
-  CHECK(error_with("\"sourceId\": 3, \"destId\": 0", "\"sourceId\": 0, \"destId\": 3") ==
-        "f.json: /edges/2: expected no edge from a backward to a forward node");
+  check_refusals(workload_text, read, "f.json: ", R"(
+    [] => expected an object, got an empty array
+    "maxSizePerFPGA": 17e9 => "size": 1 => /maxSizePerFPGA: expected a number >= 0, got nothing
+    17e9 => -1 => /maxSizePerFPGA: expected a number >= 0, got -1
+    17e9 => "17 GB" => /maxSizePerFPGA: expected a number >= 0, got "17 GB"
+    "maxFPGAs": 2 => "maxFPGAs": 2.5 => /maxFPGAs: expected an integer >= 0, got 2.5
+    "maxFPGAs": 2 => "maxFPGAs": -2 => /maxFPGAs: expected an integer from 0 to 65536, got -2
+    "maxCPUs": 1 => "maxCPUs": 65537 => /maxCPUs: expected an integer from 0 to 65536, got 65537
+    "maxFPGAs": 2, "maxCPUs": 1 => "maxFPGAs": 0, "maxCPUs": 0 => expected at least one device, got maxFPGAs 0 and maxCPUs 0
+    {"maxSizePerFPGA": 1, "maxFPGAs": 1, "maxCPUs": 0, "nodes": [], "edges": []} => /nodes: expected at least one node, got an empty array
+    {"maxSizePerFPGA": 1, "maxFPGAs": 1, "maxCPUs": 0, "edges": []} => /nodes: expected at least one node, got nothing
+    "id": 3, => "id": 7, => /nodes/1/id: expected every id once, got 7 again
+    "id": 3, => => /nodes/1/id: expected an integer >= 0, got nothing
+    "id": 3, => "id": "3", => /nodes/1/id: expected an integer >= 0, got "3"
+    "supportedOnFpga": 1 => "supportedOnFpga": 2 => /nodes/0/supportedOnFpga: expected an integer from 0 to 1, got 2
+    "supportedOnFpga": false => "supportedOnFpga": "no" => /nodes/1/supportedOnFpga: expected true or false, got "no"
+    "isBackwardNode": 0,  => => /nodes/0/isBackwardNode: expected true, false, 1 or 0, got nothing
+    6.5 => -6.5 => /nodes/0/cpuLatency: expected a number >= 0, got -6.5
+    6.5 => null => /nodes/0/cpuLatency: expected a number >= 0, got null
+    "fpgaLatency": 0.25,  => => /nodes/0/fpgaLatency: expected a number >= 0, got nothing
+    "size": 8 => "size": -8 => /nodes/1/size: expected a number >= 0, got -8
+    "colorClass": 4 => "colorClass": "red" => /nodes/0/colorClass: expected an integer >= 0, got "red"
+    "name": "a" => "name": 1 => /nodes/0/name: expected text, got 1
+    "sourceId": 7 => "sourceId": 8 => /edges/0/sourceId: expected the id of a node, got 8
+    "destId": 3 => "to": 3 => /edges/0/destId: expected an integer >= 0, got nothing
+    "cost": 2 => "cost": -2 => /edges/2/cost: expected a number >= 0, got -2
+    "destId": 0, "cost": 0.5 => "destId": 0, "cost": 0.75 => /edges/1: expected cost 0.5 as of another edge from 7, got 0.75
+    "sourceId": 3, "destId": 0 => "sourceId": 3, "destId": 7 => /edges: expected no cycle, got one through 7 -> 3
+    "sourceId": 3, "destId": 0 => "sourceId": 3, "destId": 3 => /edges: expected no cycle, got one through 3 -> 3
+    "sourceId": 3, "destId": 0 => "sourceId": 0, "destId": 3 => /edges/2: expected no edge from a backward to a forward node
+  )");
 }
 
 TEST_CASE("a split says where operators are, and colors place what it leaves out") {
   CHECK(split(split_text) == std::vector<std::size_t>{1, 2, 1});
   CHECK(split(R"({"fpgas": [{"nodes": [0, 7, 3]}, {"nodes": []}, {"nodes": []}], "cpus": []})") == std::vector<std::size_t>{0, 0, 0});
-  CHECK(split_error("[3]", "[4]") == "f.json: /cpus/0/nodes/0: expected the id of a node, got 4");
-  CHECK(split_error("[3]", "[3, 3]") == "f.json: /cpus/0/nodes/1: expected every node once, got 3 again");
-  CHECK(split_error("[3]", "[7, 3]") == "f.json: /cpus/0/nodes/0: expected every node once, got 7 again");
-  CHECK(split_error("[3]", "[]") == "f.json: expected every node on a device, got none for 3");
-  CHECK(split_error("[3]", "3") == "f.json: /cpus/0/nodes: expected a list of ids, got 3");
-  CHECK(split_error("\"nodes\": [3]", "\"node\": [3]") == "f.json: /cpus/0/nodes: expected a list of ids, got nothing");
-  CHECK(split_error("\"fpgas\"", "\"gpus\"") == "f.json: /fpgas: expected a list of devices, got nothing");
-  CHECK(split_error("{\"load\": 0.0, \"nodes\": [3]}", "{\"nodes\": []}, {\"nodes\": [3]}") ==
-        "f.json: /cpus/1: expected at most 1 cpus, got one more");
+  check_refusals(split_text, split, "f.json: ", R"(
+    [3] => [4] => /cpus/0/nodes/0: expected the id of a node, got 4
+    [3] => [3, 3] => /cpus/0/nodes/1: expected every node once, got 3 again
+    [3] => [7, 3] => /cpus/0/nodes/0: expected every node once, got 7 again
+    [3] => [] => expected every node on a device, got none for 3
+    [3] => 3 => /cpus/0/nodes: expected a list of ids, got 3
+    "nodes": [3] => "node": [3] => /cpus/0/nodes: expected a list of ids, got nothing
+    "fpgas" => "gpus" => /fpgas: expected a list of devices, got nothing
+    {"load": 0.0, "nodes": [3]} => {"nodes": []}, {"nodes": [3]} => /cpus/1: expected at most 1 cpus, got one more
+  )");
 }
 
 TEST_CASE("every published workload is read, and no part of a truncated one") {

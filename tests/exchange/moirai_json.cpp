@@ -5,31 +5,27 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
 #include <hetplan/place/operator_schedule.hpp>
-#include <support/shared_data.hpp>
+
+#include "io/reading.hpp"
+#include "support/shared_data.hpp"
 
 namespace test_moirai_json {
 
 using namespace hetplan;
-using Catch::Matchers::Contains;
-using hetplan::test::shared_data;
+using test::check_refusals;
+using test::shared_data;
 
-io::json_document document(const std::string& text) { return io::json_document::parse(text, "graph.json"); }
+io::json_document document(const std::string& text) { return test::document(text, "graph.json"); }
+place::placement_table read(const std::string& text) { return exchange::read_moirai(document(text)); }
 
 const std::string pair_of_operators = R"({"n": 2, "devices": 2, "edges": [[0, 1]], "op_time_ms": [[1, 2], [3, 4]],
   "edge_time_ms": [[[0, 5], [6, 0]]], "memory": [7, 8], "capacity": [9, 10], "comment": "ignored"})";
 
-std::string with(const std::string& from, const std::string& to) {
-  std::string text = pair_of_operators;
-  text.replace(text.find(from), from.size(), to);
-  return text;
-}
-
 TEST_CASE("a sample graph of Moirai's is a placement table in seconds") {
-  const place::placement_table t = exchange::read_moirai(document(pair_of_operators));
+  const place::placement_table t = read(pair_of_operators);
   CHECK(t.size() == 2);
   CHECK(t.time_s(1, 0) == 3e-3);
   CHECK(t.transfer_s(0, 0, 1) == 5e-3);
@@ -40,22 +36,21 @@ TEST_CASE("a sample graph of Moirai's is a placement table in seconds") {
 }
 
 TEST_CASE("what is wrong in a graph of Moirai's is said with its place") {
-  const auto fails = [](const std::string& from, const std::string& to, const std::string& what) {
-    CHECK_THROWS_WITH(exchange::read_moirai(document(with(from, to))), Contains("graph.json: ") && Contains(what));
-  };
-  fails("\"n\": 2", "\"n\": 0", "/n: expected an integer from 1 to 1000000, got 0");
-  fails("\"devices\": 2", "\"devices\": 0", "/devices");
-  fails("\"devices\": 2, ", "", "/devices: expected the number of devices, got nothing");
-  fails("[[0, 1]]", "[[0, 2]]", "/edges/0/1: expected an integer from 0 to 1");
-  fails("[[0, 1]]", "[[0]]", "/edges/0: expected two operators, got 1");
-  fails("[[0, 1]]", "[[0, 1], [0, 1]]", "/edges/1: expected every edge once");
-  fails("[[0, 1]]", "[[1, 1]]", "expected no cycle");
-  fails("[[1, 2], [3, 4]]", "[[1, 2]]", "/op_time_ms: expected 2 lists, one for each operator, got 1");
-  fails("[3, 4]", "[3]", "/op_time_ms/1: expected 2 numbers, one for each device, got 1");
-  fails("[3, 4]", "[3, -4]", "/op_time_ms/1/1: expected a number >= 0, got -4");
-  fails("[6, 0]", "[6, \"x\"]", "/edge_time_ms/0/1/1: expected a number >= 0, got \"x\"");
-  fails("[7, 8]", "[7]", "/memory: expected 2 numbers, one for each operator, got 1");
-  fails("[9, 10]", "[]", "/capacity: expected 2 numbers, one for each device, got 0");
+  check_refusals(pair_of_operators, read, "graph.json: ", R"(
+    "n": 2 => "n": 0 => /n: expected an integer from 1 to 1000000, got 0
+    "devices": 2 => "devices": 0 => /devices...
+    "devices": 2, => => /devices: expected the number of devices, got nothing
+    [[0, 1]] => [[0, 2]] => /edges/0/1: expected an integer from 0 to 1...
+    [[0, 1]] => [[0]] => /edges/0: expected two operators, got 1
+    [[0, 1]] => [[0, 1], [0, 1]] => /edges/1: expected every edge once...
+    [[0, 1]] => [[1, 1]] => ...expected no cycle...
+    [[1, 2], [3, 4]] => [[1, 2]] => /op_time_ms: expected 2 lists, one for each operator, got 1
+    [3, 4] => [3] => /op_time_ms/1: expected 2 numbers, one for each device, got 1
+    [3, 4] => [3, -4] => /op_time_ms/1/1: expected a number >= 0, got -4
+    [6, 0] => [6, "x"] => /edge_time_ms/0/1/1: expected a number >= 0, got "x"
+    [7, 8] => [7] => /memory: expected 2 numbers, one for each operator, got 1
+    [9, 10] => [] => /capacity: expected 2 numbers, one for each device, got 0
+  )");
 }
 
 TEST_CASE("an output of dnn-partitioning's costs its way into and out of an accelerator") {
@@ -74,7 +69,7 @@ TEST_CASE("an output of dnn-partitioning's costs its way into and out of an acce
 }
 
 TEST_CASE("a table whose transfers are bytes over bandwidths is the table of its model again") {
-  const place::placement_table t = exchange::read_moirai(document(R"({"n": 3, "devices": 3, "edges": [[0, 1], [0, 2]],
+  const place::placement_table t = read((R"({"n": 3, "devices": 3, "edges": [[0, 1], [0, 2]],
     "op_time_ms": [[1, 2, 2], [3, 4, 4], [5, 6, 6]], "edge_time_ms": [[[0, 1, 2], [3, 0, 4], [2, 5, 0]], [[0, 2, 4], [6, 0, 8], [4, 10, 0]]],
     "memory": [7, 8, 9], "capacity": [20, 21, 22]})"));
   const exchange::table_model m = exchange::model_of(t, "small");

@@ -18,6 +18,7 @@
 namespace test_pipedream_graph {
 
 using namespace hetplan;
+using test::check_refusals;
 using test::message_of;
 using test::near;
 using test::with;
@@ -37,9 +38,7 @@ const std::string toy =
     "\tnode2 -- node4\n"
     "\tnode3 -- node4";
 
-planning_graph read(const std::string& text, const exchange::pipedream_options& options = {}) {
-  return exchange::parse_pipedream_graph(text, "toy.txt", options);
-}
+planning_graph read(const std::string& text) { return exchange::parse_pipedream_graph(text, "toy.txt"); }
 std::string error(const std::string& text) {
   return message_of([&] { return read(text); });
 }
@@ -81,7 +80,8 @@ TEST_CASE("k minibatches take k times as long, both halves of the backward toget
 
 TEST_CASE("what waits for the data loader takes no time unless that is asked for") {
   CHECK(read(toy)[layer_id(0)].profiles.front().forward_s == std::vector<double>{0, 0});
-  const planning_graph kept = read(toy, {.device_kind = "gpu", .name = "mine", .inputs = exchange::input_time::as_measured});
+  const planning_graph kept =
+      exchange::parse_pipedream_graph(toy, "toy.txt", {.device_kind = "gpu", .name = "mine", .inputs = exchange::input_time::as_measured});
   CHECK(kept[layer_id(0)].profiles.front() == layer_profile{"gpu", {1, 2}, {635.902 / 1000, 2 * (635.902 / 1000)}, {0, 0}});
   CHECK(kept.name() == "mine");
   // A description with the same beginning is no source here.
@@ -92,30 +92,26 @@ TEST_CASE("what waits for the data loader takes no time unless that is asked for
 TEST_CASE("a bad PipeDream graph names its line") {
   CHECK(error("") == "toy.txt: expected a line with a node, got nothing");
   CHECK(error("\n \r\n") == "toy.txt: expected a line with a node, got nothing");
-  CHECK(error(with(toy, "node4 -- ReLU", "node3 -- ReLU")) ==
-        "toy.txt: line 4: expected an id that no other node has, got \"node3\" again, first in line 2");
-  CHECK(error(with(toy, "1.500", "-1.500")) == "toy.txt: line 2: expected forward_compute_time >= 0, got \"-1.500\"");
-  CHECK(error(with(toy, "1.500", "nan")) == "toy.txt: line 2: expected forward_compute_time >= 0, got \"nan\"");
-  CHECK(error(with(toy, "0.500", "1e999")) == "toy.txt: line 2: expected backward_compute_time >= 0, got \"1e999\"");
-  CHECK(error(with(toy, "4096.0", "many")) == "toy.txt: line 1: expected activation_size >= 0, got \"many\"");
-  CHECK(error(with(toy, "64.000", "64 MB")) == "toy.txt: line 3: expected parameter_size >= 0, got \"64 MB\"");
-  CHECK(error(with(toy, "20.0;", "-20;")) == "toy.txt: line 3: expected activation_size >= 0, got \"-20\"");
-  CHECK(error(with(toy, "20.0;", ";")) == "toy.txt: line 3: expected activation_size >= 0, got \"\"");
-  CHECK(error(with(toy, "3.0]", "3.0")) == "toy.txt: line 3: expected activation_size to end with ], got \"[600.0; 20.0; 3.0\"");
-  CHECK(error(with(toy, "600.0; 20.0", "1.7e308; 1.7e308")).starts_with("toy.txt: line 3: expected activation_size with a finite sum"));
-  CHECK(error(with(toy, "backward_compute_time=0.500, ", "")) == "toy.txt: line 2: expected 4 measurements, got 3");
-  CHECK(error(with(toy, "backward_compute_time=0.500", "backward=0.5")) ==
-        "toy.txt: line 2: expected backward_compute_time=NUMBER, got \"backward=0.5\"");
-  CHECK(error(with(toy, "node3 -- ReLU(inplace) -- f", "node3 -- f"))
-            .starts_with("toy.txt: line 2: expected ID -- DESCRIPTION -- MEASUREMENTS, got "));
-  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node5")) == "toy.txt: line 8: expected the id of a node, got \"node5\"");
-  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2")) == "toy.txt: line 8: expected ID -- ID, an edge, got \"node2\"");
-  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node3")) ==
-        "toy.txt: line 8: model \"toy\": edge \"node2\" -> \"node3\" appears twice");
-  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode3 -- node2")) ==
-        "toy.txt: line 7: expected edges without a cycle, got \"node2\" -> \"node3\", which is on one");
-  CHECK(error(with(toy, "\tnode2 -- node4", "\tnode2 -- node2")) ==
-        "toy.txt: line 8: expected edges without a cycle, got \"node2\" -> \"node2\", which is on one");
+  check_refusals(toy, read, "toy.txt: line ", R"(
+    node4 -- ReLU => node3 -- ReLU => 4: expected an id that no other node has, got "node3" again, first in line 2
+    1.500 => -1.500 => 2: expected forward_compute_time >= 0, got "-1.500"
+    1.500 => nan => 2: expected forward_compute_time >= 0, got "nan"
+    0.500 => 1e999 => 2: expected backward_compute_time >= 0, got "1e999"
+    4096.0 => many => 1: expected activation_size >= 0, got "many"
+    64.000 => 64 MB => 3: expected parameter_size >= 0, got "64 MB"
+    20.0; => -20; => 3: expected activation_size >= 0, got "-20"
+    20.0; => ; => 3: expected activation_size >= 0, got ""
+    3.0] => 3.0 => 3: expected activation_size to end with ], got "[600.0; 20.0; 3.0"
+    600.0; 20.0 => 1.7e308; 1.7e308 => 3: expected activation_size with a finite sum...
+    backward_compute_time=0.500,  => => 2: expected 4 measurements, got 3
+    backward_compute_time=0.500 => backward=0.5 => 2: expected backward_compute_time=NUMBER, got "backward=0.5"
+    node3 -- ReLU(inplace) -- f => node3 -- f => 2: expected ID -- DESCRIPTION -- MEASUREMENTS, got ...
+    node2 -- node4 => node2 -- node5 => 8: expected the id of a node, got "node5"
+    node2 -- node4 => node2 => 8: expected ID -- ID, an edge, got "node2"
+    node2 -- node4 => node2 -- node3 => 8: model "toy": edge "node2" -> "node3" appears twice
+    node2 -- node4 => node3 -- node2 => 7: expected edges without a cycle, got "node2" -> "node3", which is on one
+    node2 -- node4 => node2 -- node2 => 8: expected edges without a cycle, got "node2" -> "node2", which is on one
+  )");
   CHECK(error(toy.substr(0, 60)) == "toy.txt: line 1: expected 4 measurements, got 2");  // cut off
   CHECK(error(with(toy, "LSTM", "LS\xff")).starts_with("toy.txt: line 3: expected UTF-8, got "));
   CHECK(error("{\"nodes\": []}").starts_with("toy.txt: line 1: expected ID -- DESCRIPTION"));

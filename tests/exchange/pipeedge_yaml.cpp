@@ -19,6 +19,7 @@
 namespace test_pipeedge_yaml {
 
 using namespace hetplan;
+using test::check_refusals;
 using test::message_of;
 using test::near;
 using test::with;
@@ -71,9 +72,6 @@ std::vector<exchange::pipeedge_device_type> read_types(const std::string& text) 
 }
 std::string error(const std::string& text) {
   return message_of([&] { return read_models(text); });
-}
-std::string types_error(const std::string& text) {
-  return message_of([&] { return read_types(text); });
 }
 
 }  // namespace
@@ -175,40 +173,34 @@ TEST_CASE("a bad YAML file names its line") {
 
 TEST_CASE("a bad PipeEdge model names its place") {
   CHECK(error("vit: 3\n") == "models.yml: line 1: vit: expected a map with layers, got \"3\"");
-  CHECK(error(with(models, "  layers: 3\n", "")) == "models.yml: line 8: tiny/vit: layers: expected a number of layers, got nothing");
-  CHECK(error(with(models, "layers: 3", "layers: 3.5")) ==
-        "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"3.5\"");
-  CHECK(error(with(models, "layers: 3", "layers: -3")) == "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"-3\"");
-  CHECK(error(with(models, "layers: 3", "layers: \"3\"")) ==
-        "models.yml: line 8: tiny/vit: layers: expected a whole number >= 0, got \"3\"");
-  CHECK(error(with(models, "layers: 3", "layers: 4")) == "models.yml: line 9: tiny/vit: mem_MB: expected one entry per layer (4), got 3");
-  CHECK(error(with(models, "50, 7]", "50]")) == "models.yml: line 11: tiny/vit: parameters_out: expected one entry per layer (3), got 2");
-  CHECK(error(with(models, "0.25]", "-0.25]")) == "models.yml: line 9: tiny/vit: mem_MB: expected MB >= 0, got \"-0.25\"");
-  CHECK(error(with(models, "0.25]", ".nan]")) == "models.yml: line 9: tiny/vit: mem_MB: expected MB >= 0, got \".nan\"");
-  CHECK(error(with(models, "0.25]", "1e308]")) == "models.yml: line 9: tiny/vit: mem_MB: expected MB >= 0, got 1e+308");
-  CHECK(error(with(models, "[1.5, 2, 0.25]", "many")) ==
-        "models.yml: line 9: tiny/vit: mem_MB: expected a list of numbers >= 0, got \"many\"");
-  CHECK(error(with(models, "Dummy:", "tiny/vit:")) == "models.yml: line 8: tiny/vit: expected every key once, got \"tiny/vit\" again");
+  check_refusals(models, read_models, "models.yml: line ", R"(
+    layers: 3 => no_layers: 3 => 8: tiny/vit: layers: expected a number of layers, got nothing
+    layers: 3 => layers: 3.5 => 8: tiny/vit: layers: expected a whole number >= 0, got "3.5"
+    layers: 3 => layers: -3 => 8: tiny/vit: layers: expected a whole number >= 0, got "-3"
+    layers: 3 => layers: "3" => 8: tiny/vit: layers: expected a whole number >= 0, got "3"
+    layers: 3 => layers: 4 => 9: tiny/vit: mem_MB: expected one entry per layer (4), got 3
+    50, 7] => 50] => 11: tiny/vit: parameters_out: expected one entry per layer (3), got 2
+    0.25] => -0.25] => 9: tiny/vit: mem_MB: expected MB >= 0, got "-0.25"
+    0.25] => .nan] => 9: tiny/vit: mem_MB: expected MB >= 0, got ".nan"
+    0.25] => 1e308] => 9: tiny/vit: mem_MB: expected MB >= 0, got 1e+308
+    [1.5, 2, 0.25] => many => 9: tiny/vit: mem_MB: expected a list of numbers >= 0, got "many"
+    Dummy: => tiny/vit: => 8: tiny/vit: expected every key once, got "tiny/vit" again
+  )");
 }
 
 TEST_CASE("a bad PipeEdge device type names its place") {
-  CHECK(types_error(with(types, "bw_Mbps: 1000", "bw_Mbps: fast")) ==
-        "types.yml: line 6: Board: bw_Mbps: expected Mbit/s >= 0, got \"fast\"");
-  CHECK(types_error(with(types, "bw_Mbps: 1000", "bw_Mbps: 1e305")) ==
-        "types.yml: line 6: Board: bw_Mbps: expected Mbit/s >= 0, got \"1e305\"");
-  CHECK(types_error(with(types, "  mem_MB: 2048\n", "")) == "types.yml: line 6: Board: mem_MB: expected MB >= 0, got nothing");
-  CHECK(types_error(with(types, "0.125]", "-0.125]")) ==
-        "types.yml: line 13: Board: model_profiles: tiny/vit: time_s: expected seconds >= 0, got \"-0.125\"");
-  CHECK(types_error(with(types, "0.125]", "nan]")) ==
-        "types.yml: line 13: Board: model_profiles: tiny/vit: time_s: expected seconds >= 0, got \"nan\"");
-  CHECK(types_error(with(types, "batch_size: 8", "batch_size: 0")) ==
-        "types.yml: line 10: Board: model_profiles: tiny/vit: batch_size: expected a batch size >= 1, got \"0\"");
-  CHECK(types_error(with(types, "batch_size: 2", "batch_size: 8")) ==
-        "types.yml: line 14: Board: model_profiles: tiny/vit: expected one profile per dtype and batch size, got another of "
-        "\"torch.float32\" at 8");
-  CHECK(types_error(with(types, "- batch_size: 8\n      dtype", "  batch_size: 8\n      dtype")).starts_with("types.yml: line "));
-  CHECK(types_error(with(types, "dtype: torch.float32", "dtype: [1]")) ==
-        "types.yml: line 11: Board: model_profiles: tiny/vit: dtype: expected a dtype, got a list");
+  check_refusals(types, read_types, "types.yml: line ", R"(
+    bw_Mbps: 1000 => bw_Mbps: fast => 6: Board: bw_Mbps: expected Mbit/s >= 0, got "fast"
+    bw_Mbps: 1000 => bw_Mbps: 1e305 => 6: Board: bw_Mbps: expected Mbit/s >= 0, got "1e305"
+    mem_MB: 2048 => # none => 6: Board: mem_MB: expected MB >= 0, got nothing
+    0.125] => -0.125] => 13: Board: model_profiles: tiny/vit: time_s: expected seconds >= 0, got "-0.125"
+    0.125] => nan] => 13: Board: model_profiles: tiny/vit: time_s: expected seconds >= 0, got "nan"
+    batch_size: 8 => batch_size: 0 => 10: Board: model_profiles: tiny/vit: batch_size: expected a batch size >= 1, got "0"
+    size: 2 => size: 8
+      => 14: Board: model_profiles: tiny/vit: expected one profile per dtype and batch size, got another of "torch.float32" at 8
+    - batch => batch => ...
+    dtype: torch.float32 => dtype: [1] => 11: Board: model_profiles: tiny/vit: dtype: expected a dtype, got a list
+  )");
 }
 
 TEST_CASE("PipeEdge's files of the collection have the totals that were counted apart") {

@@ -16,6 +16,7 @@
 namespace test_piper_json {
 
 using namespace hetplan;
+using test::check_refusals;
 using test::message_of;
 using test::near;
 using test::with;
@@ -114,34 +115,30 @@ TEST_CASE("a Piper input says which devices there are") {
 
 TEST_CASE("a bad Piper input names its place") {
   CHECK(error("") == "toy.json: expected JSON, got an empty file");
-  CHECK(error("[]") == "toy.json: expected a JSON object, got an empty array");
   CHECK(error(toy.substr(0, toy.size() / 2)).starts_with("toy.json: line "));
-  CHECK(error(with(toy, "\"maxDevices\": 3, ", "")) == "toy.json: /maxDevices: expected an integer >= 1, got nothing");
-  CHECK(error(with(toy, "\"mbsInBatch\": 16, ", "")) == "toy.json: /mbsInBatch: expected an integer >= 1, got nothing");
-  CHECK(error(with(toy, "8e9", "\"8 GB\"")) == "toy.json: /maxMemoryPerDevice: expected a number > 0, got \"8 GB\"");
-  CHECK(error(with(toy, "1e9", "0")) == "toy.json: /bandwidth: expected a number > 0, got 0");
-  CHECK(error(with(toy, "\"id\": -2", "\"id\": 7")) == "toy.json: /nodes/1/id: expected an id that no other node has, got 7");
-  CHECK(error(with(toy, "\"id\": -2", "\"id\": \"x\"")) == "toy.json: /nodes/1/id: expected an integer >= -9223372036854775808, got \"x\"");
-  CHECK(error(with(toy, "3.0", "-3.0")) == "toy.json: /nodes/0/TMPCs/1/0/timePerSample: expected a number >= 0, got -3");
-  CHECK(error(with(toy, "3.0", "NaN")).starts_with("toy.json: line 4, column "));
-  CHECK(error(with(toy, "3.0", "1e999")).starts_with("toy.json: "));
-  CHECK(error(with(toy, "\"recomp\"", "\"vanilla\"")) ==
-        "toy.json: /nodes/0/TMPCs/1/1/id: expected a name that no other configuration of this degree has, got \"vanilla\"");
-  CHECK(error(with(toy, "\"2\": [", "\"two\": [")) == "toy.json: /nodes/0/TMPCs/two: expected a degree >= 1 as key, got \"two\"");
-  CHECK(error(with(toy, "\"2\": [", "\"1.0\": [")) == "toy.json: /nodes/0/TMPCs/1.0: expected every degree once, got \"1.0\" again");
-  CHECK(error(with(toy, "{\"7\": 9}", "{\"8\": 9}")) ==
-        "toy.json: /nodes/1/TMPCs/1/0/syncTimeFw/8: expected the id of a node as key, got \"8\"");
-  CHECK(error(with(toy, "{\"7\": 9}", "[]")) ==
-        "toy.json: /nodes/1/TMPCs/1/0/syncTimeFw: expected an object from node to bytes, got an empty array");
-  CHECK(error(with(toy, "\"destId\": -2", "\"destId\": 3")) == "toy.json: /edges/0/destId: expected the id of a node, got 3");
-  CHECK(error(with(toy, "\"destId\": -2", "\"destId\": 7")) == "toy.json: /edges/0/destId: expected another node than sourceId, got 7");
-  CHECK(error(with(toy, "\"communicationCost\": 600}",
-                   "\"communicationCost\": 600}, {\"sourceId\": 7, \"destId\": -2, \"communicationCost\": 1}")) ==
-        "toy.json: /edges/1: expected every edge once, got 7 -> -2 again");
-  CHECK(error(with(toy, "\"communicationCost\": 600}",
-                   "\"communicationCost\": 600}, {\"sourceId\": -2, \"destId\": 7, \"communicationCost\": 1}")) ==
-        "toy.json: /edges/1: expected edges without a cycle, got -2 -> 7, which is on one");
-  CHECK(error(with(toy, "\"edges\": [", "\"edgy\": [")) == "toy.json: /edges: expected an array of edges, got nothing");
+  check_refusals(toy, read, "toy.json: ", R"(
+    [] => expected a JSON object, got an empty array
+    "maxDevices": 3,  => => /maxDevices: expected an integer >= 1, got nothing
+    "mbsInBatch": 16,  => => /mbsInBatch: expected an integer >= 1, got nothing
+    8e9 => "8 GB" => /maxMemoryPerDevice: expected a number > 0, got "8 GB"
+    1e9 => 0 => /bandwidth: expected a number > 0, got 0
+    "id": -2 => "id": 7 => /nodes/1/id: expected an id that no other node has, got 7
+    "id": -2 => "id": "x" => /nodes/1/id: expected an integer >= -9223372036854775808, got "x"
+    3.0 => -3.0 => /nodes/0/TMPCs/1/0/timePerSample: expected a number >= 0, got -3
+    3.0 => NaN => line 4, column ...
+    3.0 => 1e999 => ...
+    "recomp" => "vanilla" => /nodes/0/TMPCs/1/1/id: expected a name that no other configuration of this degree has, got "vanilla"
+    "2": [ => "two": [ => /nodes/0/TMPCs/two: expected a degree >= 1 as key, got "two"
+    "2": [ => "1.0": [ => /nodes/0/TMPCs/1.0: expected every degree once, got "1.0" again
+    {"7": 9} => {"8": 9} => /nodes/1/TMPCs/1/0/syncTimeFw/8: expected the id of a node as key, got "8"
+    {"7": 9} => [] => /nodes/1/TMPCs/1/0/syncTimeFw: expected an object from node to bytes, got an empty array
+    "destId": -2 => "destId": 3 => /edges/0/destId: expected the id of a node, got 3
+    "destId": -2 => "destId": 7 => /edges/0/destId: expected another node than sourceId, got 7
+    600} => 600}, {"sourceId": 7, "destId": -2, "communicationCost": 1} => /edges/1: expected every edge once, got 7 -> -2 again
+    600} => 600}, {"sourceId": -2, "destId": 7, "communicationCost": 1}
+      => /edges/1: expected edges without a cycle, got -2 -> 7, which is on one
+    "edges": [ => "edgy": [ => /edges: expected an array of edges, got nothing
+  )");
 }
 
 TEST_CASE("every Piper input of the collection has the totals that were counted apart") {

@@ -15,6 +15,7 @@
 #include <hetplan/plan/plan.hpp>
 
 #include "support/random_source.hpp"
+#include "support/split_text.hpp"
 
 namespace hetplan::test {
 
@@ -110,18 +111,6 @@ inline std::string option(const std::string& line, const std::string& name) {
   REQUIRE(at != std::string::npos);
   const auto first = at + name.size() + 2;
   return line.substr(first, line.find_first_of(" \n", first) - first);
-}
-
-inline std::vector<std::string> split_text(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
 }
 
 }  // namespace hetplan::test

@@ -20,6 +20,7 @@
 namespace test_sailor_plan {
 
 using namespace hetplan;
+using test::check_refusals;
 using test::message_of;
 using test::with;
 
@@ -31,9 +32,6 @@ const std::string toy = R"({"zone": "z", "pipeline_list": [{"num_stages": 2, "la
  "dp": [2, 2]}], "mbs": 3, "gbs": 24, "real": 1.5, "red_grads": 0.25, "max_mem": 4096, "N": 4})";
 
 exchange::sailor_plan read(const std::string& text) { return exchange::read_sailor_plan(test::document(text, "plan.json")); }
-std::string error(const std::string& text) {
-  return message_of([&] { return read(text); });
-}
 /// Three layers of 4 FLOP forward, 10 B between them, 8 B of weights in each.
 planning_graph chain(int layers = 3) {
   planning_graph_builder b("toy");
@@ -119,28 +117,22 @@ TEST_CASE("layers out of order are refused by name, and renumbered counts them o
 }
 
 TEST_CASE("a Sailor plan that contradicts itself is refused with the place and what was expected") {
-  CHECK(error("[]") == "plan.json: expected a JSON object, got an empty array");
-  CHECK(error(with(toy, R"("mbs": 3, )", "")) == "plan.json: /mbs: expected an integer >= 1, got nothing");
-  CHECK(error(with(toy, R"("mbs": 3)", R"("mbs": 0)")) == "plan.json: /mbs: expected an integer >= 1, got 0");
-  CHECK(error(with(toy, R"("gbs": 24)", R"("gbs": 25)")) ==
-        "plan.json: /gbs: expected a multiple of 6, what the replicas of a stage take at once, got 25");
-  CHECK(error(with(toy, R"("real": 1.5)", R"("real": 0)")).starts_with("plan.json: /real: expected "));
-  CHECK(error(with(toy, R"("max_mem": 4096)", R"("max_mem": "much")")).starts_with("plan.json: /max_mem: expected "));
-  CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1, 2]]")) ==
-        "plan.json: /pipeline_list/0/layers_per_stage: expected layers of 2 stages, got 1");
-  CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1], []]"))
-            .starts_with("plan.json: /pipeline_list/0/layers_per_stage/1: expected the numbers of at least"));
-  CHECK(error(with(toy, "[[0, 1], [2]]", "[[0, 1], [-2]]")).starts_with("plan.json: /pipeline_list/0/layers_per_stage/1/0: expected "));
-  CHECK(error(with(toy, "[2, 2]", "[2, 3]")) ==
-        "plan.json: /pipeline_list/0/dp/1: expected the number of replicas that tmp_per_stage lists, 2, got 3");
-  CHECK(
-      error(with(toy, R"([[["fast", 4, "z"]], 4])", R"([[["fast", 4, "z"]], 5])")) ==
-      "plan.json: /pipeline_list/0/tmp_per_stage/0/0/1: expected a degree of at most 4, as many as the machines have accelerators, got 5");
-  CHECK(
-      error(with(toy, R"(["fast", 4, "z"])", R"(["fast", 4])"))
-          .starts_with("plan.json: /pipeline_list/0/tmp_per_stage/0/0/0/0: expected a machine: kind, number of accelerators, zone, got 2"));
-  CHECK(error(with(toy, R"("pipeline_list": [)", R"("pipeline_list": [], "x": [)")) ==
-        "plan.json: /pipeline_list: expected one pipeline, got 0");
+  check_refusals(toy, read, "plan.json: ", R"(
+    [] => expected a JSON object, got an empty array
+    "mbs": 3,  => => /mbs: expected an integer >= 1, got nothing
+    "mbs": 3 => "mbs": 0 => /mbs: expected an integer >= 1, got 0
+    "gbs": 24 => "gbs": 25 => /gbs: expected a multiple of 6, what the replicas of a stage take at once, got 25
+    "real": 1.5 => "real": 0 => /real: expected ...
+    "max_mem": 4096 => "max_mem": "much" => /max_mem: expected ...
+    [[0, 1], [2]] => [[0, 1, 2]] => /pipeline_list/0/layers_per_stage: expected layers of 2 stages, got 1
+    [[0, 1], [2]] => [[0, 1], []] => /pipeline_list/0/layers_per_stage/1: expected the numbers of at least...
+    [[0, 1], [2]] => [[0, 1], [-2]] => /pipeline_list/0/layers_per_stage/1/0: expected ...
+    [2, 2] => [2, 3] => /pipeline_list/0/dp/1: expected the number of replicas that tmp_per_stage lists, 2, got 3
+    [[["fast", 4, "z"]], 4] => [[["fast", 4, "z"]], 5]
+      => /pipeline_list/0/tmp_per_stage/0/0/1: expected a degree of at most 4, as many as the machines have accelerators, got 5
+    4, "z" => 4 => /pipeline_list/0/tmp_per_stage/0/0/0/0: expected a machine: kind, number of accelerators, zone, got 2...
+    "pipeline_list": [ => "pipeline_list": [], "x": [ => /pipeline_list: expected one pipeline, got 0
+  )");
   CHECK(message_of([] {
           return exchange::sailor_devices(read(with(toy, R"([[["fast", 4, "z"]], 4])", R"([[["fast", 4, "z"], ["slow", 2, "z"]], 4])")));
         }) == "sailor: plan.json: expected replicas of one machine each, got one of 2 machines");

@@ -19,6 +19,7 @@
 namespace test_sailor_profile {
 
 using namespace hetplan;
+using test::check_refusals;
 using test::message_of;
 using test::near;
 using test::with;
@@ -36,9 +37,6 @@ std::string error(const std::string& text) {
   return message_of([&] { return read(text); });
 }
 exchange::layer_sizes read_sizes(const std::string& text) { return exchange::read_layer_sizes(test::document(text, "mbs2_tmp1.json")); }
-std::string sizes_error(const std::string& text) {
-  return message_of([&] { return read_sizes(text); });
-}
 std::vector<exchange::sailor_measurement> one(const std::string& kind, const std::string& text, int degree = 1) {
   return {{kind, read(text), degree}};
 }
@@ -128,36 +126,36 @@ TEST_CASE("times that do not fit the graph say why") {
 
 TEST_CASE("a bad Sailor profile names its place") {
   CHECK(error("") == "profile.json: expected JSON, got an empty file");
-  CHECK(error("{}") == "profile.json: expected at least one microbatch size, got an empty object");
-  CHECK(error("[1]").starts_with("profile.json: expected an object from microbatch size to degree"));
   CHECK(error(toy.substr(0, 90)).starts_with("profile.json: line 2, column "));
-  CHECK(error("{\"1\": {}}") == "profile.json: /1: expected at least one degree of tensor parallelism, got an empty object");
-  CHECK(error("{\"1\": {\"1\": {}}}") == "profile.json: /1/1: expected at least one layer, got an empty object");
-  CHECK(error("{\"1\": {\"1\": 3}}") == "profile.json: /1/1: expected an object from layer to seconds, got 3");
-  CHECK(error(with(toy, "\"4\": {", "\"four\": {")) == "profile.json: /four: expected a microbatch size >= 1 as key, got \"four\"");
-  CHECK(error(with(toy, "\"4\": {", "\"0\": {")) == "profile.json: /0: expected a microbatch size >= 1 as key, got \"0\"");
-  CHECK(error(with(toy, "\"4\": {", "\"1.0\": {")) == "profile.json: /1: expected every microbatch size once, got \"1\" again");
-  CHECK(error(with(toy, "\"4\": {\"2\": {", "\"4\": {\"2.5\": {")) ==
-        "profile.json: /4/2.5: expected a degree of tensor parallelism >= 1 as key, got \"2.5\"");
-  CHECK(error(with(toy, "\"1\": [0.04", "\"2\": [0.04")) == "profile.json: /4/2/2: expected layers 0 to 1 (there are 2), got \"2\"");
-  CHECK(error(with(toy, "\"1\": [0.04", "\"0.0\": [0.04")) == "profile.json: /4/2/0: expected every layer once, got \"0\" again");
-  CHECK(error(with(toy, ", \"0\": [0.004, 0, 0.001]", "")).starts_with("profile.json: /4/2/1: expected layers 0 to 0"));
-  CHECK(error(with(toy, "\"1\": [0.04, 0.08, 0.003], ", "")) == "profile.json: /1/1: expected 1 layers as in the first entry, got 2");
-  CHECK(error(with(toy, "0.08", "-0.08")) == "profile.json: /4/2/1/1: expected a number >= 0, got -0.08");
-  CHECK(error(with(toy, "0.08", "\"80 ms\"")) == "profile.json: /4/2/1/1: expected a number >= 0, got \"80 ms\"");
-  CHECK(error(with(toy, "0.08", "NaN")).starts_with("profile.json: line 1, column "));
-  CHECK(error(with(toy, ", 0.003]", "]")) == "profile.json: /4/2/1: expected 3 numbers, seconds of forward, backward and update, got 2");
+  check_refusals(toy, read, "profile.json: ", R"(
+    {} => expected at least one microbatch size, got an empty object
+    [1] => expected an object from microbatch size to degree...
+    {"1": {}} => /1: expected at least one degree of tensor parallelism, got an empty object
+    {"1": {"1": {}}} => /1/1: expected at least one layer, got an empty object
+    {"1": {"1": 3}} => /1/1: expected an object from layer to seconds, got 3
+    "4": { => "four": { => /four: expected a microbatch size >= 1 as key, got "four"
+    "4": { => "0": { => /0: expected a microbatch size >= 1 as key, got "0"
+    "4": { => "1.0": { => /1: expected every microbatch size once, got "1" again
+    "4": {"2": { => "4": {"2.5": { => /4/2.5: expected a degree of tensor parallelism >= 1 as key, got "2.5"
+    "1": [0.04 => "2": [0.04 => /4/2/2: expected layers 0 to 1 (there are 2), got "2"
+    "1": [0.04 => "0.0": [0.04 => /4/2/0: expected every layer once, got "0" again
+    , "0": [0.004, 0, 0.001] => => /4/2/1: expected layers 0 to 0...
+    "1": [0.04, 0.08, 0.003],  => => /1/1: expected 1 layers as in the first entry, got 2
+    0.08 => -0.08 => /4/2/1/1: expected a number >= 0, got -0.08
+    0.08 => "80 ms" => /4/2/1/1: expected a number >= 0, got "80 ms"
+    0.08 => NaN => line 1, column ...
+    , 0.003] => ] => /4/2/1: expected 3 numbers, seconds of forward, backward and update, got 2
+  )");
 }
 
 TEST_CASE("bad layer sizes name their place") {
-  CHECK(sizes_error("{}") == "mbs2_tmp1.json: /model: expected an object, got nothing");
-  CHECK(sizes_error(with(sizes, "[64, 80]", "[64]")) ==
-        "mbs2_tmp1.json: /model/parameters/activation_parameters_bytes: expected one entry per layer (2), got 1");
-  CHECK(sizes_error(with(sizes, "[64, 80]", "[64, -80]")) ==
-        "mbs2_tmp1.json: /model/parameters/activation_parameters_bytes/1: expected a number >= 0, got -80");
-  CHECK(sizes_error(with(sizes, "[100, 200]", "[]")) ==
-        "mbs2_tmp1.json: /model/parameters/parameters_per_layer_bytes: expected at least one layer, got an empty array");
-  CHECK(sizes_error(with(sizes, "\"toy\"", "7")) == "mbs2_tmp1.json: /model/model_name: expected a name, got 7");
+  check_refusals(sizes, read_sizes, "mbs2_tmp1.json: /model", R"(
+    {} => : expected an object, got nothing
+    [64, 80] => [64] => /parameters/activation_parameters_bytes: expected one entry per layer (2), got 1
+    [64, 80] => [64, -80] => /parameters/activation_parameters_bytes/1: expected a number >= 0, got -80
+    [100, 200] => [] => /parameters/parameters_per_layer_bytes: expected at least one layer, got an empty array
+    "toy" => 7 => /model_name: expected a name, got 7
+  )");
 }
 
 TEST_CASE("Sailor's files of the collection have the sums that were made apart") {

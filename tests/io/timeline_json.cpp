@@ -20,6 +20,7 @@
 namespace test_timeline_json {
 
 using namespace hetplan;
+using test::check_refusals;
 using test::document;
 using test::message_of;
 using test::with;
@@ -31,20 +32,17 @@ cluster home() { return {"home", {test::worker("laptop0"), test::worker("phone0"
 constexpr device_id laptop(0), phone(1);
 constexpr resource_id air(0);
 
-adapt::timeline read(const std::string& text, const fs::path& folder = {}) {
+adapt::timeline read_in(const fs::path& folder, const std::string& text) {
   return io::read_timeline(document(text, "t.json"), home(), folder);
 }
+adapt::timeline read(const std::string& text) { return read_in({}, text); }
 std::string of_events(const std::string& events) {
   return R"({"format": "hetplan/timeline/1", "duration": 600, "events": [)" + events + "]}";
 }
 std::string of_traces(const std::string& traces) {
   return R"({"format": "hetplan/timeline/1", "duration": 600, "traces": [)" + traces + "]}";
 }
-/// What is wrong with a timeline of these events, without the file's name.
-std::string error(const std::string& events) {
-  const std::string message = message_of([&] { return read(of_events(events)); });
-  return message.starts_with("t.json: /events") ? message.substr(8) : message;
-}
+adapt::timeline read_events(const std::string& events) { return read(of_events(events)); }
 
 /// A folder of traces that goes away with the test.
 struct folder {
@@ -115,113 +113,106 @@ TEST_CASE("traces and events become one list in time order, of one instant the t
 }
 
 TEST_CASE("a bad timeline file ends in one message that points at the event") {
-  const auto message = [](const std::string& text) { return message_of([&] { return read(text); }); };
-  CHECK(message(R"({"format": "hetplan/timeline/2", "duration": 1})") ==
-        "t.json: /format: expected \"hetplan/timeline/1\", got \"hetplan/timeline/2\"");
-  CHECK(message(R"({"format": "hetplan/timeline/1"})") == "t.json: /duration: expected seconds > 0, got nothing");
-  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": "0 s"})") == "t.json: /duration: expected seconds > 0, got \"0 s\"");
-  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": "1e20 h"})") ==
-        "t.json: /duration: expected seconds > 0, at most 1e+09 (30 years), got \"1e20 h\"");
-  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "event": []})") ==
-        "t.json: /event: expected a known key, got \"event\"; did you mean \"events\"?");
-  CHECK(message(R"({"format": "hetplan/timeline/1", "duration": 1, "events": {}})") ==
-        "t.json: /events: expected an array of events, got an empty object");
-  CHECK(error("3") == "/events/0: expected an event, got 3");
-  CHECK(error(R"({"resource": "shared", "capacity": 1})") == "/events/0/at: expected seconds >= 0, got nothing");
-  CHECK(error(R"({"at": -1, "resource": "shared", "capacity": 1})") == "/events/0/at: expected seconds >= 0, got -1");
-  CHECK(error(R"({"at": 5, "qoe": {"latency": 1}}, {"at": 4, "qoe": {"latency": 1}})") ==
-        "/events/1/at: expected seconds >= 5, the time of the event before, got 4");
-  CHECK(error(R"({"at": 1})") ==
-        "/events/0: expected one of: resource with capacity; device with speed, leaves or joins; transfer; qoe; got none of them");
-  CHECK(error(R"({"at": 1, "resource": "shared", "capacity": 1, "qoe": {"latency": 1}})") ==
-        "/events/0/qoe: expected one change per event, got \"resource\" and \"qoe\"");
-  CHECK(error(R"({"at": 1, "device": "phone0", "leaves": true, "speed": 1})") ==
-        "/events/0/leaves: expected one change per event, got \"speed\" and \"leaves\"");
-  CHECK(error(R"({"at": 1, "device": "phone0", "capacity": 1})") == "/events/0/capacity: expected no \"capacity\" beside \"device\"");
-  CHECK(error(R"({"at": 1, "resource": "shared", "capacity": 1, "speed": 1})") ==
-        "/events/0/speed: expected no \"speed\" beside \"resource\"");
-  CHECK(error(R"({"at": 1, "qoe": {"latency": 1}, "joins": true})") == "/events/0/joins: expected no \"joins\" beside \"qoe\"");
-  CHECK(error(R"({"at": 1, "speed": 1})") == "/events/0/speed: expected \"device\" beside it, got nothing");
-  CHECK(error(R"({"at": 1, "capacity": 1})") == "/events/0/capacity: expected \"resource\" beside it, got nothing");
-  CHECK(error(R"({"at": 1, "device": "phone0"})") == "/events/0: expected speed, leaves or joins beside device, got none of them");
-  CHECK(error(R"({"at": 1, "device": "phone0", "leaves": false})") == "/events/0/leaves: expected true, got false");
-  CHECK(error(R"({"at": 1, "device": "phone0", "leaves": 1})") == "/events/0/leaves: expected true or false, got 1");
-  CHECK(error(R"({"at": 1, "device": "phone", "speed": 1})") ==
-        "/events/0/device: expected the name of a device of cluster \"home\", got \"phone\"; did you mean \"phone0\"?");
-  CHECK(error(R"({"at": 1, "device": "phone0", "speed": "half"})") == "/events/0/speed: expected a number >= 0, got \"half\"");
-  CHECK(error(R"({"at": 1, "device": "phone0", "speed": -1})") == "/events/0/speed: expected a number >= 0, got -1");
-  CHECK(error(R"({"at": 1, "resource": "share", "capacity": 1})") ==
-        "/events/0/resource: expected the name of a resource of cluster \"home\", got \"share\"; did you mean \"shared\"?");
-  CHECK(error(R"({"at": 1, "resource": "shared"})") == "/events/0/capacity: expected bytes/s >= 0, got nothing");
-  CHECK(error(R"({"at": 1, "resource": "shared", "capacity": "300 Mb/s"})") ==
-        "/events/0/capacity: expected bytes/s >= 0, got \"300 Mb/s\"; did you mean \"300 Mbit/s\"?");
-  CHECK(error(R"({"at": 1, "qoe": {}})") == "/events/0/qoe: expected latency or deadline, got an empty object");
-  CHECK(error(R"({"at": 1, "qoe": {"latency": 0}})") == "/events/0/qoe/latency: expected seconds > 0, got 0");
-  CHECK(error(R"({"at": 1, "qoe": {"lambda": 3}})") ==
-        "/events/0/qoe/lambda: expected a known key, got \"lambda\"; known keys: latency, deadline");
-  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "bytes": 1}})") ==
-        "/events/0/transfer/to: expected the name of a device, got nothing");
-  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "to": "phone0", "bytes": -1}})") ==
-        "/events/0/transfer/bytes: expected bytes >= 0, got -1");
-  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "to": "phone0", "bytes": 1, "priority": 0.5}})") ==
-        "/events/0/transfer/priority: expected an integer >= -2147483648, got 0.5");
-  CHECK(error(R"({"at": 1, "transfer": {"from": "laptop0", "to": "laptop0", "bytes": 1}})") ==
-        "/events/0: transfer from \"laptop0\" to \"laptop0\", but the cluster has no route for that pair");
+  check_refusals("", read, "t.json: ", R"(
+    {"format": "hetplan/timeline/2", "duration": 1} => /format: expected "hetplan/timeline/1", got "hetplan/timeline/2"
+    {"format": "hetplan/timeline/1"} => /duration: expected seconds > 0, got nothing
+    {"format": "hetplan/timeline/1", "duration": "0 s"} => /duration: expected seconds > 0, got "0 s"
+    {"format": "hetplan/timeline/1", "duration": "1e20 h"} => /duration: expected seconds > 0, at most 1e+09 (30 years), got "1e20 h"
+    {"format": "hetplan/timeline/1", "duration": 1, "event": []} => /event: expected a known key, got "event"; did you mean "events"?
+    {"format": "hetplan/timeline/1", "duration": 1, "events": {}} => /events: expected an array of events, got an empty object
+  )");
+  check_refusals("", read_events, "t.json: ", R"(
+    3 => /events/0: expected an event, got 3
+    {"resource": "shared", "capacity": 1} => /events/0/at: expected seconds >= 0, got nothing
+    {"at": -1, "resource": "shared", "capacity": 1} => /events/0/at: expected seconds >= 0, got -1
+    {"at": 5, "qoe": {"latency": 1}}, {"at": 4, "qoe": {"latency": 1}}
+      => /events/1/at: expected seconds >= 5, the time of the event before, got 4
+    {"at": 1} => /events/0: expected one of: resource with capacity; device with speed, leaves or joins; transfer; qoe; got none of them
+    {"at": 1, "resource": "shared", "capacity": 1, "qoe": {"latency": 1}}
+      => /events/0/qoe: expected one change per event, got "resource" and "qoe"
+    {"at": 1, "device": "phone0", "leaves": true, "speed": 1} => /events/0/leaves: expected one change per event, got "speed" and "leaves"
+    {"at": 1, "device": "phone0", "capacity": 1} => /events/0/capacity: expected no "capacity" beside "device"
+    {"at": 1, "resource": "shared", "capacity": 1, "speed": 1} => /events/0/speed: expected no "speed" beside "resource"
+    {"at": 1, "qoe": {"latency": 1}, "joins": true} => /events/0/joins: expected no "joins" beside "qoe"
+    {"at": 1, "speed": 1} => /events/0/speed: expected "device" beside it, got nothing
+    {"at": 1, "capacity": 1} => /events/0/capacity: expected "resource" beside it, got nothing
+    {"at": 1, "device": "phone0"} => /events/0: expected speed, leaves or joins beside device, got none of them
+    {"at": 1, "device": "phone0", "leaves": false} => /events/0/leaves: expected true, got false
+    {"at": 1, "device": "phone0", "leaves": 1} => /events/0/leaves: expected true or false, got 1
+    {"at": 1, "device": "phone", "speed": 1}
+      => /events/0/device: expected the name of a device of cluster "home", got "phone"; did you mean "phone0"?
+    {"at": 1, "device": "phone0", "speed": "half"} => /events/0/speed: expected a number >= 0, got "half"
+    {"at": 1, "device": "phone0", "speed": -1} => /events/0/speed: expected a number >= 0, got -1
+    {"at": 1, "resource": "share", "capacity": 1}
+      => /events/0/resource: expected the name of a resource of cluster "home", got "share"; did you mean "shared"?
+    {"at": 1, "resource": "shared"} => /events/0/capacity: expected bytes/s >= 0, got nothing
+    {"at": 1, "resource": "shared", "capacity": "300 Mb/s"}
+      => /events/0/capacity: expected bytes/s >= 0, got "300 Mb/s"; did you mean "300 Mbit/s"?
+    {"at": 1, "qoe": {}} => /events/0/qoe: expected latency or deadline, got an empty object
+    {"at": 1, "qoe": {"latency": 0}} => /events/0/qoe/latency: expected seconds > 0, got 0
+    {"at": 1, "qoe": {"lambda": 3}} => /events/0/qoe/lambda: expected a known key, got "lambda"; known keys: latency, deadline
+    {"at": 1, "transfer": {"from": "laptop0", "bytes": 1}} => /events/0/transfer/to: expected the name of a device, got nothing
+    {"at": 1, "transfer": {"from": "laptop0", "to": "phone0", "bytes": -1}} => /events/0/transfer/bytes: expected bytes >= 0, got -1
+    {"at": 1, "transfer": {"from": "laptop0", "to": "phone0", "bytes": 1, "priority": 0.5}}
+      => /events/0/transfer/priority: expected an integer >= -2147483648, got 0.5
+    {"at": 1, "transfer": {"from": "laptop0", "to": "laptop0", "bytes": 1}}
+      => /events/0: transfer from "laptop0" to "laptop0", but the cluster has no route for that pair
+  )");
 }
 
 TEST_CASE("what only the whole timeline shows is told at the event that shows it") {
   const std::string gone = R"({"at": 1, "device": "phone0", "leaves": true}, )";
-  CHECK(error(gone + R"({"at": 2, "device": "phone0", "leaves": true})") == "/events/1: device \"phone0\" leaves, but is not there");
-  CHECK(error(R"({"at": 2, "device": "phone0", "joins": true})") == "/events/0: device \"phone0\" joins, but is there already");
-  CHECK(error(gone + R"({"at": 2, "qoe": {"latency": 1}}, {"at": 2, "device": "laptop0", "leaves": true})") ==
-        "/events/2: device \"laptop0\" leaves, and no device is left; expected at least one");
-  CHECK(error(gone + R"({"at": 2, "device": "phone0", "joins": true}, {"at": 2, "device": "laptop0", "leaves": true})") == "no error");
+  const auto read_then = [&](const std::string& events) { return read_events(gone + events); };
+  check_refusals("", read_then, "t.json: ", R"(
+    {"at": 2, "device": "phone0", "leaves": true} => /events/1: device "phone0" leaves, but is not there
+    {"at": 2, "device": "phone0", "joins": true}, {"at": 2, "device": "phone0", "joins": true}
+      => /events/2: device "phone0" joins, but is there already
+    {"at": 2, "qoe": {"latency": 1}}, {"at": 2, "device": "laptop0", "leaves": true}
+      => /events/2: device "laptop0" leaves, and no device is left; expected at least one
+  )");
+  CHECK_NOTHROW(read_events(gone + R"({"at": 2, "device": "phone0", "joins": true}, {"at": 2, "device": "laptop0", "leaves": true})"));
   // Traces in between do not shift the pointer.
   const folder f;
   f.write("flat", "0 1\n1 2\n2 3\n");
   const std::string text =
       with(of_events(R"({"at": 2, "device": "phone0", "joins": true})"), "]}", R"(], "traces": [{"resource": "shared", "file": "flat"}]})");
-  CHECK(message_of([&] { return read(text, f.path); }) == "t.json: /events/0: device \"phone0\" joins, but is there already");
+  CHECK(message_of([&] { return read_in(f.path, text); }) == "t.json: /events/0: device \"phone0\" joins, but is there already");
 }
 
 TEST_CASE("a bad trace is told at the key that names it, with the line of its file") {
   const folder f;
-  const auto message = [&](const std::string& trace) { return message_of([&] { return read(of_traces(trace), f.path); }); };
+  const auto read_traces = [&](const std::string& traces) { return read_in(f.path, of_traces(traces)); };
   const auto path = [&](const char* name) { return (f.path / name).string(); };
   f.write("back", "0 1\n2 1\n1 1\n");
   f.write("negative", "0 -1\n");
   f.write("dead", "0 0\n5 0\n");
   f.write("fine", "0 1\n0.000001 2\n");
-  CHECK(message(R"({"resource": "shared", "file": "back"})") ==
+  CHECK(message_of([&] { return read_traces(R"({"resource": "shared", "file": "back"})"); }) ==
         "t.json: /traces/0/file: " + path("back") + ": line 3: expected seconds > 2, the time of the line before, got 1");
-  CHECK(message(R"({"resource": "shared", "file": "negative"})") ==
+  CHECK(message_of([&] { return read_traces(R"({"resource": "shared", "file": "negative"})"); }) ==
         "t.json: /traces/0/file: " + path("negative") + ": line 1: expected Mbit/s >= 0, got \"-1\"");
-  CHECK(message(R"({"resource": "shared", "file": "none"})") ==
+  CHECK(message_of([&] { return read_traces(R"({"resource": "shared", "file": "none"})"); }) ==
         "t.json: /traces/0/file: " + path("none") + ": cannot read: No such file or directory");
-  CHECK(message(R"({"resource": "shared", "file": ""})") == "t.json: /traces/0/file: expected the name of a file, got \"\"");
-  CHECK(message(R"({"resource": "shared"})") == "t.json: /traces/0/file: expected the name of a file, got nothing");
-  CHECK(message(R"({"resource": "sharde", "file": "dead"})") ==
-        "t.json: /traces/0/resource: expected the name of a resource of cluster \"home\", got \"sharde\"; did you mean \"shared\"?");
-  CHECK(message(R"({"resource": "shared", "file": "dead", "mean": "1 Mbit/s"})") ==
-        "t.json: /traces/0/mean: its mean is 0 and cannot become 125000 bytes/s");
-  CHECK(message(R"({"resource": "shared", "file": "dead", "mean": -1})") == "t.json: /traces/0/mean: expected bytes/s >= 0, got -1");
-  CHECK(message(R"({"resource": "shared", "file": "dead", "repeat": 1})") == "t.json: /traces/0/repeat: expected true or false, got 1");
-  CHECK(message(R"({"resource": "shared", "file": "dead", "loop": true})")
-            .starts_with("t.json: /traces/0/loop: expected a known key, got \"loop\""));
-  CHECK(message(R"({"resource": "shared", "file": "dead"}, {"resource": "shared", "file": "dead"})") ==
-        "t.json: /traces/1/resource: expected a resource that no other trace has, got \"shared\"");
-  CHECK(message(R"({"resource": "shared", "file": "fine", "repeat": true})") ==
-        "t.json: /traces/0: expected at most 2000000 steps in 600 s, got more");
+  check_refusals("", read_traces, "t.json: ", R"(
+    {"resource": "shared", "file": ""} => /traces/0/file: expected the name of a file, got ""
+    {"resource": "shared"} => /traces/0/file: expected the name of a file, got nothing
+    {"resource": "sharde", "file": "dead"}
+      => /traces/0/resource: expected the name of a resource of cluster "home", got "sharde"; did you mean "shared"?
+    {"resource": "shared", "file": "dead", "mean": "1 Mbit/s"} => /traces/0/mean: its mean is 0 and cannot become 125000 bytes/s
+    {"resource": "shared", "file": "dead", "mean": -1} => /traces/0/mean: expected bytes/s >= 0, got -1
+    {"resource": "shared", "file": "dead", "repeat": 1} => /traces/0/repeat: expected true or false, got 1
+    {"resource": "shared", "file": "dead", "loop": true} => /traces/0/loop: expected a known key, got "loop"...
+    {"resource": "shared", "file": "dead"}, {"resource": "shared", "file": "dead"}
+      => /traces/1/resource: expected a resource that no other trace has, got "shared"
+    {"resource": "shared", "file": "fine", "repeat": true} => /traces/0: expected at most 2000000 steps in 600 s, got more
+  )");
 }
 
 TEST_CASE("a timeline that a program makes is checked with the index of its event") {
   using list = std::vector<adapt::event>;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto fault = [](double duration, list events) {
-    return message_of([&] {
-      check_timeline(adapt::timeline{seconds(duration), std::move(events)}, home());
-      return 0;
-    });
+    return message_of([&] { check_timeline(adapt::timeline{seconds(duration), std::move(events)}, home()); });
   };
   CHECK(fault(0, {}) == "timeline: duration = 0 s; expected seconds > 0, at most 1e+09 (30 years)");
   CHECK(fault(nan, {}) == "timeline: duration = nan s; expected seconds > 0, at most 1e+09 (30 years)");

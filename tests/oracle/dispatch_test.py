@@ -4,23 +4,15 @@
 Prints its seed; HETPLAN_TEST_SEED gives another. Without the data folder, the reference is skipped aloud.
 """
 import dataclasses
-import json
 import math
-import os
-import pathlib
 import random
-import sys
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import dispatch  # noqa: E402  (it lies beside this file)
-import semantics  # noqa: E402
+import dispatch
+import semantics
+from harness import SEED, main, reference
 
-SHARED = pathlib.Path(os.environ.get("HETPLAN_SHARED_DIR", HERE.parents[2] / "shared"))
-SEED = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
 CASES = 600
-USED = []
 
 
 def even(stages, m, forward, backward, weight, delay, memory):
@@ -70,11 +62,7 @@ def as_case(pipeline, orders):
 
 class AgainstReference(unittest.TestCase):
     def test_dispatched_pipelines_have_the_reference_numbers(self):
-        path = SHARED / "reference" / "dispatch_cases.json"
-        if not path.exists():
-            raise unittest.SkipTest(f"no ../shared/reference/{path.name}")
-        USED.append((self, f"../shared/reference/{path.name}"))
-        cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+        cases = reference(self, "dispatch_cases.json")["cases"]
         self.assertGreaterEqual(len(cases), 80)
         for case in cases:
             found = dispatch.told(case)
@@ -184,9 +172,4 @@ class Laws(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    print(f"seed {SEED}")
-    result = unittest.main(verbosity=2, exit=False).result
-    for word, tests in ("USED", USED), ("SKIPPED", result.skipped):
-        for test, what in tests:
-            print(f"{word}: {test.id().removeprefix('__main__.')}: {what}")
-    sys.exit(0 if result.wasSuccessful() else 1)
+    main()

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: BSL-1.0
 """The oracle against plans worked by hand: grids, fsdp, zero2, cuts, spans, and what is refused."""
 import copy
-import pathlib
-import sys
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import semantics  # noqa: E402  (it lies beside this file)
+import semantics
 
 
 def layer(name, flops=1e9, **more):

@@ -9,19 +9,13 @@ import functools
 import json
 import math
 import os
-import pathlib
 import subprocess
-import sys
-import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import serving  # noqa: E402  (it lies beside this file)
-import serving_cases  # noqa: E402
+import serving
+import serving_cases
+from harness import CLI, SEED, WithProgram, main
 
-CLI = os.environ.get("HETPLAN_CLI", "")
-SEED = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
 CASES = int(os.environ.get("HETPLAN_SERVE_CASES", "300"))
 TIES = int(os.environ.get("HETPLAN_SERVE_TIES", "150"))
 FIELDS = ("request", "outcome", "end", "server", "offloads", "credit")
@@ -484,14 +478,7 @@ class RandomCases(unittest.TestCase):
         self.assertNotEqual(json.dumps(serving_cases.case(SEED)), json.dumps(serving_cases.case(SEED + 1)))
 
 
-class ProgramAgainstOracle(unittest.TestCase):
-    def setUp(self):
-        if not CLI or not pathlib.Path(CLI).exists():
-            self.skipTest(f"the command line program {CLI!r} is not built")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class ProgramAgainstOracle(WithProgram):
     def write_requests(self, requests):
         columns = ["arrival", "service", "server"]
         columns += [c for c in ("tokens_in", "tokens_out", "frames") if any(c in r for r in requests)]
@@ -556,8 +543,4 @@ class ProgramAgainstOracle(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    print(f"seed {SEED}")
-    result = unittest.main(verbosity=2, exit=False).result
-    for test, what in result.skipped:
-        print(f"SKIPPED: {test.id().removeprefix('__main__.')}: {what}")
-    sys.exit(0 if result.wasSuccessful() else 1)
+    main()

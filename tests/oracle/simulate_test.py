@@ -6,31 +6,15 @@ skipped aloud.
 """
 import fractions
 import json
-import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import generate  # noqa: E402  (it lies beside this file)
-import semantics  # noqa: E402
+import generate
+import semantics
+from harness import CLI, SEED, WithProgram, main, reference
 
-SHARED = pathlib.Path(os.environ.get("HETPLAN_SHARED_DIR", HERE.parents[2] / "shared"))
-CLI = os.environ.get("HETPLAN_CLI", "")
-SEED = int(os.environ.get("HETPLAN_TEST_SEED", "1"))
 PER_KIND = 14
-USED = []  # (test, path): told at the end, where unittest's own lines are not in between
-
-
-def reference(test, name):
-    path = SHARED / "reference" / name
-    if not path.exists():
-        raise unittest.SkipTest(f"no ../shared/reference/{name}")
-    USED.append((test, f"../shared/reference/{name}"))
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 class OracleAgainstReference(unittest.TestCase):
@@ -60,14 +44,7 @@ class OracleAgainstReference(unittest.TestCase):
         self.check_plans("deepcee_cases.json", 96, "values")
 
 
-class ProgramAgainstOracle(unittest.TestCase):
-    def setUp(self):
-        if not CLI or not pathlib.Path(CLI).exists():
-            self.skipTest(f"the command line program {CLI!r} is not built")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class ProgramAgainstOracle(WithProgram):
     def simulate(self, case, *options):
         """Exit status, standard output and standard error of `hetplan simulate` on the case's files."""
         plan = dict(case["plan"])
@@ -80,7 +57,7 @@ class ProgramAgainstOracle(unittest.TestCase):
         return run.returncode, run.stdout, run.stderr
 
     def generated(self):
-        command = [sys.executable, "-B", str(HERE / "generate.py"), "--seed", str(SEED), "--count", str(len(generate.KINDS) * PER_KIND)]
+        command = [sys.executable, "-B", generate.__file__, "--seed", str(SEED), "--count", str(len(generate.KINDS) * PER_KIND)]
         return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["cases"]
 
     def test_plans_of_every_kind_have_the_oracles_numbers(self):
@@ -122,9 +99,4 @@ class ProgramAgainstOracle(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    print(f"seed {SEED}")
-    result = unittest.main(verbosity=2, exit=False).result
-    for word, tests in ("USED", USED), ("SKIPPED", result.skipped):
-        for test, what in tests:
-            print(f"{word}: {test.id().removeprefix('__main__.')}: {what}")
-    sys.exit(0 if result.wasSuccessful() else 1)
+    main()

@@ -23,6 +23,7 @@
 
 #include "support/onnx_text.hpp"
 #include "support/random_source.hpp"
+#include "support/split_text.hpp"
 
 namespace test_fuzz_onnx {
 
@@ -36,28 +37,12 @@ class onnx_mutator {
       types_.push_back(s.Name());
       for (const auto& [name, attribute] : s.attributes()) attributes_.push_back(name);
     }
-    for (const char* t : {"FusedMatMul",
-                          "Attention",
-                          "MultiHeadAttention",
-                          "GroupQueryAttention",
-                          "MatMulNBits",
-                          "RotaryEmbedding",
-                          "SkipLayerNormalization",
-                          "EmbedLayerNormalization",
-                          "DynamicQuantizeMatMul",
-                          "QLinearAdd",
-                          "BiasGelu",
-                          "Nothing",
-                          "CenterCropPad",
-                          "BitwiseAnd",
-                          "Attention",
-                          "Split",
-                          "Resize",
-                          "Pad",
-                          "AveragePool",
-                          "ReduceProd",
-                          "If"})
-      types_.emplace_back(t);
+    for (const std::string& t : test::split_text(
+             R"(FusedMatMul|Attention|MultiHeadAttention|GroupQueryAttention|MatMulNBits|RotaryEmbedding|SkipLayerNormalization)"
+             R"(|EmbedLayerNormalization|DynamicQuantizeMatMul|QLinearAdd|BiasGelu|Nothing|CenterCropPad|BitwiseAnd|Attention)"
+             R"(|Split|Resize|Pad|AveragePool|ReduceProd|If)",
+             '|'))
+      types_.push_back(t);
     attributes_.insert(attributes_.end(), {"transA", "transB", "num_heads", "kv_num_heads", "N", "qkv_hidden_sizes", "q_num_heads",
                                            "num_outputs", "antialias", "keep_aspect_ratio_policy", "output_dtype", "block_size"});
     std::sort(types_.begin(), types_.end());
@@ -93,25 +78,10 @@ class onnx_mutator {
   }
 
   long long number() {
-    static const std::vector<long long> odd{0,
-                                            1,
-                                            -1,
-                                            2,
-                                            3,
-                                            -2,
-                                            7,
-                                            64,
-                                            1 << 20,
-                                            -9,
-                                            12,
-                                            17,
-                                            4096,
-                                            1LL << 31,
-                                            1LL << 40,
-                                            1LL << 62,
-                                            -(1 << 30),
-                                            std::numeric_limits<long long>::max(),
-                                            std::numeric_limits<long long>::min()};
+    using all = std::vector<long long>;
+    constexpr auto most = std::numeric_limits<long long>::max();
+    static const all odd{0,  1,  -1,   2,         3,         -2,        7,          64,   1 << 20,  -9,
+                         12, 17, 4096, 1LL << 31, 1LL << 40, 1LL << 62, -(1 << 30), most, -most - 1};
     return random_.chance(0.6) ? random_.integer(-3, 9) : random_.pick(odd);
   }
   std::string name(const onnx::GraphProto& g) {

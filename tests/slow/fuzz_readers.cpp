@@ -29,6 +29,7 @@
 #include <hetplan/simulate/evaluate.hpp>
 
 #include "support/random_source.hpp"
+#include "support/split_text.hpp"
 
 using namespace hetplan;
 
@@ -174,34 +175,10 @@ class mutator {
     return all;
   }
   void replace_value(std::string& text) {
-    static const std::vector<std::string> numbers{"0",
-                                                  "-0",
-                                                  "1",
-                                                  "-1",
-                                                  "2",
-                                                  "3",
-                                                  "4",
-                                                  "8",
-                                                  "0.5",
-                                                  "4.0",
-                                                  "1e3",
-                                                  "1e9",
-                                                  "1e17",
-                                                  "1e308",
-                                                  "1.7976931348623157e308",
-                                                  "-1e308",
-                                                  "5e-324",
-                                                  "1e-320",
-                                                  "1e-12",
-                                                  "1e999",
-                                                  "2147483647",
-                                                  "2147483648",
-                                                  "-2147483649",
-                                                  "4294967297",
-                                                  "9223372036854775807",
-                                                  "9223372036854775808",
-                                                  "18446744073709551616",
-                                                  "1000000"};
+    static const auto numbers = test::split_text(
+        R"(0|-0|1|-1|2|3|4|8|0.5|4.0|1e3|1e9|1e17|1e308|1.7976931348623157e308|-1e308|5e-324|1e-320|1e-12|1e999|2147483647)"
+        R"(|2147483648|-2147483649|4294967297|9223372036854775807|9223372036854775808|18446744073709551616|1000000)",
+        '|');
     const auto all = tokens(text);
     std::vector<span> values;
     for (const span& t : all) {
@@ -222,52 +199,12 @@ class mutator {
     text.replace(t.begin, t.length, other);
   }
   void replace_token(std::string& text) {
-    static const std::vector<std::string> others{"0",
-                                                 "-1",
-                                                 "1e308",
-                                                 "5e-324",
-                                                 "1e999",
-                                                 "2147483648",
-                                                 "9223372036854775808",
-                                                 "null",
-                                                 "true",
-                                                 "false",
-                                                 "[]",
-                                                 "{}",
-                                                 "[[]]",
-                                                 "\"\"",
-                                                 "\"*\"",
-                                                 "\"a\"",
-                                                 "\"p\"",
-                                                 "\"x\"",
-                                                 "\"1 GB\"",
-                                                 "\"1e308 TB\"",
-                                                 "\"1e-320 ms\"",
-                                                 "\"5 Mb\"",
-                                                 "\"-3 s\"",
-                                                 "\"inf s\"",
-                                                 "\"0 FLOP\"",
-                                                 "\"ring\"",
-                                                 "\"mesh\"",
-                                                 "\"star\"",
-                                                 "\"shared\"",
-                                                 "\"training\"",
-                                                 "\"inference\"",
-                                                 "\"generation\"",
-                                                 "\"gpipe\"",
-                                                 "\"explicit\"",
-                                                 "\"1f1b\"",
-                                                 "\"W\"",
-                                                 "\"\\u0000\"",
-                                                 "\"\\ud83d\\ude00\"",
-                                                 "\"sync\"",
-                                                 "\"token\"",
-                                                 "\"backward\"",
-                                                 "\"exclusive\"",
-                                                 "\"priority\"",
-                                                 "\"samples\"",
-                                                 "\"release\"",
-                                                 "\"gradient\""};
+    static const auto others = test::split_text(
+        R"(0|-1|1e308|5e-324|1e999|2147483648|9223372036854775808|null|true|false|[]|{}|[[]]|""|"*"|"a"|"p"|"x"|"1 GB"|"1e308 TB")"
+        R"(|"1e-320 ms"|"5 Mb"|"-3 s"|"inf s"|"0 FLOP"|"ring"|"mesh"|"star"|"shared"|"training"|"inference"|"generation"|"gpipe")"
+        R"(|"explicit"|"1f1b"|"W"|"\u0000"|"\ud83d\ude00"|"sync"|"token"|"backward"|"exclusive"|"priority"|"samples"|"release")"
+        R"(|"gradient")",
+        '|');
     const auto all = tokens(text);
     if (all.empty()) return;
     const span t = all[random_.index(all.size())];
