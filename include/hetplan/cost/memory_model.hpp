@@ -193,15 +193,15 @@ class any_memory_model {
     if constexpr (memory_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
-  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return ask(&calls::state, l, w); }
-  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return ask(&calls::activations, l, w); }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return ask(&calls::cache, l, w); }
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return ask(model_->state, l, w); }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return ask(model_->activations, l, w); }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return ask(model_->cache, l, w); }
   /// All activations where the model that it holds does not split them.
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
-    return ask(&calls::activations_for_weights, l, w);
+    return ask(model_->activations_for_weights, l, w);
   }
   /// Throws invalid_input where the model that it holds does not tell it.
-  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return ask(&calls::optimizer_state, l, w); }
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return ask(model_->optimizer_state, l, w); }
   [[nodiscard]] bool has_optimizer_state() const { return tells_optimizer_state_; }
 
   /// Bytes per sample of several layers: their activations, and the part of them that the weight part of a backward needs.
@@ -210,11 +210,11 @@ class any_memory_model {
   };
   /// One call for all of them, each answer checked.  Throws invalid_model.
   [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers, const workload& w) const {
-    return ask(&calls::total_activations, g, layers, w);
+    return ask(model_->total_activations, g, layers, w);
   }
   /// checked_state of the distinct tensors of several layers.
   [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w, int shards) const {
-    return ask(&calls::total_state, g, layers, w, shards);
+    return ask(model_->total_state, g, layers, w, shards);
   }
 
  private:
@@ -254,9 +254,9 @@ class any_memory_model {
     return c;
   }
   template <class R, class... P, class... A>
-  [[nodiscard]] R ask(R (*calls::*call)(void*, P...), const A&... a) const {
+  [[nodiscard]] R ask(R (*call)(void*, P...), const A&... a) const {
     const std::lock_guard lock(*one_at_a_time_);
-    return model_.call(call, a...);
+    return call(model_.get(), a...);
   }
 
   erased<calls> model_;

@@ -131,9 +131,9 @@ class any_objective {
 
   /// Can it steer a search in parts? See monotone_objective.
   [[nodiscard]] bool monotone() const { return monotone_; }
-  [[nodiscard]] double score(const evaluation& e) const { return objective_.call(&calls::score, e); }
+  [[nodiscard]] double score(const evaluation& e) const { return objective_->score(objective_.get(), e); }
   /// 0 where the objective that it holds is not monotone.
-  [[nodiscard]] double score(seconds response, joules energy) const { return objective_.call(&calls::estimate, response, energy); }
+  [[nodiscard]] double score(seconds response, joules energy) const { return objective_->estimate(objective_.get(), response, energy); }
 
  private:
   struct calls {

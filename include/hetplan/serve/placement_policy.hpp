@@ -78,7 +78,7 @@ class any_placement_policy {
   /// Throws invalid_input where it holds none.
   [[nodiscard]] deployment place(const placement_question& q) {
     if (!policy_) throw invalid_input("any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
-    return policy_.call(&calls::place, q);
+    return policy_->place(policy_.get(), q);
   }
 
  private:

@@ -110,7 +110,7 @@ class any_request_handler {
   /// Throws invalid_input where it holds none.
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here) {
     if (!handler_) throw invalid_input("any_request_handler: holds no handler; expected one, such as serve_locally{}");
-    return handler_.call(&calls::handle, r, here);
+    return handler_->handle(handler_.get(), r, here);
   }
 
  private:
