@@ -32,11 +32,11 @@ TEST_CASE("copies of an erased object share it, and it dies with the last of the
   {
     const erased<calls> second = first;
     CHECK(alive.use_count() == 2);
-    CHECK(second.call(&calls::add, 2) == 3);
-    CHECK(first.call(&calls::get) == 3);
+    CHECK(second->add(second.get(), 2) == 3);
+    CHECK(first->get(first.get()) == 3);
     erased<calls> third = std::move(first);
-    CHECK(third.call(&calls::add, 1) == 4);
-    CHECK(second.call(&calls::get) == 4);
+    CHECK(third->add(third.get(), 1) == 4);
+    CHECK(second->get(second.get()) == 4);
     CHECK_FALSE(first);  // NOLINT(bugprone-use-after-move)
   }
   CHECK(alive.use_count() == 1);
@@ -53,7 +53,7 @@ TEST_CASE("nothing is erased by default, and an object of another type may follo
   held = hold(counter{});
   held = hold(constant{});
   CHECK(held);
-  CHECK(held.call(&calls::get) == 7);
+  CHECK(held->get(held.get()) == 7);
 }
 
 }  // namespace test_erased

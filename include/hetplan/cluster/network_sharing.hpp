@@ -79,8 +79,8 @@ class any_network_policy {
 
   [[nodiscard]] bool as_planned() const { return !policy_; }
   /// tier() and access() throw invalid_input if no policy is held.
-  [[nodiscard]] int tier(const tasks::transfer& t) const { return held().call(&calls::tier, t); }
-  [[nodiscard]] route_access access() const { return held().call(&calls::access); }
+  [[nodiscard]] int tier(const tasks::transfer& t) const { return held()->tier(policy_.get(), t); }
+  [[nodiscard]] route_access access() const { return held()->access(policy_.get()); }
 
  private:
   struct calls {
@@ -219,7 +219,7 @@ class any_network_sharing {
     }
   }
   any_network_sharing(const any_network_sharing& other)
-      : any_network_sharing(other ? other.sharing_.call(&calls::copy) : any_network_sharing()) {}
+      : any_network_sharing(other ? other.sharing_->copy(other.sharing_.get()) : any_network_sharing()) {}
   any_network_sharing(any_network_sharing&&) = default;
   any_network_sharing& operator=(any_network_sharing other) noexcept {
     sharing_ = std::move(other.sharing_);
@@ -229,16 +229,16 @@ class any_network_sharing {
 
   explicit operator bool() const { return bool(sharing_); }
   /// True if the held sharing has a set_capacity.
-  [[nodiscard]] bool hears_of_capacities() const { return sharing_.call(&calls::hears_of_capacities); }
+  [[nodiscard]] bool hears_of_capacities() const { return sharing_->hears_of_capacities(sharing_.get()); }
 
-  [[nodiscard]] route_access access() const { return sharing_.call(&calls::access); }
+  [[nodiscard]] route_access access() const { return sharing_->access(sharing_.get()); }
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
-    sharing_.call(&calls::start, now_s, number, t, route);
+    sharing_->start(sharing_.get(), now_s, number, t, route);
   }
-  void set_capacity(std::size_t resource, double capacity) { sharing_.call(&calls::set_capacity, resource, capacity); }
-  void update(double now_s, const rate_changed& changed) { sharing_.call(&calls::update, now_s, changed); }
-  [[nodiscard]] double next_end() { return sharing_.call(&calls::next_end); }
-  void finish_until(double time_s, const transfer_finished& finished) { sharing_.call(&calls::finish_until, time_s, finished); }
+  void set_capacity(std::size_t resource, double capacity) { sharing_->set_capacity(sharing_.get(), resource, capacity); }
+  void update(double now_s, const rate_changed& changed) { sharing_->update(sharing_.get(), now_s, changed); }
+  [[nodiscard]] double next_end() { return sharing_->next_end(sharing_.get()); }
+  void finish_until(double time_s, const transfer_finished& finished) { sharing_->finish_until(sharing_.get(), time_s, finished); }
 
  private:
   struct calls {

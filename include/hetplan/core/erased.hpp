@@ -22,11 +22,9 @@ class erased {
   erased(T object, const Calls& calls) : object_(std::make_shared<T>(std::move(object))), calls_(calls) {}
 
   explicit operator bool() const { return object_ != nullptr; }
-  /// One indirect call. Requires an object.
-  template <class R, class... P, class... A>
-  R call(R (*Calls::*function)(void*, P...), A&&... a) const {
-    return (calls_.*function)(object_.get(), std::forward<A>(a)...);
-  }
+  /// A call: `held->score(held.get(), 1.0)`.
+  const Calls* operator->() const { return &calls_; }
+  [[nodiscard]] void* get() const { return object_.get(); }
 
  private:
   std::shared_ptr<void> object_;

@@ -275,23 +275,24 @@ class any_cost_model {
     if constexpr (cost_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
-  [[nodiscard]] seconds time(const work& w, const device& d) const { return model_.call(&calls::time, w, d); }
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(model_.get(), w, d); }
   [[nodiscard]] bool times_optimizer() const { return times_optimizer_; }
-  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_.call(&calls::optimizer_step, l, d); }
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_->optimizer_step(model_.get(), l, d); }
+  /// Has the model that it holds a price for boundaries?
   [[nodiscard]] bool times_boundaries() const { return times_boundaries_; }
   /// 0 s where it has none.
   [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
-    return model_.call(&calls::boundary, before, after, k, d);
+    return model_->boundary(model_.get(), before, after, k, d);
   }
-  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_.call(&calls::largest_batch, w, d); }
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_->largest_batch(model_.get(), w, d); }
   /// Writes the seconds of every layer of a graph, by id, checked, in one indirect call.
   void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
-    model_.call(&calls::times_s, model, k, d, by_layer);
+    model_->times_s(model_.get(), model, k, d, by_layer);
   }
   /// Returns `before` plus the seconds of layers and of the boundaries between them, in order and checked, in one indirect call.
   [[nodiscard]] double total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k, const device& d,
                                double before = 0) const {
-    return model_.call(&calls::total_s, model, layers, k, d, before);
+    return model_->total_s(model_.get(), model, layers, k, d, before);
   }
 
  private:

@@ -128,7 +128,7 @@ class any_energy_model {
 
   [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
     const std::lock_guard lock(*one_at_a_time_);
-    return model_.call(&calls::energy, u, d);
+    return model_->energy(model_.get(), u, d);
   }
 
  private:

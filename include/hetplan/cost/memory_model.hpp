@@ -184,15 +184,15 @@ class any_memory_model {
     if constexpr (memory_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
-  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return ask(&calls::state, l, w); }
-  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return ask(&calls::activations, l, w); }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return ask(&calls::cache, l, w); }
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return ask(model_->state, l, w); }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return ask(model_->activations, l, w); }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return ask(model_->cache, l, w); }
   /// Returns all activations if the held model does not split them.
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
-    return ask(&calls::activations_for_weights, l, w);
+    return ask(model_->activations_for_weights, l, w);
   }
   /// Throws invalid_input if the held model does not tell it.
-  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return ask(&calls::optimizer_state, l, w); }
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return ask(model_->optimizer_state, l, w); }
   [[nodiscard]] bool has_optimizer_state() const { return tells_optimizer_state_; }
 
   /// Bytes per sample of several layers: their activations, and the part of them that backward_weight needs.
@@ -201,11 +201,11 @@ class any_memory_model {
   };
   /// Returns the activations of several layers after checks: one indirect call for all.  Throws invalid_model.
   [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers, const workload& w) const {
-    return ask(&calls::total_activations, g, layers, w);
+    return ask(model_->total_activations, g, layers, w);
   }
   /// Returns checked_state, added up over the distinct tensors of several layers.
   [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w, int shards) const {
-    return ask(&calls::total_state, g, layers, w, shards);
+    return ask(model_->total_state, g, layers, w, shards);
   }
 
  private:
@@ -245,9 +245,9 @@ class any_memory_model {
     return c;
   }
   template <class R, class... P, class... A>
-  [[nodiscard]] R ask(R (*calls::*call)(void*, P...), const A&... a) const {
+  [[nodiscard]] R ask(R (*call)(void*, P...), const A&... a) const {
     const std::lock_guard lock(*one_at_a_time_);
-    return model_.call(call, a...);
+    return call(model_.get(), a...);
   }
 
   erased<calls> model_;

@@ -264,22 +264,22 @@ class erased_step_law {
                                   }}) {}
 
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
-    const pipeline_tail x = law_.call(&calls::by_stage, p, s, behind);
+    const pipeline_tail x = law_->by_stage(law_.get(), p, s, behind);
     if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p, law_text(s), behind, x);
     return x;
   }
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const link_times& c, const pipeline_tail& behind) const {
-    const pipeline_tail x = law_.call(&calls::by_link, p, c, behind);
+    const pipeline_tail x = law_->by_link(law_.get(), p, c, behind);
     if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p, law_text(c), behind, x);
     return x;
   }
   [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const {
-    const double r = law_.call(&calls::response_s, p, whole);
+    const double r = law_->response_s(law_.get(), p, whole);
     if (!(r >= 0)) refuse_seconds(p, "response_s", whole, r, "a number >= 0");
     return r;
   }
   [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, const link_times& c, double path_s, double busiest_s) const {
-    const double b = law_.call(&calls::bound_s, p, t, c, path_s, busiest_s);
+    const double b = law_->bound_s(law_.get(), p, t, c, path_s, busiest_s);
     if (std::isnan(b)) refuse_seconds(p, "bound_s", t, b, "a number");
     return b;
   }

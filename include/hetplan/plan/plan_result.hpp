@@ -165,9 +165,9 @@ class any_objective {
 
   /// True if it can steer a search over partial plans. See monotone_objective.
   [[nodiscard]] bool monotone() const { return monotone_; }
-  [[nodiscard]] double score(const evaluation& e) const { return objective_.call(&calls::score, e); }
+  [[nodiscard]] double score(const evaluation& e) const { return objective_->score(objective_.get(), e); }
   /// Returns 0 if the held objective is not monotone.
-  [[nodiscard]] double score(seconds response, joules energy) const { return objective_.call(&calls::estimate, response, energy); }
+  [[nodiscard]] double score(seconds response, joules energy) const { return objective_->estimate(objective_.get(), response, energy); }
 
  private:
   struct calls {

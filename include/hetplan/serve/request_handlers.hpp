@@ -101,7 +101,7 @@ class any_request_handler {
   /// Throws invalid_input if it is empty.
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here) {
     if (!handler_) throw invalid_input("any_request_handler: holds no handler; expected one, such as serve_locally{}");
-    return handler_.call(&calls::handle, r, here);
+    return handler_->handle(handler_.get(), r, here);
   }
 
  private:

@@ -84,9 +84,9 @@ class any_service_time {
                  .largest_batch = [](void* m, auto... a) { return as<const M>(m).largest_batch(a...); }}};
   }
 
-  [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const { return model_.call(&calls::pass, r, b); }
-  [[nodiscard]] seconds step(const service_run& r, int requests) const { return model_.call(&calls::step, r, requests); }
-  [[nodiscard]] int largest_batch(const service_run& r) const { return model_.call(&calls::largest_batch, r); }
+  [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const { return model_->pass(model_.get(), r, b); }
+  [[nodiscard]] seconds step(const service_run& r, int requests) const { return model_->step(model_.get(), r, requests); }
+  [[nodiscard]] int largest_batch(const service_run& r) const { return model_->largest_batch(model_.get(), r); }
 
  private:
   struct calls {

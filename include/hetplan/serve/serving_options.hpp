@@ -76,7 +76,7 @@ class any_placement_policy {
   /// Throws invalid_input if it is empty.
   [[nodiscard]] deployment place(const placement_question& q) {
     if (!policy_) throw invalid_input("any_placement_policy: holds no policy; expected one, such as submodular_placement{}");
-    return policy_.call(&calls::place, q);
+    return policy_->place(policy_.get(), q);
   }
 
  private:

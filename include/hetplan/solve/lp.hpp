@@ -132,10 +132,10 @@ class any_lp_solver {
   }
 
   [[nodiscard]] bool exists() const { return bool(solver_); }
-  [[nodiscard]] lp_solution solve(const lp_problem& p) const { return solver_ ? solver_.call(&calls::solve, p) : lp_solution{}; }
+  [[nodiscard]] lp_solution solve(const lp_problem& p) const { return solver_ ? solver_->solve(solver_.get(), p) : lp_solution{}; }
   /// Solves from scratch if the held solver accepts no start.
   [[nodiscard]] lp_solution solve(const lp_problem& p, const lp_basis& start) const {
-    return solver_ ? solver_.call(&calls::solve_from, p, start) : lp_solution{};
+    return solver_ ? solver_->solve_from(solver_.get(), p, start) : lp_solution{};
   }
 
  private:
