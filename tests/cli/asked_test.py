@@ -2,15 +2,10 @@
 """What a file or an option asks is used, refused, or warned about in one line: nothing is ignored in silence."""
 
 import json
-import os
-import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
-import toy_problem  # noqa: E402
+import toy_problem
 
-CLI = os.environ["HETPLAN_CLI"]
 MODEL = toy_problem.model(1, 1, 1)
 CLUSTER = toy_problem.cluster(d0=2, d1=1)
 JOB = {"format": "hetplan/job/1", "mode": "training", "batch": 4}
@@ -25,14 +20,6 @@ class asked(toy_problem.folder_test):
         self.write("t.json", {"format": "hetplan/timeline/1", "duration": "2 s"})
         self.plan = ("plan", "m.json", "c.json", "j.json", "--planner", "on-device")
         self.adapt = ("adapt", "m.json", "c.json", "j.json", "t.json", "--policies", "static")
-
-    def run_it(self, *arguments):
-        return subprocess.run([CLI, *map(str, arguments)], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-
-    def refused(self, *arguments):
-        result = self.run_it(*arguments)
-        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), (arguments, result))
-        return result.stderr
 
     def warned(self, *arguments):
         """The warnings of a command that is done."""

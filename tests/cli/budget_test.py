@@ -2,48 +2,39 @@
 """Planning that would take long ends with its best so far, and says in every output which limit ended it."""
 
 import json
-import os
-import pathlib
-import subprocess
-import tempfile
 import unittest
 
-CLI = os.environ["HETPLAN_CLI"]
+import toy_problem
+
 REASON = "the budget of 1000 steps ended the search after "
 
 
-def run(*arguments):
-    return subprocess.run([CLI, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
-
-
-class Budget(unittest.TestCase):
+class Budget(toy_problem.folder_test):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.assertEqual(run("init", self.folder, "--quiet").returncode, 0)
-        self.problem = [self.folder / "model.json", self.folder / "cluster.json", self.folder / "job.json"]
+        super().setUp()
+        self.done("init", ".", "--quiet")
+        self.problem = ["model.json", "cluster.json", "job.json"]
 
     def job(self, **fields):
-        self.problem[2].write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 32, **fields}))
+        self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32, **fields})
 
     def test_a_spent_budget_is_told_in_text_json_and_html(self):
-        page = self.folder / "report.html"
-        text = run("plan", *self.problem, "--budget", 1000, "--html", page)
+        page = self.path / "report.html"
+        text = self.run_it("plan", *self.problem, "--budget", 1000, "--html", page)
         self.assertEqual(text.returncode, 0)
         self.assertIn("stopped: " + REASON, text.stdout)
         self.assertIn(REASON, page.read_text())
-        answer = json.loads(run("plan", *self.problem, "--budget", 1000, "--json").stdout)
+        answer = json.loads(self.run_it("plan", *self.problem, "--budget", 1000, "--json").stdout)
         self.assertEqual(answer["status"], "stopped")
         self.assertTrue(answer["reason"].startswith(REASON))
         self.assertGreater(answer["plans"][0]["predicted"]["bound"], 0)
-        row = json.loads(run("compare", *self.problem, "--planners", "dora", "--budget", 1000, "--json").stdout)["rows"][0]
+        row = json.loads(self.run_it("compare", *self.problem, "--planners", "dora", "--budget", 1000, "--json").stdout)["rows"][0]
         self.assertEqual((row["status"], row["reason"][: len(REASON)]), ("stopped", REASON))
 
     def test_the_same_budget_gives_the_same_answer_for_any_number_of_threads(self):
         answers = []
         for threads in (1, 3):
-            answer = json.loads(run("plan", *self.problem, "--budget", 30000, "--threads", threads, "--json").stdout)
+            answer = json.loads(self.run_it("plan", *self.problem, "--budget", 30000, "--threads", threads, "--json").stdout)
             del answer["elapsed"]
             answers.append(answer)
         self.assertEqual(*answers)
@@ -52,19 +43,19 @@ class Budget(unittest.TestCase):
         for fields in ({"batch": 9973}, {"batch": 100000}, {"mode": "generation", "batch": 8, "tokens": 10000}):
             with self.subTest(fields):
                 self.job(**fields)
-                answer = run("plan", *self.problem, "--json", "--budget", 300000)
+                answer = self.run_it("plan", *self.problem, "--json", "--budget", 300000)
                 self.assertEqual(answer.returncode, 0, answer.stderr)
                 self.assertTrue(json.loads(answer.stdout)["plans"])
 
     def test_a_batch_that_cannot_be_simulated_is_named(self):
         self.job(batch=1000000000, microbatch_sizes=[1, 2])
-        refused = run("plan", *self.problem)
+        refused = self.run_it("plan", *self.problem)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("batch = 1000000000", refused.stderr)
         self.assertNotIn("/microbatches", refused.stderr)
 
     def test_a_budget_is_a_number_above_zero(self):
-        self.assertEqual(run("plan", *self.problem, "--budget", 0).returncode, 2)
+        self.assertEqual(self.run_it("plan", *self.problem, "--budget", 0).returncode, 2)
 
 
 if __name__ == "__main__":

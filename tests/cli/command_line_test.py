@@ -5,19 +5,14 @@ import json
 import os
 import pathlib
 import re
-import subprocess
-import tempfile
 import unittest
 
-CLI = os.environ["HETPLAN_CLI"]
+import toy_problem
+
 SHARED = pathlib.Path(os.environ["HETPLAN_SHARED_DIR"])
 PLANNERS = ["on-device", "data-parallel", "ddp", "zero2", "fsdp", "pipeline", "zero-bubble", "gpipe", "pipedream", "dapple", "hetpipe",
             "edgeshard", "alpa", "metis", "asteroid", "deepcee", "dora-printed", "heft", "m-etf", "m-sct", "getf", "moirai", "dora"]
 PLACERS = ["heft", "m-etf", "m-sct", "getf", "moirai"]  # of operators, for inference alone
-
-
-def run(*arguments, cwd=None):
-    return subprocess.run([CLI, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL, timeout=120)
 
 
 def needs_shared(path):
@@ -33,32 +28,9 @@ def needs_shared(path):
     return decorate
 
 
-class folder_test(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = pathlib.Path(self.folder.name)
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def done(self, *arguments):
-        result = run(*arguments, cwd=self.path)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stderr, "")  # progress is for terminals only
-        return result.stdout
-
-    def document(self, *arguments):
-        return json.loads(self.done(*arguments, "--json"), parse_constant=self.fail)
-
+class folder_test(toy_problem.folder_test):
     def latency(self, *arguments):
         return self.document(*arguments)["plans"][0]["predicted"]["latency"]
-
-    def refused(self, *arguments):
-        result = run(*arguments, cwd=self.path)
-        self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
-        return result.stderr
 
 
 class a_first_session(folder_test):
@@ -88,7 +60,7 @@ class a_first_session(folder_test):
     def test_init_keeps_what_exists(self):
         self.done("init", "start")
         (self.path / "start/model.json").write_text("mine")
-        result = run("init", "start", cwd=self.path)
+        result = self.run_it("init", "start")
         self.assertEqual(result.returncode, 0)
         self.assertIn("model.json exists and is kept", result.stderr)
         self.assertEqual((self.path / "start/model.json").read_text(), "mine")
@@ -194,10 +166,10 @@ class documents(folder_test):
         self.assertEqual(sum(len(x) for x in placement["order"].values()), len(placement["placement"]))
         self.assertIn("digraph", self.done("export", "mobilenetv2", "edge-cluster", "p.json", "--to", "dot"))
         (self.path / "training.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4}))
-        refused = run("plan", "mobilenetv2", "edge-cluster", "training.json", "--planner", "heft", cwd=self.path)
+        refused = self.run_it("plan", "mobilenetv2", "edge-cluster", "training.json", "--planner", "heft")
         self.assertEqual(refused.returncode, 1)
         self.assertIn("heft places the operators of one inference; the job is training", refused.stdout)
-        warned = run("plan", "bert-small", "edge-cluster", "--planner", "pipeline", "--contention", "none", cwd=self.path)
+        warned = self.run_it("plan", "bert-small", "edge-cluster", "--planner", "pipeline", "--contention", "none")
         self.assertIn("--contention: only planners that place operators take it; not used", warned.stderr)
 
     def test_dora_is_the_default_and_lists_its_best_on_request(self):
@@ -217,7 +189,7 @@ class documents(folder_test):
     def test_memory_savers_that_no_planner_uses_are_a_warning(self):
         (self.path / "job.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4, "memory_savers": ["recompute"]}))
         (self.path / "plain.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4}))
-        asked = run("plan", "bert-small", "smart-home-1", "job.json", "--planner", "on-device", "--json", cwd=self.path)
+        asked = self.run_it("plan", "bert-small", "smart-home-1", "job.json", "--planner", "on-device", "--json")
         plain = self.document("plan", "bert-small", "smart-home-1", "plain.json", "--planner", "on-device")
         self.assertEqual(asked.returncode, 0, asked.stderr)
         self.assertEqual(asked.stderr, "hetplan: warning: job.json: /memory_savers: no planner makes use of them yet; plans keep activations "
@@ -240,7 +212,7 @@ class documents(folder_test):
         self.assertLess(between[1], 0.7 * between[0])
         self.assertIn("--workers pi1:9999", self.done("export", *common, "p.json", "--tokens", "1", "--to", "distributed-llama"))
         self.assertIn("is a grid", self.refused("export", *common, "p.json", "--tokens", "1", "--to", "llama.cpp"))
-        other = run("plan", *common, "split.json", "--tokens", "1", "--planner", "pipeline", cwd=self.path)
+        other = self.run_it("plan", *common, "split.json", "--tokens", "1", "--planner", "pipeline")
         self.assertIn('split_tensors: planner "pipeline" makes no grids; not used', other.stderr)
 
     def test_the_objective_can_be_overridden(self):
@@ -260,7 +232,7 @@ class documents(folder_test):
                 self.assertNotIn("plan", row)
         latency = {r["planner"]: r["latency"] for r in rows if r["status"] == "feasible"}
         self.assertEqual(latency["dora"], min(latency.values()))
-        gone = run("plan", "bert-small", "smart-home-1", "--planner", "dora-with-baselines")
+        gone = self.run_it("plan", "bert-small", "smart-home-1", "--planner", "dora-with-baselines")
         self.assertEqual(gone.returncode, 2)
         self.assertEqual(gone.stderr, "hetplan: --planner: dora has the baselines' plans among its own; use dora\n")
         self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
@@ -279,7 +251,7 @@ class documents(folder_test):
         wires = ('"resources": [{"name": "wire", "capacity": "600 Mbit/s"}], '
                  '"routes": [{"from": "phone0", "to": "phone1", "via": [{"resource": "wire"}]}]')
         (self.path / "islands.json").write_text(re.sub(r'"topology": \{.*\}', wires, cluster))
-        result = run("compare", "start/model.json", "frugal.json", "--json", cwd=self.path)
+        result = self.run_it("compare", "start/model.json", "frugal.json", "--json")
         self.assertEqual(result.returncode, 1, result.stderr)
         for row in json.loads(result.stdout)["rows"]:
             self.assertRegex(row["reason"], "^energy: ")
@@ -312,9 +284,6 @@ class over_time(folder_test):
         self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32})
         self.timeline(self.EVENTS)
         self.command = ("adapt", "mobilenetv2", "traffic-monitor", "job.json", "timeline.json")
-
-    def write(self, name, document):
-        (self.path / name).write_text(json.dumps(document))
 
     def timeline(self, events, duration="120 s", **more):
         self.write("timeline.json", {"format": "hetplan/timeline/1", "duration": duration, "events": events, **more})
@@ -418,7 +387,7 @@ class over_time(folder_test):
                 self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32, "qoe": qoe})
                 command = ("adapt", "efficientnet-b1", "line.json", "job.json", "timeline.json", "--policies",
                            "static,network-only,microbatches,dora,replan-always,replay,heavy-rescheduling,oracle", "--json")
-                result = run(*command, cwd=self.path)
+                result = self.run_it(*command)
                 self.assertIn((result.returncode, result.stderr), ((0, ""), (1, "")), (memory, qoe))
                 for policy in json.loads(result.stdout)["policies"]:
                     if policy["status"] != "feasible":
@@ -427,10 +396,10 @@ class over_time(folder_test):
                         self.assertEqual(policy["status"], status, qoe)
 
     def test_a_job_that_fits_nowhere_has_status_1(self):
-        result = run("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json", cwd=self.path)
+        result = self.run_it("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json")
         self.assertEqual(result.returncode, 2)  # no such timeline
         self.write("empty.json", {"format": "hetplan/timeline/1", "duration": "60 s"})
-        result = run("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json", cwd=self.path)
+        result = self.run_it("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json")
         self.assertEqual((result.returncode, result.stderr), (1, ""))
         for policy in json.loads(result.stdout)["policies"]:
             self.assertEqual((policy["status"], policy["iterations"]), ("infeasible", 0))
@@ -471,7 +440,7 @@ class over_time(folder_test):
 
 class infeasible(folder_test):
     def test_status_1_and_the_document_all_the_same(self):
-        result = run("plan", "llama3-8b", "traffic-monitor", "--planner", "on-device", "--json", "--out", "p.json", cwd=self.path)
+        result = self.run_it("plan", "llama3-8b", "traffic-monitor", "--planner", "on-device", "--json", "--out", "p.json")
         self.assertEqual(result.returncode, 1, result.stderr)
         document = json.loads(result.stdout)
         self.assertEqual((document["status"], document["plans"]), ("infeasible", []))
@@ -479,7 +448,7 @@ class infeasible(folder_test):
         self.assertEqual(list(self.path.iterdir()), [])
 
     def test_dora_names_the_smallest_overflow(self):
-        result = run("plan", "llama3-8b", "smart-home-1", cwd=self.path)
+        result = self.run_it("plan", "llama3-8b", "smart-home-1")
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertRegex(result.stdout, r"^infeasible: memory: \w+ needs .* and may use .* GB: .* too much\n  proven of .*:\n"
                          r"    bytes of all layers, each tensor once, on all devices together: .* needed, .* available\n$")
@@ -616,9 +585,9 @@ class replays(plan_files):
 
     def test_nobody_left_has_status_1_and_an_unknown_device_status_2(self):
         self.write("p.json", mode="training")
-        result = run("replay", *self.MODEL, "p.json", "--lost", "camera0,camera1", "--out", "r.json", cwd=self.path)
+        result = self.run_it("replay", *self.MODEL, "p.json", "--lost", "camera0,camera1", "--out", "r.json")
         self.assertEqual((result.returncode, result.stdout), (1, "none found: no device of the running plan is left\n"), result.stderr)
-        result = run("replay", *self.MODEL, "p.json", "--lost", "camera0", "--lost", "camera1", "--json", cwd=self.path)
+        result = self.run_it("replay", *self.MODEL, "p.json", "--lost", "camera0", "--lost", "camera1", "--json")
         self.assertEqual((result.returncode, json.loads(result.stdout)["status"]), (1, "none found"))
         self.assertIn('--lost: expected a device of cluster "traffic-monitor", got "camera7"; did you mean "camera0"?',
                       self.refused("replay", *self.MODEL, "p.json", "--lost", "camera0,camera7", "--out", "r.json"))
@@ -662,12 +631,6 @@ node3 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, ac
             "parameters_per_layer_bytes": [100, 200], "activation_parameters_bytes": [64, 80]}}}))
         self.write("job.json", '{"format": "hetplan/job/1", "mode": "training", "batch": 4, "microbatch_sizes": [1]}')
         self.write("infer.json", '{"format": "hetplan/job/1", "mode": "inference", "batch": 16, "microbatch_sizes": [8]}')
-
-    def write(self, name, text):
-        (self.path / name).write_text(text)
-
-    def read(self, name):
-        return json.loads((self.path / name).read_text())
 
     def cluster(self, *kinds):
         devices = [{"name": f"d{i}", "kind": kind, "memory": "8 GB"} for i, kind in enumerate(kinds)]
@@ -719,7 +682,7 @@ node3 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, ac
         self.assertEqual(document, {"placement": {"makespan": 0.004, "bound": 0.004, "devices": {
             "op0": "device0", "op1": "device1", "op2": "device0"}}})
         self.write("t.json", self.path.joinpath("t.json").read_text().replace('"capacity": [3, 3]', '"capacity": [1, 1]'))
-        refused = run("import", "moirai", "t.json", "--place", "none", cwd=self.path)
+        refused = self.run_it("import", "moirai", "t.json", "--place", "none")
         self.assertEqual((refused.returncode, refused.stdout[:12]), (1, "infeasible: "))
 
     def test_bad_input_is_one_line_and_leaves_nothing(self):
@@ -779,7 +742,7 @@ class reference_cases(folder_test):
         for case in cases[::9]:
             for part in ("model", "cluster", "plan"):
                 (self.path / f"{part}.json").write_text(json.dumps(case[part]))
-            result = run("simulate", "model.json", "cluster.json", "plan.json", "--json", cwd=self.path)
+            result = self.run_it("simulate", "model.json", "cluster.json", "plan.json", "--json")
             self.assertEqual(result.returncode, 0, result.stderr)
             for line in result.stderr.splitlines():  # drawn kinds of devices need not be there
                 self.assertRegex(line, "^hetplan: warning: model .* has a profile for kind .*, which is timed by FLOP|; not used$")

@@ -2,32 +2,23 @@
 """More memory allows every plan that less memory allows; of these a search that keeps the K best by an estimate may lose one."""
 
 import json
-import os
-import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
-import toy_problem  # noqa: E402
+import toy_problem
 
-CLI = os.environ["HETPLAN_CLI"]
 SHARES = [1 / 32, 1 / 16, 1 / 8]  # of the memory that the cluster has: there it matters to small models
 
 
 class more_memory(toy_problem.folder_test):
-    def document(self, *arguments):
-        result = subprocess.run([CLI, *arguments, "--json"], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True,
-                                text=True, timeout=120)
-        self.assertIn(result.returncode, (0, 1), result.stderr)
-        return json.loads(result.stdout)
-
     def iterations(self, model, cluster):
         """Seconds with ever more memory; infinite where nothing fits."""
         whole, found = self.document("show", cluster), []
         for share in SHARES:
             devices = [{**d, **{field: share * d[field] for field in ("memory", "memory_budget") if field in d}} for d in whole["devices"]]
             self.write("c.json", {**whole, "devices": devices})
-            plans = self.document("plan", model, "c.json", "--objective", "throughput")["plans"]
+            answer = self.run_it("plan", model, "c.json", "--objective", "throughput", "--json")
+            self.assertIn(answer.returncode, (0, 1), answer.stderr)
+            plans = json.loads(answer.stdout)["plans"]
             found.append(plans[0]["predicted"]["latency"] if plans else float("inf"))
         return found
 

@@ -5,11 +5,9 @@ import csv
 import json
 import os
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
-import toy_problem  # noqa: E402
+import toy_problem
 
 CLI = os.environ["HETPLAN_CLI"]
 # Clears the screen, sets the title, forges a line, deletes, and once more by the second block of control characters.

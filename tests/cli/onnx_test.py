@@ -10,12 +10,7 @@ import sys
 import tempfile
 import unittest
 
-CLI = os.environ["HETPLAN_CLI"]
-
-
-def run(*arguments, cwd=None):
-    return subprocess.run([CLI, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL, timeout=120)
-
+import toy_problem
 
 # A few of protobuf's fields: a number or a text behind its key.
 def number(field, value):
@@ -76,35 +71,7 @@ def cluster(*memory):
     return json.dumps({"format": "hetplan/cluster/1", "name": "boards", "devices": devices, **wires})
 
 
-class folder_test(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name)
-
-    def write(self, name, content):
-        (self.path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-
-    def read(self, name):
-        return json.loads((self.path / name).read_text())
-
-    def done(self, *arguments, warned=0):
-        result = run(*arguments, cwd=self.path)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stderr.count("\n"), warned, result.stderr)
-        return result.stdout
-
-    def refused(self, *arguments):
-        before = sorted(p.name for p in self.path.iterdir())
-        result = run(*arguments, cwd=self.path)
-        self.assertEqual(result.returncode, 2, (arguments, result.stdout, result.stderr))
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
-        self.assertEqual(sorted(p.name for p in self.path.iterdir()), before)
-        return result.stderr
-
-
-class imports(folder_test):
+class imports(toy_problem.folder_test):
     def test_a_model(self):
         self.write("m.onnx", chain())
         printed = self.done("import", "onnx", "m.onnx", "--dim", "n=3", "--out", "m.json")
@@ -113,7 +80,7 @@ class imports(folder_test):
         layers = self.read("m.json")["layers"]
         self.assertEqual([x["kind"] for x in layers], ["MatMul"] * 4 + ["Add"])
         self.assertEqual(layers[0]["forward_flops"], 2 * 3 * 4 * 4)
-        result = run("import", "onnx", "m.onnx", cwd=self.path)
+        result = self.run_it("import", "onnx", "m.onnx")
         self.assertEqual(result.stderr, 'hetplan: warning: m.onnx: axis "n" of the inputs is 1\n')
         self.assertEqual(json.loads(result.stdout)["layers"][0]["forward_flops"], 2 * 4 * 4)
 
@@ -133,7 +100,7 @@ class imports(folder_test):
         self.write("c.json", cluster(1000, 1000))
         self.write("j.json", json.dumps({"format": "hetplan/job/1", "mode": "generation", "batch": 1}))
         given = ("import", "onnx", "m.onnx", "--dim", "seq_len=8", "--out", "m.json")
-        self.assertEqual(run(*given, cwd=self.path).stderr, 'hetplan: warning: m.onnx: axis "seq_len" is 8, yet a sample counts as one token: '
+        self.assertEqual(self.run_it(*given).stderr, 'hetplan: warning: m.onnx: axis "seq_len" is 8, yet a sample counts as one token: '
                                                             '--tokens-per-sample says how many it has\n')
         self.assertNotIn("tokens_per_sample", self.read("m.json"))
         self.done("plan", "m.json", "c.json", "--planner", "heft", "--out", "p.json")
@@ -145,7 +112,7 @@ class imports(folder_test):
 
     def test_what_is_not_known_is_told(self):
         self.write("m.onnx", chain(last="Newest"))
-        result = run("import", "onnx", "m.onnx", "--dim", "n=3", "--out", "m.json", cwd=self.path)
+        result = self.run_it("import", "onnx", "m.onnx", "--dim", "n=3", "--out", "m.json")
         self.assertEqual(result.returncode, 0)
         self.assertIn("operators of type Newest compute nothing that counts", result.stderr)
         self.assertIn('shapes are not known, and count as one element, of tensors "t3"', result.stderr)
@@ -159,7 +126,7 @@ class imports(folder_test):
         self.assertEqual(kinds("--if", "then"), ["Relu"])
         self.assertEqual(kinds("--if", "y=then"), ["Relu"])
         self.assertIn("m.onnx: operator If \"y\": which branch it takes is known when it runs; else_branch counts, with 16 FLOP, not then_branch with 4",
-                      run("import", "onnx", "m.onnx", cwd=self.path).stderr)
+                      self.run_it("import", "onnx", "m.onnx").stderr)
         self.assertIn("--if: expected then, else, NAME=then or NAME=else, got \"first\"", self.refused("import", "onnx", "m.onnx", "--if", "first"))
         self.assertIn("--if: \"y\" twice", self.refused("import", "onnx", "m.onnx", "--if", "y=then,y=else"))
         self.assertIn("no operator If is called \"z\"", self.refused("import", "onnx", "m.onnx", "--if", "z=then"))
@@ -213,7 +180,7 @@ class imports(folder_test):
         self.assertIn("20 M parameters", self.done("import", "onnx", "m.onnx", "--out", "m.json"))
 
 
-class plans(folder_test):
+class plans(toy_problem.folder_test):
     def import_chain(self, **how):
         self.write("m.onnx", chain(rows=3, **how))
         self.done("import", "onnx", "m.onnx", "--out", "m.json")
@@ -225,7 +192,7 @@ class plans(folder_test):
             self.write("c.json", cluster(256))
             self.done("plan", "m.json", "c.json", "job.json", "--planner", planner)
             self.write("c.json", cluster(255))
-            result = run("plan", "m.json", "c.json", "job.json", "--planner", planner, "--out", "p.json", cwd=self.path)
+            result = self.run_it("plan", "m.json", "c.json", "job.json", "--planner", planner, "--out", "p.json")
             self.assertEqual(result.returncode, 1)
             self.assertRegex(result.stdout, "^infeasible: .*memory")
             self.assertFalse((self.path / "p.json").exists())
@@ -277,7 +244,7 @@ class plans(folder_test):
     def test_weights_beside_the_file(self):
         export = self.cut("heft", beside="weights.bin")
         command = (*export, "--to", "onnx", "--source", "m.onnx", "--out", "part")
-        result = run(*command, cwd=self.path)
+        result = self.run_it(*command)
         self.assertEqual(result.returncode, 0)
         self.assertEqual(result.stderr, 'hetplan: warning: the parts hold weights in "weights.bin", which is not beside them\n')
         self.write("weights.bin", bytes(64))
@@ -287,7 +254,7 @@ class plans(folder_test):
         page = (pathlib.Path(os.environ["HETPLAN_SOURCE_DIR"]) / "docs/how-to/place-an-onnx-model.md").read_text()
         commands = re.search("```sh\n(.*?)```", page, re.DOTALL)[1]
         self.write("resnet50.onnx", chain(rows=3))
-        result = subprocess.run(["sh", "-e", "-c", f'hetplan() {{ "{CLI}" "$@"; }}\n{commands}'], capture_output=True, text=True, cwd=self.path,
+        result = subprocess.run(["sh", "-e", "-c", f'hetplan() {{ "{toy_problem.CLI}" "$@"; }}\n{commands}'], capture_output=True, text=True, cwd=self.path,
                                 timeout=120)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(list((self.path / "parts").glob("resnet50.0.*.onnx")))
@@ -311,7 +278,7 @@ class plans(folder_test):
 
 if __name__ == "__main__":
     with tempfile.NamedTemporaryFile(suffix=".onnx") as probe:
-        if "built without ONNX" in run("import", "onnx", probe.name).stderr:
+        if "built without ONNX" in subprocess.run([toy_problem.CLI, "import", "onnx", probe.name], capture_output=True, text=True).stderr:
             print("SKIPPED: the program was built without ONNX")
             sys.exit(77)
     unittest.main()

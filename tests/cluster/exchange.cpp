@@ -9,19 +9,17 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/cluster/topology.hpp>
 
+#include "cluster/support.hpp"
+
 namespace test_exchange {
 
 using namespace hetplan;
+using test::named;
 
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-std::vector<device> named(const std::string& letters) {
-  std::vector<device> all;
-  for (const char letter : letters) all.push_back({.name = std::string(1, letter), .memory = 1_GB});
-  return all;
-}
 std::vector<device_id> ids(const std::vector<int>& numbers) {
   std::vector<device_id> all;
   for (const int n : numbers) all.emplace_back(n);

@@ -10,28 +10,16 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
 
+#include "cluster/support.hpp"
+
 namespace test_topologies {
 
 using namespace hetplan;
+using test::named;
+using test::way;
 
 namespace {
 
-std::vector<device> named(const std::string& letters) {
-  std::vector<device> all;
-  for (const char letter : letters) all.push_back({.name = std::string(1, letter), .memory = 1_GB});
-  return all;
-}
-
-/// "a->b b->c: 3 ms"; a weight other than 1 follows its resource: "wifi*2: 0 ms".
-std::string way(const cluster& c, const std::string& from, const std::string& to) {
-  const route* r = c.network().find(c.find(from), c.find(to));
-  if (r == nullptr) return "none";
-  std::string text;
-  for (const resource_use& u : r->via) {
-    text += (text.empty() ? "" : " ") + c.network()[u.resource].name + (u.weight == 1 ? "" : "*" + to_text(u.weight));
-  }
-  return text + ": " + to_text(std::round(1e6 * r->latency.value()) / 1e3) + " ms";
-}
 std::string resources(const cluster& c) {
   std::string text;
   for (const resource& r : c.network().resources()) text += (text.empty() ? "" : " ") + r.name;

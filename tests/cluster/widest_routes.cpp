@@ -16,21 +16,18 @@
 #include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/core/error.hpp>
 
+#include "cluster/support.hpp"
 #include "support/random_source.hpp"
 
 namespace test_widest_routes {
 
 using namespace hetplan;
+using test::named;
+using test::way;
 
 static_assert(check_network_model<widest_routes<route_table>>() && prepares_routes<widest_routes<route_table>>);
 
 namespace {
-
-std::vector<device> named(const std::string& letters) {
-  std::vector<device> all;
-  for (const char letter : letters) all.push_back({.name = std::string(1, letter), .memory = 1_GB});
-  return all;
-}
 
 struct link {
   char from, to;
@@ -48,16 +45,6 @@ route_table wires(const std::vector<link>& links) {
   return table;
 }
 
-/// "a--b b--c*2: 3 ms".
-std::string way(const cluster& c, const std::string& from, const std::string& to) {
-  const route* r = c.network().find(c.find(from), c.find(to));
-  if (r == nullptr) return "none";
-  std::string text;
-  for (const resource_use& u : r->via) {
-    text += (text.empty() ? "" : " ") + c.network()[u.resource].name + (u.weight == 1 ? "" : "*" + to_text(u.weight));
-  }
-  return text + ": " + to_text(std::round(1e6 * r->latency.value()) / 1e3) + " ms";
-}
 std::string widest_way(const std::string& letters, const std::vector<link>& links, const std::string& from, const std::string& to) {
   return way(cluster("c", named(letters), widest_routes{wires(links)}), from, to);
 }

@@ -2,6 +2,9 @@
 """Pages in a real browser, for the tests beside it; without one they are skipped aloud."""
 
 import html.parser
+import json
+import os
+import pathlib
 import shutil
 import struct
 import subprocess
@@ -33,6 +36,49 @@ class document(html.parser.HTMLParser):
             self.root = attributes
         if "id" in attributes:
             self.ids.add(attributes["id"])
+
+
+class page_test(unittest.TestCase):
+    """Tests of the page that `make_page` writes, in a folder of their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.path = pathlib.Path(folder.name)
+        cls.page = cls.path / "page.html"
+        cls.make_page()
+
+    @classmethod
+    def make_page(cls):
+        pass
+
+    @staticmethod
+    def run_cli(*arguments):
+        return subprocess.run([os.environ["HETPLAN_CLI"], *arguments], check=True, capture_output=True, text=True, timeout=120).stdout
+
+    def with_script(self, script, page=None):
+        """A copy of a page with a script behind its own."""
+        text = (page or self.page).read_text(encoding="utf-8")
+        self.assertEqual(text.count("</body>"), 1)
+        changed = self.path / "changed.html"
+        changed.write_text(text.replace("</body>", script + "</body>"), encoding="utf-8")
+        return changed
+
+    def found_by(self, driver, page=None):
+        """What a script finds once the page's own have run without an error."""
+        root = document(browse(self.with_script(driver, page), "--dump-dom")).root
+        self.assertEqual((root.get("data-ready"), root.get("data-error")), ("1", None))
+        return json.loads(root["data-found"])
+
+    def check_drawn(self, *arguments):
+        """-> the rows of a screenshot, in many colours."""
+        picture = self.path / "page.png"
+        browse(self.page, *arguments, f"--screenshot={picture}")
+        width, rows = pixels(picture)
+        self.assertEqual(width, 1500)
+        self.assertGreater(len(set(rows[i:i + 3] for i in range(0, len(rows), 997))), 50)
+        return rows
 
 
 def pixels(png):

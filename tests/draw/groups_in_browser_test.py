@@ -2,16 +2,11 @@
 """The page of `hetplan groups` in a browser: its scripts start without an error, cells and merges explain themselves. Skipped without
 Chromium."""
 
-import json
 import os
 import pathlib
-import subprocess
-import tempfile
-import unittest
 
-from browser import browse, document, main
+from browser import main, page_test
 
-CLI = os.environ["HETPLAN_CLI"]
 CLUSTER = pathlib.Path(os.environ["HETPLAN_SOURCE_DIR"]) / "bench/settings/deepcee-1.json"
 
 # Runs in the page after its own scripts; what it finds is read from the dumped document.
@@ -37,16 +32,14 @@ window.addEventListener("load", () => {
 """
 
 
-class a_page_of_groups_in_a_browser(unittest.TestCase):
+class a_page_of_groups_in_a_browser(page_test):
+    @classmethod
+    def make_page(cls):
+        cls.run_cli("groups", CLUSTER, "--html", cls.page)
+
     def test_what_is_under_the_pointer(self):
-        with tempfile.TemporaryDirectory() as folder:
-            page = pathlib.Path(folder) / "page.html"
-            subprocess.run([CLI, "groups", CLUSTER, "--html", page], check=True, stdout=subprocess.DEVNULL, timeout=60)
-            page.write_text(page.read_text().replace("</body>", DRIVER + "</body>"))
-            root = document(browse(page, "--dump-dom")).root
-        self.assertEqual((root.get("data-ready"), root.get("data-error")), ("1", None))
-        self.assertEqual(json.loads(root["data-found"]), {"near": "cloud0 · cloud1\n8.2 ms", "far": "end3 · cloud0\n80.2 ms",
-                                                          "merge": "between regions\n80.2 ms apart", "fits": True})
+        self.assertEqual(self.found_by(DRIVER), {"near": "cloud0 · cloud1\n8.2 ms", "far": "end3 · cloud0\n80.2 ms",
+                                                 "merge": "between regions\n80.2 ms apart", "fits": True})
 
 
 if __name__ == "__main__":

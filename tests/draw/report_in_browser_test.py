@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
 """The report in a browser: its script starts without an error, charts zoom, bars explain themselves. Skipped without Chromium."""
 
-import json
 import os
-import pathlib
 import subprocess
-import tempfile
-import unittest
 
-from browser import browse, document, main, pixels
+from browser import browse, document, main, page_test
 
 CLI = os.environ["HETPLAN_CLI"]
 
@@ -76,29 +72,15 @@ window.addEventListener("load", () => {
 """
 
 
-class a_report_in_a_browser(unittest.TestCase):
+class a_report_in_a_browser(page_test):
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.page = cls.path / "report.html"
-        subprocess.run([CLI, "plan", "qwen3-0.6b", "smart-home-2", "--html", cls.page, "--quiet"], check=True, capture_output=True, timeout=120)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def make_page(cls):
+        cls.run_cli("plan", "qwen3-0.6b", "smart-home-2", "--html", cls.page, "--quiet")
 
     def opened(self, page, *, ready="1"):
         shown = document(browse(page, "--dump-dom"))
         self.assertEqual(shown.root.get("data-ready"), ready)
         return shown
-
-    def with_script(self, script):
-        changed = self.path / "changed.html"
-        text = self.page.read_text(encoding="utf-8")
-        self.assertEqual(text.count("</body>"), 1)
-        changed.write_text(text.replace("</body>", script + "</body>"), encoding="utf-8")
-        return changed
 
     def test_every_part_is_there_and_the_script_starts(self):
         shown = self.opened(self.page)
@@ -118,9 +100,7 @@ class a_report_in_a_browser(unittest.TestCase):
         self.assertIn("localhost", shown.root.get("data-refusedimg", ""))
 
     def test_it_zooms_moves_and_explains(self):
-        shown = self.opened(self.with_script(DRIVER))
-        self.assertNotIn("data-error", shown.root)
-        found = json.loads(shown.root["data-found"])
+        found = self.found_by(DRIVER)
 
         def near(name, start, end):
             self.assertAlmostEqual(found[name][0], start, delta=0.01, msg=name)
@@ -156,11 +136,7 @@ class a_report_in_a_browser(unittest.TestCase):
         self.assertEqual(found["titles"], 0)  # or the browser would show a second tip
 
     def test_the_page_is_drawn(self):
-        picture = self.path / "page.png"
-        browse(self.page, f"--screenshot={picture}")
-        width, rows = pixels(picture)
-        self.assertEqual(width, 1500)
-        self.assertGreater(len(set(rows[i:i + 3] for i in range(0, len(rows), 997))), 50)  # many colours
+        self.check_drawn()
 
     def test_without_a_plan_the_page_still_opens(self):
         page = self.path / "none.html"

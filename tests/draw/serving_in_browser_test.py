@@ -3,16 +3,9 @@
 Skipped without Chromium."""
 
 import json
-import os
-import pathlib
 import random
-import subprocess
-import tempfile
-import unittest
 
-from browser import browse, document, main, pixels
-
-CLI = os.environ["HETPLAN_CLI"]
+from browser import browse, document, main, page_test
 
 NAMES = ["north", "east <b>", "south", "west"]
 CLOUD = {"format": "hetplan/cloud/1", "name": "street", "ring": {"period": "100 ms"},
@@ -69,12 +62,9 @@ window.addEventListener("load", () => {
 """
 
 
-class a_page_of_serving_in_a_browser(unittest.TestCase):
+class a_page_of_serving_in_a_browser(page_test):
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.page = cls.path / "page.html"
+    def make_page(cls):
         draw, lines, time = random.Random(1), ["arrival,service,server"], 0.0
         for _ in range(3000):
             time += draw.expovariate(300)
@@ -85,18 +75,8 @@ class a_page_of_serving_in_a_browser(unittest.TestCase):
                  "deployment": json.dumps(DEPLOYMENT), "faults": json.dumps(FAULTS)}
         for name, text in files.items():
             (cls.path / name).write_text(text, encoding="utf-8")
-        command = [CLI, "serve", *(cls.path / name for name in ("cloud", "services", "requests")), "--deployment", cls.path / "deployment",
-                   "--faults", cls.path / "faults", "--html", cls.page, "--json", "--quiet"]
-        cls.history = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def with_script(self, script):
-        changed = self.path / "changed.html"
-        changed.write_text(self.page.read_text(encoding="utf-8").replace("</body>", script + "</body>"), encoding="utf-8")
-        return changed
+        cls.history = json.loads(cls.run_cli("serve", *(cls.path / name for name in ("cloud", "services", "requests")), "--deployment",
+                                             cls.path / "deployment", "--faults", cls.path / "faults", "--html", cls.page, "--json", "--quiet"))
 
     def test_every_part_is_there_and_the_scripts_start(self):
         shown = document(browse(self.page, "--dump-dom"))
@@ -107,9 +87,7 @@ class a_page_of_serving_in_a_browser(unittest.TestCase):
             self.assertIn(name, shown.ids)
 
     def test_it_explains_itself_and_zooms(self):
-        shown = document(browse(self.with_script(DRIVER), "--dump-dom"))
-        self.assertNotIn("data-error", shown.root)
-        found = json.loads(shown.root["data-found"])
+        found = self.found_by(DRIVER)
         credit = [[float(v) for v in row.split(",")] for row in found["values"].split(";")]
         self.assertEqual([len(row) for row in credit], [4, 4, 4])
         for row, service in zip(credit, self.history["services"]):
@@ -136,14 +114,7 @@ class a_page_of_serving_in_a_browser(unittest.TestCase):
         self.assertEqual(found["counts"]["#services tbody tr"], 3)
 
     def test_the_page_is_drawn_on_white_and_on_dark_paper(self):
-        corners = []
-        for scheme in ("1", "0"):
-            picture = self.path / f"page{scheme}.png"
-            browse(self.page, f"--blink-settings=preferredColorScheme={scheme}", f"--screenshot={picture}")
-            width, rows = pixels(picture)
-            self.assertEqual(width, 1500)
-            self.assertGreater(len(set(rows[i:i + 3] for i in range(0, len(rows), 997))), 50)  # many colours
-            corners.append(rows[1:4])
+        corners = [self.check_drawn(f"--blink-settings=preferredColorScheme={scheme}")[1:4] for scheme in ("1", "0")]
         self.assertNotEqual(corners[0], corners[1])
 
 

@@ -1,16 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Ticks on axes of time: what the script of a page draws is what the program drew. Skipped without Chromium."""
 
-import json
-import os
-import pathlib
-import subprocess
-import tempfile
-import unittest
-
-from browser import browse, document, main
-
-CLI = os.environ["HETPLAN_CLI"]
+from browser import main, page_test
 
 # Runs in the page after its own script; what it finds is read from the dumped document.
 DRIVER = """
@@ -36,29 +27,16 @@ window.addEventListener("load", () => {
 """
 
 
-class ticks_in_a_browser(unittest.TestCase):
+class ticks_in_a_browser(page_test):
     @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
+    def make_page(cls):
         cls.run_cli("init", cls.path / "starter")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def run_cli(cls, *arguments):
-        subprocess.run([CLI, *arguments], check=True, capture_output=True, timeout=120)
 
     def check(self, command, *files):
         """-> the labels of the whole axis, and of each zoom."""
         page = self.path / f"{command}.html"
         self.run_cli(command, *(self.path / "starter" / name for name in files), "--html", page)
-        page.write_text(page.read_text(encoding="utf-8").replace("</body>", DRIVER + "</body>"), encoding="utf-8")
-        root = document(browse(page, "--dump-dom")).root
-        self.assertNotIn("data-error", root)
-        found = json.loads(root["data-found"])
+        found = self.found_by(DRIVER, page)
         self.assertEqual(found["script"], found["program"])
         self.assertGreater(min(found["rooms"]), 0, "labels touch")
         for labels in found["zoomed"]:

@@ -15,8 +15,7 @@ import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["HETPLAN_SOURCE_DIR"], "tests", "support"))
-import toy_problem  # noqa: E402
+import toy_problem
 
 CLI = os.environ["HETPLAN_CLI"]
 MPI = pathlib.Path(CLI).parent / "hetplan_sweep_mpi"

@@ -17,6 +17,7 @@
 #include <hetplan/solve/glpk.hpp>
 #include <support/random_tables.hpp>
 #include <support/shared_data.hpp>
+#include <support/shortest_makespan.hpp>
 
 namespace test_list_schedule {
 
@@ -43,54 +44,6 @@ std::vector<scheduler> all_schedulers() {
 placement_rules rules_of(std::uint64_t seed) {
   return {all_contentions[seed % all_contentions.size()], seed % 8 < 4 ? transfer_copies::per_edge : transfer_copies::per_device};
 }
-
-/// The smallest makespan without contention over all placements and orders, by appending operators in every order.
-class enumeration {
- public:
-  explicit enumeration(const placement_table& t)
-      : table_(t), device_(t.size()), end_(t.size()), free_(t.devices(), 0), done_(t.size(), 0) {}
-  double run() {
-    append(0, 0);
-    return best_;
-  }
-
- private:
-  void append(std::size_t count, double makespan) {
-    if (makespan >= best_) return;
-    if (count == table_.size()) {
-      best_ = makespan;
-      return;
-    }
-    for (std::size_t v = 0; v < table_.size(); ++v) {
-      bool ready = done_[v] == 0;
-      for (const std::uint32_t e : table_.in_edges(v)) ready = ready && done_[table_.edges()[e].from] != 0;
-      for (std::size_t k = 0; ready && k < table_.devices(); ++k) {
-        double held = table_.held_bytes(v), data = 0;
-        const auto is_there = [&](std::size_t u) { return u == v || (done_[u] != 0 && device_[u] == k); };
-        for (std::size_t u = 0; u < table_.size(); ++u) held += u != v && is_there(u) ? table_.held_bytes(u) : 0;
-        for (const tied_tensor& x : table_.tied()) held += std::any_of(x.operators.begin(), x.operators.end(), is_there) ? x.bytes : 0;
-        if (held > table_.capacity_bytes(k)) continue;
-        for (const std::uint32_t e : table_.in_edges(v)) {
-          const std::size_t u = table_.edges()[e].from;
-          data = std::max(data, end_[u] + table_.transfer_s(e, device_[u], k));
-        }
-        const double before = free_[k];
-        done_[v] = 1;
-        device_[v] = k;
-        free_[k] = end_[v] = std::max(before, data) + table_.time_s(v, k);
-        append(count + 1, std::max(makespan, end_[v]));
-        free_[k] = before;
-        done_[v] = 0;
-      }
-    }
-  }
-
-  const placement_table& table_;
-  std::vector<std::size_t> device_;
-  std::vector<double> end_, free_;
-  std::vector<char> done_;
-  double best_ = std::numeric_limits<double>::infinity();
-};
 
 TEST_CASE("every list schedule keeps all rules, and one within memory is found wherever there is one") {
   for (std::uint64_t seed = 0; seed < 240; ++seed) {
@@ -301,7 +254,7 @@ TEST_CASE("bounds are below the optimum, and the search is at it in nine of ten 
                                                            .devices = 2 + seed % 2,
                                                            .memory_percent = seed % 2 == 0 ? 0U : 130U,
                                                            .tied_percent = seed % 4 == 1 ? 50U : 0U});
-    const double optimum = enumeration(t).run();
+    const double optimum = support::shortest_makespan_s(t);
     const placement_bounds b = bounds_of(t);
     const operator_schedule found = find_schedule(t, {}, {.steps = 2000});
     CHECK(found.found() == std::isfinite(optimum));

@@ -28,6 +28,7 @@
 #include <support/random_source.hpp>
 #include <support/random_tables.hpp>
 #include <support/shared_data.hpp>
+#include <support/shortest_makespan.hpp>
 
 namespace test_optimal_schedule {
 
@@ -123,53 +124,6 @@ TEST_CASE("an order search without nodes says that it is not complete") {
   CHECK(found.start_s.empty());
 }
 
-/// The shortest makespan without contention, by appending operators in every order to every device.
-class appending {
- public:
-  explicit appending(const placement_table& t)
-      : table_(t), device_(t.size()), end_(t.size()), free_(t.devices(), 0), held_(t.devices(), 0), done_(t.size(), 0) {}
-  double run() {
-    append(0, 0);
-    return best_;
-  }
-
- private:
-  void append(std::size_t count, double makespan) {
-    if (makespan >= best_) return;
-    if (count == table_.size()) {
-      best_ = makespan;
-      return;
-    }
-    for (std::size_t v = 0; v < table_.size(); ++v) {
-      bool ready = done_[v] == 0;
-      for (const std::uint32_t e : table_.in_edges(v)) ready = ready && done_[table_.edges()[e].from] != 0;
-      for (std::size_t k = 0; ready && k < table_.devices(); ++k) {
-        if (held_[k] + table_.held_bytes(v) > table_.capacity_bytes(k)) continue;
-        double data = 0;
-        for (const std::uint32_t e : table_.in_edges(v)) {
-          const std::size_t u = table_.edges()[e].from;
-          data = std::max(data, end_[u] + table_.transfer_s(e, device_[u], k));
-        }
-        const double before = free_[k];
-        done_[v] = 1;
-        device_[v] = k;
-        held_[k] += table_.held_bytes(v);
-        free_[k] = end_[v] = std::max(before, data) + table_.time_s(v, k);
-        append(count + 1, std::max(makespan, end_[v]));
-        free_[k] = before;
-        held_[k] -= table_.held_bytes(v);
-        done_[v] = 0;
-      }
-    }
-  }
-
-  const placement_table& table_;
-  std::vector<std::size_t> device_;
-  std::vector<double> end_, free_, held_;
-  std::vector<char> done_;
-  double best_ = inf;
-};
-
 placement_table table_of(std::uint64_t seed, std::size_t operators) {
   return support::random_table(seed, {.operators = operators,
                                       .devices = 2 + seed % 3,
@@ -182,7 +136,7 @@ TEST_CASE("branch and bound without contention finds the makespan of all orders 
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     CAPTURE(seed);
     const placement_table t = table_of(seed, 4 + seed % 3);
-    const double optimum = appending(t).run();
+    const double optimum = support::shortest_makespan_s(t);
     const operator_schedule found = optimal_schedule(t, {});
     if (!std::isfinite(optimum)) {
       ++infeasible;

@@ -2,9 +2,13 @@
 """A toy model and cluster, and tests that each have a folder of their own to run the program in."""
 
 import json
+import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
+
+CLI = os.environ["HETPLAN_CLI"]
 
 
 def model(*gflop):
@@ -32,5 +36,32 @@ class folder_test(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = pathlib.Path(folder.name)
 
-    def write(self, name, document):
-        (self.path / name).write_text(json.dumps(document))
+    def write(self, name, content):
+        """Bytes, text or a document."""
+        content = content if isinstance(content, (bytes, str)) else json.dumps(content)
+        (self.path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    def read(self, name):
+        return json.loads((self.path / name).read_text())
+
+    def contents(self):
+        return {str(p.relative_to(self.path)): p.read_bytes() for p in self.path.rglob("*") if p.is_file()}
+
+    def run_it(self, *arguments):
+        return subprocess.run([CLI, *map(str, arguments)], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+
+    def done(self, *arguments, warned=0):
+        result = self.run_it(*arguments)
+        self.assertEqual((result.returncode, len(result.stderr.splitlines())), (0, warned), (arguments, result.stderr))
+        return result.stdout
+
+    def document(self, *arguments):
+        return json.loads(self.done(*arguments, "--json"), parse_constant=self.fail)
+
+    def refused(self, *arguments):
+        """The one line that says why; no file has changed."""
+        before = self.contents()
+        result = self.run_it(*arguments)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), (arguments, result))
+        self.assertEqual(self.contents(), before, arguments)
+        return result.stderr
