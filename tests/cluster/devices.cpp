@@ -10,6 +10,8 @@
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
 
+#include "support/message_of.hpp"
+
 namespace test_devices {
 
 using namespace hetplan;
@@ -22,12 +24,7 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 device phone() { return {.name = "phone", .memory = 8_GB, .compute = 1_TFLOP_per_s}; }
 
 std::string refusal(const device& d) {
-  try {
-    check_device(d);
-  } catch (const invalid_input& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::message_of([&] { check_device(d); }, "accepted");
 }
 std::string refusal(const std::function<void(device&)>& change) {
   device d = phone();
@@ -44,12 +41,11 @@ struct odd_network {
 };
 
 std::string refusal(const odd_network& n) {
-  try {
-    cluster("pair", {{.name = "a", .memory = 1_GB}, {.name = "b", .memory = 1_GB}}, n);
-  } catch (const invalid_model& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::message_of<invalid_model>(
+      [&] {
+        cluster("pair", {{.name = "a", .memory = 1_GB}, {.name = "b", .memory = 1_GB}}, n);
+      },
+      "accepted");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/zoo/models.hpp>
 
+#include "support/message_of.hpp"
 #include "support/random_source.hpp"
 
 using namespace hetplan;
@@ -132,12 +133,7 @@ std::vector<std::size_t> positions(const layer_sequence& s, const coarsen::block
 }
 
 std::string refusal(const planning_graph& model, const coarsen::blocks& b) {
-  try {
-    static_cast<void>(serial(model, b));
-  } catch (const invalid_input& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::message_of([&] { return serial(model, b); }, "accepted");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 
 #include "executors/support.hpp"
 #include "executors/threads/run.hpp"
+#include "support/message_of.hpp"
 
 using namespace executors;
 using namespace executors::test;
@@ -79,13 +80,7 @@ class files {
 };
 
 std::string refusal(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const invalid_input& e) {
-    CHECK(std::string(e.what()).find('\n') == std::string::npos);
-    return e.what();
-  }
-  return "no refusal";
+  return test::message_of([&] { work(); }, "no refusal");
 }
 
 }  // namespace

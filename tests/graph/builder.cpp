@@ -10,6 +10,8 @@
 
 #include <hetplan/graph/planning_graph.hpp>
 
+#include "support/message_of.hpp"
+
 using namespace hetplan;
 
 namespace {
@@ -21,14 +23,13 @@ layer_spec plain(std::string name) { return {.name = std::move(name), .forward_f
 
 /// The message of the invalid_input that the steps end in.
 std::string refusal(const std::function<void(planning_graph_builder&)>& steps) {
-  try {
-    planning_graph_builder b("toy");
-    steps(b);
-    static_cast<void>(std::move(b).build());
-  } catch (const invalid_input& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::message_of(
+      [&] {
+        planning_graph_builder b("toy");
+        steps(b);
+        static_cast<void>(std::move(b).build());
+      },
+      "accepted");
 }
 std::string layer_refusal(const layer_spec& spec) {
   return refusal([&](planning_graph_builder& b) { b.add_layer(spec); });

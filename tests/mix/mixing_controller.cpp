@@ -14,6 +14,8 @@
 #include <hetplan/mix/progress.hpp>
 #include <hetplan/solve/glpk.hpp>
 
+#include "support/message_of.hpp"
+
 namespace test_mixing_controller {
 
 using namespace hetplan;
@@ -85,12 +87,7 @@ timetable follow(const mix::uniform_progress& controller, mix::job_state now, do
 /// What is said of a controller that answers this.
 std::string refusal(const mixture& answer) {
   const mix::any_mixing_controller c = [&](const plan_rates&, const mixing_goal&) { return answer; };
-  try {
-    static_cast<void>(c(two_plans(), goal));
-  } catch (const invalid_model& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::message_of<invalid_model>([&] { return c(two_plans(), goal); }, "accepted");
 }
 
 }  // namespace

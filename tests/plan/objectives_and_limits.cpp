@@ -12,6 +12,7 @@
 #include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include "support.hpp"
+#include "support/message_of.hpp"
 
 namespace test_objectives_and_limits {
 
@@ -37,12 +38,7 @@ std::string broken(const evaluation& e, const std::function<void(std::vector<dev
 std::string refusal(const std::function<void(job&)>& change) {
   job j;
   change(j);
-  try {
-    check_job(j);
-  } catch (const invalid_input& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::message_of([&] { check_job(j); }, "accepted");
 }
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();

@@ -11,6 +11,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/request_process.hpp>
 
+#include "support/message_of.hpp"
 #include "support/random_source.hpp"
 
 namespace test_request_process {
@@ -50,12 +51,7 @@ moments of(const std::vector<double>& values) {
 }
 
 std::string refused(const request_process& p) {
-  try {
-    validate(p, cloud_of(3), three_services());
-  } catch (const invalid_input& e) {
-    return e.what();
-  }
-  return {};
+  return test::message_of([&] { validate(p, cloud_of(3), three_services()); }, "");
 }
 
 }  // namespace
