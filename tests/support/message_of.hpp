@@ -9,9 +9,9 @@
 
 namespace hetplan::test {
 
-/// The message of the Error that f throws, which is one line; `none` if it throws none. Other exceptions pass through.
+/// The message of the Error that f throws, which is one line; "no error" if it throws none. Other exceptions pass through.
 template <class Error = invalid_input, class F>
-std::string message_of(F&& f, const std::string& none = "no error") {
+std::string message_of(F&& f) {
   try {
     static_cast<void>(f());
   } catch (const Error& e) {
@@ -19,7 +19,7 @@ std::string message_of(F&& f, const std::string& none = "no error") {
     CHECK(what.find('\n') == std::string::npos);
     return what;
   }
-  return none;
+  return "no error";
 }
 
 }  // namespace hetplan::test
