@@ -114,6 +114,55 @@ struct boundary_in_seconds : timed_in_double {
 };
 const any_cost_model of_boundaries = assume_si<boundary_in_seconds>{};
 
+// expect-ok
+struct stepping : timed {
+  seconds optimizer_step(const layer&, const device&) const;
+  seconds optimizer_step(const layer&) const;
+};
+/// Data of nearly an optional member's name, and such functions beside the member, are nobody's slip.
+struct names_alike : stepping {
+  double max_batch = 8, boundary_cost = 0;
+  double largest_batch(const work&, const device&) const;
+  double largest_batch_size() const;
+  seconds optimizer_steps(const layer&, const device&) const;
+};
+/// Helpers of names that are no slips.
+struct helpers : timed {
+  double max_batch() const;
+  double maximum_batch() const;
+  double biggest_batch() const;
+  double layer_boundary(int) const;
+};
+struct final_cost final {
+  seconds time(const work&, const device&) const;
+};
+struct bounded : timed {
+  seconds boundary(const layer&, const layer&, const work_kind&, const device&) const;
+};
+struct plain_cost : timed_in_double {
+  double optimizer_step(const layer&, const device&) const;
+};
+struct plain_and_bounded : plain_cost {
+  double boundary(const layer&, const layer&, const work_kind&, const device&) const;
+};
+static_assert(check_cost_model<timed>() && check_cost_model<names_alike>() && check_cost_model<helpers>() &&
+              check_cost_model<final_cost>());
+static_assert(times_optimizer_step<stepping> && check_cost_model<stepping>() && !names_optimizer_step<timed>);
+static_assert(times_boundary<bounded> && check_cost_model<bounded>() && !names_boundary<timed>);
+static_assert(times_optimizer_step<assume_si<plain_cost>>);
+static_assert(times_boundary<assume_si<plain_and_bounded>> && !times_boundary<assume_si<plain_cost>>);
+const any_cost_model right_costs[] = {timed{},
+                                      stepping{},
+                                      final_cost{},
+                                      assume_si<plain_cost>{},
+                                      slow_down(stepping{}, {0.5}),
+                                      slow_down(bounded{}, {0.5}),
+                                      assume_si<plain_and_bounded>{}};
+struct right_energy {
+  joules energy(const device_usage&, const device&) const;
+};
+static_assert(check_energy_model<right_energy>());
+
 // expect: energy_model needs: hetplan::joules energy(const hetplan::device_usage&, const hetplan::device&) const
 struct energy_in_watts {
   watts energy(const device_usage&, const device&) const;
@@ -139,6 +188,10 @@ struct with_activations {
   bytes activations(const layer&, const workload&) const;
 };
 struct remembered : with_state, with_cache, with_activations {};
+struct split_for_weights : remembered {
+  bytes activations_for_weights(const layer&, const workload&) const;
+};
+static_assert(check_memory_model<split_for_weights>());
 
 // expect: memory_model needs: hetplan::bytes state(const hetplan::layer&, const hetplan::workload&) const
 struct state_in_double : with_cache, with_activations {
@@ -220,6 +273,33 @@ const planning_problem of_a_temporary_cluster(model(), make_cluster(), roofline{
 // expect: the_model_must_outlive_the_problem
 planning_graph make_model();
 const planning_problem of_a_temporary_model(make_model(), devices(), roofline{}, {.batch = 16});
+
+// expect-ok
+struct with_score {
+  double score(const evaluation&) const;
+};
+struct monotone_score {
+  double score(seconds response, joules energy) const;
+};
+static_assert(check_objective<with_score>() && !monotone_objective<with_score>);
+static_assert(check_objective<monotone_score>() && monotone_objective<monotone_score>);
+struct right_sharing {
+  void start(double, std::uint32_t, const tasks::transfer&, std::span<const resource_use>);
+  void update(double, const rate_changed&);
+  double next_end();
+  void finish_until(double, const transfer_finished&);
+};
+const judge_models shared{.sharing = right_sharing{}};
+struct right_dispatch {
+  std::optional<std::size_t> next(const dispatch_view&) const;
+};
+static_assert(check_dispatch_policy<right_dispatch>());
+struct right_observer {
+  control operator()(const task_ended&);
+};
+static_assert(check_observer<right_observer, task_ended, transfer_ended>());
+trace ran() { return simulate({}, {}, fair_share{}, {}, right_observer{}); }
+judgement rightly_watched(const plan& p) { return judge(p, model(), devices(), timed{}, {}, {}, right_observer{}); }
 
 // expect: objective needs: double score(seconds response, joules energy) const, non-decreasing in both
 // expect: or: double score(const hetplan::evaluation&) const

@@ -8,6 +8,7 @@
 #include <hetplan/graph/bgl.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
+#include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/partition/partial_store.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
@@ -48,9 +49,22 @@ struct milp_start_not_const {
 static_assert(check_milp_solver<milp_start_not_const>());
 
 // expect-ok
+struct right_solver {
+  lp_solution solve(const lp_problem&) const;
+  lp_solution solve(const lp_problem&, const lp_basis&) const;
+};
+struct right_milp_solver {
+  milp_solution solve(const milp_problem&) const;
+  milp_solution solve(const milp_problem&, const std::vector<double>&) const;
+};
+static_assert(check_lp_solver<right_solver>() && check_milp_solver<right_milp_solver>() && starts_milp<right_milp_solver>);
 template <class Direction>
 using graph_of = boost::adjacency_list<boost::vecS, boost::vecS, Direction>;
 const auto named = [](auto v) { return layer_spec{.name = std::to_string(v)}; };
+
+auto right_dag(const graph_of<boost::directedS>& g) {
+  return planning_graph_from(g, named, [](auto) { return 1_MB; });
+}
 
 // expect: layer_dag needs: a directed graph of Boost.Graph's with vertices(g), edges(g), source(e, g) and target(e, g)
 auto undirected(const graph_of<boost::undirectedS>& g) {
@@ -69,10 +83,25 @@ struct row_of_blocks {
 const decompose::any_decomposition row = row_of_blocks{};
 
 // expect-ok
+struct right_row {
+  layer_sequence operator()(const planning_graph&) const;
+};
+const decompose::any_decomposition rightly_in_a_row = right_row{};
 struct law_of_stages {
   pipeline_tail extend(const pipelining&, const stage_times&, const pipeline_tail&) const;
   double response_s(const pipelining&, const pipeline_tail&) const;
 };
+struct right_law : law_of_stages {
+  using law_of_stages::extend;
+  pipeline_tail extend(const pipelining&, const link_times&, const pipeline_tail&) const;
+};
+struct law_with_helpers : right_law {
+  double bound() const;
+  double bounds() const;
+  double lower_bound() const;
+};
+static_assert(check_step_law<law_with_helpers>());
+const any_step_law by_law = right_law{};
 
 // expect: step_law needs: hetplan::pipeline_tail extend(const hetplan::pipelining&, const hetplan::link_times&,
 // const hetplan::pipeline_tail& behind) const
@@ -118,6 +147,29 @@ struct covers_in_int {
 };
 static_assert(partition::check_cell_policy<covers_in_int>());
 
+// expect-ok
+struct right_ordering {
+  std::vector<partition::device_space> operator()(const partition::search_tables&, int) const;
+};
+const partition::any_device_ordering rightly_ordered = right_ordering{};
+struct right_cells {
+  std::size_t capacity() const;
+  bool covers(const partition::partial_plan&, const partition::partial_plan&) const;
+};
+static_assert(partition::check_cell_policy<right_cells>());
+struct with_score {
+  double score(const evaluation&) const;
+};
+struct monotone_score {
+  double score(seconds response, joules energy) const;
+};
+partition::search_result search(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
+  return partition::two_substate_dp(t, s, blank, with_score{}, partition::exhaustive{});
+}
+partition::search_result prune(const partition::search_tables& t, const partition::device_space& s, const plan& blank) {
+  return partition::two_substate_dp(t, s, blank, monotone_score{}, right_cells{});
+}
+
 // expect: dropping partial plans needs a monotone objective: double score(seconds response, joules energy) const
 // expect: any other objective can be searched with the cell policy exhaustive
 struct peak_memory {
@@ -137,6 +189,17 @@ plan_result scored(const planning_problem& p) { return recipes::pipeline(p, unch
 plan_result watched(const planning_problem& p) {
   return recipes::pipeline(p, minimize_latency{}, 10, [](const candidate_judged& c) { return c.judged < 100; });
 }
+
+// expect-ok
+struct right_criterion {
+  double value(const evaluation&) const;
+};
+static_assert(mix::check_criterion<right_criterion>());
+mix::pareto_set<std::size_t> keep(std::span<const plan> plans) { return mix::pareto_plans(plans, right_criterion{}, mix::total_energy{}); }
+struct right_controller {
+  mix::mixture operator()(const mix::plan_rates&, const mix::mixing_goal&) const;
+};
+const mix::any_mixing_controller controlled = right_controller{};
 
 // expect: criterion needs: double value(const hetplan::evaluation&) const, smaller is better
 struct criterion_in_seconds {
@@ -178,6 +241,26 @@ struct urgency_in_seconds {
   seconds urgency(const tasks::transfer&, const schedule::transfer_times&) const;
 };
 static_assert(schedule::check_transfer_priority<urgency_in_seconds>());
+
+// expect-ok
+struct right_schedule {
+  schedule::orders_by_device orders(const schedule::pipeline_times&) const;
+};
+struct right_priority {
+  double urgency(const tasks::transfer&, const schedule::transfer_times&) const;
+};
+static_assert(schedule::check_pipeline_schedule<right_schedule>() && schedule::check_transfer_priority<right_priority>());
+struct right_scheduler {
+  schedule::network_schedule operator()(const schedule::cep_graph&, const schedule::scheduling_limits&) const;
+};
+const schedule::any_transfer_scheduler rightly_scheduled = right_scheduler{};
+struct right_start {
+  schedule::message_rules operator()(const schedule::cep_graph&, const trace&) const;
+};
+struct right_move {
+  schedule::message_rules operator()(const schedule::cep_graph&, schedule::message_rules, const schedule::contention&) const;
+};
+const schedule::searched_transfers searched{.search = {.starts = {right_start{}, right_priority{}}, .moves = {right_move{}}}};
 
 // expect: transfer_scheduler needs: hetplan::schedule::network_schedule operator()(const hetplan::schedule::cep_graph&,
 // const hetplan::schedule::scheduling_limits&) const

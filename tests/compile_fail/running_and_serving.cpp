@@ -69,3 +69,25 @@ struct forgets_steps {
   int largest_batch(const serve::service_run&) const;
 };
 const serve::any_service_time times = forgets_steps{};
+
+// expect-ok
+struct right_times {
+  seconds pass(const serve::service_run&, const serve::batch_load&) const;
+  seconds step(const serve::service_run&, int requests) const;
+  int largest_batch(const serve::service_run&) const;
+};
+const serve::any_service_time right_time = right_times{};
+struct right_handler {
+  serve::decision handle(const serve::pending_request&, const serve::server_view&);
+};
+const serve::any_request_handler handler = right_handler{};
+struct right_placement {
+  serve::deployment place(const serve::placement_question&);
+};
+const serve::any_placement_policy placement = right_placement{};
+struct right_value {
+  serve::placement_gain most(serve::server_id, const serve::allocation&) const;
+  serve::placement_gain gain(const serve::instance&, const serve::allocation&) const;
+  void add(const serve::instance&, const serve::allocation&);
+};
+static_assert(serve::check_placement_value<right_value>());

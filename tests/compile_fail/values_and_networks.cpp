@@ -6,6 +6,8 @@
 
 using namespace hetplan;
 
+const device with_unit{.name = "phone", .memory = 8_GB};
+
 // expect: conver
 // expect: double
 const device without_unit{.name = "phone", .memory = 8e9};
@@ -29,6 +31,11 @@ struct observer_answers_bool {
 };
 static_assert(check_observer<observer_answers_bool, event>());
 
+// expect-ok
+const device_id right_id = device_id(0);
+const device& of_a_device(const cluster& c) { return c[right_id]; }
+const auto right_sum = 5_ms + 3_s;
+
 // expect: network_model needs: std::vector<resource> resources(std::span<const device>) const
 struct resources_not_const {
   std::vector<resource> resources(std::span<const device>);
@@ -43,6 +50,11 @@ struct with_resources {
 struct with_routes : with_resources {
   std::optional<route> find_route(std::span<const device>, device_id, device_id) const;
 };
+struct with_helpers : with_routes {
+  void find_routes() const;
+  void prepare_routes() const;
+};
+static_assert(check_network_model<with_routes>() && check_network_model<with_helpers>());
 const std::vector<device> two{device{.name = "laptop"}, device{.name = "phone"}};
 
 // expect: network_model needs: std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const
@@ -84,11 +96,31 @@ struct tier_is_a_double {
 static_assert(check_network_policy<tier_is_a_double>());
 
 // expect-ok
+struct right_policy {
+  int tier(const tasks::transfer&) const;
+  route_access access() const;
+};
+static_assert(check_network_policy<right_policy>());
 struct almost_sharing {
   void start(double, std::uint32_t, const tasks::transfer&, std::span<const resource_use>);
   void update(double, const rate_changed&);
   void finish_until(double, const transfer_finished&);
 };
+
+struct right_sharing : almost_sharing {
+  double next_end();
+};
+struct sharing_with_capacities : right_sharing {
+  void set_capacity(std::size_t, double);
+  route_access access() const;
+};
+struct sharing_with_helpers : right_sharing {
+  int accesses() const;
+  void change_capacity(int);
+};
+static_assert(check_network_sharing<right_sharing>() && !follows_capacities<right_sharing>);
+static_assert(check_network_sharing<sharing_with_capacities>() && follows_capacities<sharing_with_capacities>);
+static_assert(check_network_sharing<sharing_with_helpers>());
 
 // expect: network_sharing needs: double next_end()
 struct next_end_in_seconds : almost_sharing {

@@ -10,6 +10,8 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
+#include "support/message_of.hpp"
+
 using namespace hetplan;
 
 namespace {
@@ -56,12 +58,7 @@ double profiled_s(const layer& l, double batch, phase p = phase::forward) {
 
 template <class Model>
 std::string refusal(const Model& m, const work& w, const device& d) {
-  try {
-    static_cast<void>(m.time(w, d));
-  } catch (const invalid_input& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::message_of([&] { return m.time(w, d); });
 }
 
 struct fixed_time {

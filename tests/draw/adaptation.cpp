@@ -193,7 +193,7 @@ TEST_CASE("a band knows least, most and mean of every part of the time") {
   CHECK(draw::detail::step_area({{2, 3.5, 1}, {3.5, 5, 3}, {7, 8, 2}}, axis, {0, 40}, 4) == "M2 40V30H3.5V10H5V40ZM7 40V20H8V40Z");
 }
 
-TEST_CASE("picture and page of anything are well formed, self-contained, and name everybody") {
+TEST_CASE("picture and page of anything are well formed, self-contained, and name everybody", "[long]") {
   const std::uint64_t seed = test::first_seed();
   test::random_source random(seed);
   test::for_random_instances(25, [&](const test::instance& i) {

@@ -46,7 +46,7 @@ result of(int version, const std::vector<long long>& x, const std::function<void
   return {r.graph[layer_id(0)].forward_flops.value(), r.graph[r.graph.find("Relu end")].forward_flops.value(), assumed};
 }
 
-void refused(int version, const std::vector<long long>& x, const std::function<void(onnx_text&)>& add, const std::string& what) {
+void refused(int version, const std::vector<long long>& x, const std::string& what, const std::function<void(onnx_text&)>& add) {
   onnx_text m(version);
   m.input("x", x);
   add(m);
@@ -103,8 +103,7 @@ TEST_CASE("pooling of versions 18 to 22 has as many windows as can be counted, w
     onnx_text::integers(n, "dilations", {2, 2});
   });
   CHECK(gaps.flop == 9216);
-  refused(
-      19, {1, 4, 20, 20}, [](onnx_text& m) { m.node("AveragePool", {"x"}, "y"); }, "expected 2 numbers of kernel_shape, got 0");
+  refused(19, {1, 4, 20, 20}, "expected 2 numbers of kernel_shape, got 0", [](onnx_text& m) { m.node("AveragePool", {"x"}, "y"); });
 }
 
 TEST_CASE("Pad of version 18 pads some axes, in every mode, and cuts where it is negative") {
@@ -116,19 +115,11 @@ TEST_CASE("Pad of version 18 pads some axes, in every mode, and cuts where it is
     };
     CHECK(of(19, {2, 5, 7}, add).elements == 2.0 * (5 + 2 - 1) * (7 + 1 + 3));
   }
-  refused(
-      18, {2, 5},
-      [](onnx_text& m) {
-        m.list("pads", {1, 2, 3}), m.node("Pad", {"x", "pads"}, "y");
-      },
-      "expected 4 pads, got 3");
-  refused(
-      18, {2, 5},
-      [](onnx_text& m) {
-        m.list("pads", {1, 2}), m.list("axes", {2});
-        m.node("Pad", {"x", "pads", "", "axes"}, "y");
-      },
-      "expected axes of an input that has 2, got 2");
+  refused(18, {2, 5}, "expected 4 pads, got 3", [](onnx_text& m) { m.list("pads", {1, 2, 3}), m.node("Pad", {"x", "pads"}, "y"); });
+  refused(18, {2, 5}, "expected axes of an input that has 2, got 2", [](onnx_text& m) {
+    m.list("pads", {1, 2}), m.list("axes", {2});
+    m.node("Pad", {"x", "pads", "", "axes"}, "y");
+  });
 }
 
 TEST_CASE("Resize of version 18: fractional scales, axes, the ratio kept, and wider windows against aliases") {
@@ -166,8 +157,7 @@ TEST_CASE("Resize of version 18: fractional scales, axes, the ratio kept, and wi
     });
     CHECK(r.elements == 3.0 * 15 * 25);
   }
-  refused(
-      18, {1, 3}, [](onnx_text& m) { m.node("Resize", {"x"}, "y"); }, "expected scales or sizes");
+  refused(18, {1, 3}, "expected scales or sizes", [](onnx_text& m) { m.node("Resize", {"x"}, "y"); });
 }
 
 TEST_CASE("Split of version 18 may leave a smaller part, or parts of sizes that are given") {
@@ -191,9 +181,8 @@ TEST_CASE("Split of version 18 may leave a smaller part, or parts of sizes that 
     onnx_text::integer(n, "axis", 1);
   });
   CHECK(r.elements == 14);
-  refused(
-      18, {2, 10}, [](onnx_text& m) { onnx_text::integer(m.node("Split", {"x"}, "y"), "num_outputs", 2); },
-      "expected as many outputs as num_outputs says, 2, got 1");
+  refused(18, {2, 10}, "expected as many outputs as num_outputs says, 2, got 1",
+          [](onnx_text& m) { onnx_text::integer(m.node("Split", {"x"}, "y"), "num_outputs", 2); });
 }
 
 TEST_CASE("reductions of version 18 have their axes as an input, which may be empty or left out") {
@@ -231,28 +220,23 @@ TEST_CASE("what pooling holds is checked, also where windows are rounded up") {
   for (const char* name : {"dilations", "bogus"}) {
     for (const long long up : {0, 1}) {
       CAPTURE(name, up);
-      refused(
-          13, {1, 1, 10, 10},
-          [&](onnx_text& m) {
-            auto& n = m.node("AveragePool", {"x"}, "y");
-            onnx_text::integers(n, "kernel_shape", {3, 3});
-            onnx_text::integers(n, name, {2, 2});
-            onnx_text::integer(n, "ceil_mode", up);
-          },
-          "operator AveragePool \"y\": ONNX refuses it: Unrecognized attribute: " + std::string(name));
+      refused(13, {1, 1, 10, 10}, "operator AveragePool \"y\": ONNX refuses it: Unrecognized attribute: " + std::string(name),
+              [&](onnx_text& m) {
+                auto& n = m.node("AveragePool", {"x"}, "y");
+                onnx_text::integers(n, "kernel_shape", {3, 3});
+                onnx_text::integers(n, name, {2, 2});
+                onnx_text::integer(n, "ceil_mode", up);
+              });
     }
   }
 }
 
 TEST_CASE("attention whose heads, widths or rows do not fit is refused, and so is Resize by scales and by sizes") {
   const auto attention = [](const std::vector<std::vector<long long>>& shapes, const std::string& what) {
-    refused(
-        23, shapes[0],
-        [&](onnx_text& m) {
-          m.input("k", shapes[1]), m.input("v", shapes[2]);
-          m.node("Attention", {"x", "k", "v"}, "y");
-        },
-        "operator Attention \"y\": expected " + what);
+    refused(23, shapes[0], "operator Attention \"y\": expected " + what, [&](onnx_text& m) {
+      m.input("k", shapes[1]), m.input("v", shapes[2]);
+      m.node("Attention", {"x", "k", "v"}, "y");
+    });
   };
   attention({{2, 7, 10, 64}, {2, 2, 12, 64}, {2, 2, 12, 32}},
             "heads of queries that are a multiple of those of keys, and as many of values, got 7, 2 and 2");
@@ -261,13 +245,10 @@ TEST_CASE("attention whose heads, widths or rows do not fit is refused, and so i
   attention({{2, 8, 10, 64}, {2, 8, 12, 32}, {2, 8, 12, 32}}, "queries as wide as keys, got 64 and 32");
   attention({{2, 8, 10, 64}, {2, 8, 12, 64}, {2, 8, 13, 32}}, "as many values as keys, got 13 and 12");
   for (const int version : {13, 18}) {
-    refused(
-        version, {1, 3, 4, 4},
-        [](onnx_text& m) {
-          reals(m, "scales", {1, 1, 2, 2}), m.list("sizes", {1, 3, 5, 5});
-          m.node("Resize", {"x", "", "scales", "sizes"}, "y");
-        },
-        "operator Resize \"y\": expected scales or sizes, got both");
+    refused(version, {1, 3, 4, 4}, "operator Resize \"y\": expected scales or sizes, got both", [](onnx_text& m) {
+      reals(m, "scales", {1, 1, 2, 2}), m.list("sizes", {1, 3, 5, 5});
+      m.node("Resize", {"x", "", "scales", "sizes"}, "y");
+    });
   }
 }
 

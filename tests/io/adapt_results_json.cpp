@@ -25,7 +25,7 @@ using test::runs;
 using test::two_layers;
 using test::two_stages;
 
-TEST_CASE("the histories that are written say what the histories hold") {
+TEST_CASE("the histories that are written say what the histories hold", "[long]") {
   const std::uint64_t seed = test::first_seed();
   test::random_source random(seed);
   test::for_random_instances(40, [&](const test::instance& i) {

@@ -68,12 +68,7 @@ TEST_CASE("a file beyond 64 MB is refused, by size and without a size") {
 
 TEST_CASE("a file that cannot be written says why and leaves nothing behind") {
   const folder f;
-  const auto write = [](const std::string& path) {
-    return message_of([&] {
-      io::write_atomically(path, "x");
-      return 0;
-    });
-  };
+  const auto write = [](const std::string& path) { return message_of([&] { io::write_atomically(path, "x"); }); };
   CHECK(write(f / "no/where.json") == (f / "no/where.json") + ": cannot write: No such file or directory");
   CHECK(write(f.path.string()) == f.path.string() + ": expected a file to write, got a folder");
   if (fs::exists("/dev/full")) CHECK(write("/dev/full") == "/dev/full: cannot write: No space left on device");

@@ -5,28 +5,15 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/io/json_document.hpp>
 
-namespace hetplan::test {
+#include "support/message_of.hpp"
 
-/// The message of the invalid_input that f throws; "no error" if it throws none. Other exceptions pass through.
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    static_cast<void>(f());
-  } catch (const invalid_input& e) {
-    const std::string what = e.what();
-    CHECK(what.find('\n') == std::string::npos);
-    return what;
-  }
-  return "no error";
-}
+namespace hetplan::test {
 
 inline io::json_document document(const std::string& text, const std::string& file = "f.json") {
   return io::json_document::parse(text, file);

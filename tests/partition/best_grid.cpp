@@ -159,7 +159,7 @@ cluster drawn_cluster(random_source& random, int devices) {
 
 }  // namespace
 
-TEST_CASE("the search finds the best of all grids of up to four devices and eight layers") {
+TEST_CASE("the search finds the best of all grids of up to four devices and eight layers", "[long]") {
   int grids = 0, infeasible = 0, finer = 0;
   long long judged = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 240; ++seed) {

@@ -307,7 +307,7 @@ TEST_CASE("searches of splits answer the same each time, and the beam by its see
   }
 }
 
-TEST_CASE("twelve regions and four hundred layers are split exactly within the budget, and a smaller budget stops") {
+TEST_CASE("twelve regions and four hundred layers are split exactly within the budget, and a smaller budget stops", "[long]") {
   for (const double slow : {1.0, 10.0}) {
     const region_chain c = test::random_region_chain(1, 12, 400, 16, slow);
     for (const region_use use : uses) {

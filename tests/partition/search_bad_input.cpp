@@ -10,6 +10,7 @@
 #include <hetplan/partition/two_substate_dp.hpp>
 
 #include "support/by_hand.hpp"
+#include "support/message_of.hpp"
 #include "support/search_instance.hpp"
 
 namespace test_search_bad_input {
@@ -53,12 +54,7 @@ struct bench_top {
 /// The words of the exception.
 template <class Error, class F>
 std::string words_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
+  return test::message_of<Error>([&] { f(); });
 }
 
 /// A cost model that answers `wrong` for one layer, share and phase on one device.

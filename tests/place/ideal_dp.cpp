@@ -425,29 +425,22 @@ TEST_CASE("what breaks the rules of ideal_dp is named") {
     }
     return "no error";
   };
-  CHECK(message([&] {
-          return contiguous_partition(chain, std::vector{-1}, work_load(rows{{1, 1}}));
-        }) == "ideal_dp: devices[0] = -1; expected >= 0");
-  CHECK(message([&] {
-          return contiguous_partition(graph_of(64, {}), std::vector{64, 64}, work_load(rows(2, std::vector<double>(64, 1))));
-        }) == "ideal_dp: devices can be taken in more than 4096 combinations; expected fewer devices or kinds");
-  CHECK(message([&] {
-          return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, -2}}));
-        }) == "model: ideal_dp: work(node 1, kind 0) = -2; expected >= 0");
-  CHECK(message([&] {
-          return contiguous_partition(chain, std::vector{1}, work_load(rows{{1, std::nan("")}}));
-        }) == "model: ideal_dp: work(node 1, kind 0) = nan; expected >= 0");
+  const auto refused = [&](const auto& graph, const std::vector<int>& devices, auto load) {
+    return message([&] { return contiguous_partition(graph, devices, load); });
+  };
+  CHECK(refused(chain, std::vector{-1}, work_load(rows{{1, 1}})) == "ideal_dp: devices[0] = -1; expected >= 0");
+  CHECK(refused(graph_of(64, {}), std::vector{64, 64}, work_load(rows(2, std::vector<double>(64, 1)))) ==
+        "ideal_dp: devices can be taken in more than 4096 combinations; expected fewer devices or kinds");
+  CHECK(refused(chain, std::vector{1}, work_load(rows{{1, -2}})) == "model: ideal_dp: work(node 1, kind 0) = -2; expected >= 0");
+  CHECK(refused(chain, std::vector{1}, work_load(rows{{1, std::nan("")}})) == "model: ideal_dp: work(node 1, kind 0) = nan; expected >= 0");
   struct minus_load : work_load {
     using work_load::work_load;
     double load(std::size_t) const { return -1; }
   };
-  CHECK(message([&] {
-          return contiguous_partition(chain, std::vector{1}, minus_load(rows{{1, 1}}));
-        }) == "model: ideal_dp: load(kind 0) = -1; expected >= 0");
+  CHECK(refused(chain, std::vector{1}, minus_load(rows{{1, 1}})) == "model: ideal_dp: load(kind 0) = -1; expected >= 0");
   CHECK(message([&] { return ideals_of(graph_of(4, {{0, 1}, {1, 2}, {2, 1}, {2, 3}}), 100); }).starts_with("ideals: edge "));
-  CHECK(message([&] {
-          return contiguous_partition(graph_of(1, {{0, 0}}), std::vector{1}, work_load(rows{{1}}));
-        }) == "ideals: edge 0 -> 0 is on a cycle; expected a graph without");
+  CHECK(refused(graph_of(1, {{0, 0}}), std::vector{1}, work_load(rows{{1}})) ==
+        "ideals: edge 0 -> 0 is on a cycle; expected a graph without");
 }
 
 }  // namespace test_ideal_dp

@@ -128,7 +128,7 @@ placement_table independent_operators(std::size_t n, std::size_t devices, double
   return placement_table(d);
 }
 
-TEST_CASE("windows move independent operators without bytes to other devices, and list schedules leave them on one") {
+TEST_CASE("windows move independent operators without bytes to other devices, and list schedules leave them on one", "[long]") {
   for (const transfer_copies copies : {transfer_copies::per_edge, transfer_copies::per_device}) {
     for (const std::size_t n : {400U, 2998U}) {
       const double latency_s = n == 400U ? 1e-6 : 0;

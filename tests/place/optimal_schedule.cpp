@@ -159,7 +159,7 @@ bool proves(const status& s) {
                                               [](const infeasibility_proof::row& r) { return r.needed > r.available && !r.what.empty(); });
 }
 
-TEST_CASE("branch and bound finds what an independent enumeration finds, under every contention and both rules of copies") {
+TEST_CASE("branch and bound finds what an independent enumeration finds, under every contention and both rules of copies", "[long]") {
   const std::uint64_t seed = test::first_seed();
   const std::vector<test::placement_case> cases = test::placement_cases(seed, 800);
   REQUIRE(cases.size() == 800);
@@ -544,7 +544,7 @@ TEST_CASE("operators that are alike have as many edges of each class as any othe
   }
 }
 
-TEST_CASE("the linear program of split operators bounds the optimum, and is the same where nothing is alike") {
+TEST_CASE("the linear program of split operators bounds the optimum, and is the same where nothing is alike", "[long]") {
   double sum = 0;
   int programs = 0;
   for (std::uint64_t seed = 0; seed < 90; ++seed) {

@@ -188,7 +188,7 @@ TEMPLATE_TEST_CASE("the optimum is the best of the linear programs of all orders
 }
 
 TEMPLATE_TEST_CASE(
-    "the optimum is the best of all orders where transfers share routes, wait for several tasks and have many consumers or none", "",
+    "the optimum is the best of all orders where transfers share routes, wait for several tasks and have many consumers or none", "[long]",
     MILP_SOLVERS) {
   int below_given = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 120; ++seed) {
@@ -253,7 +253,7 @@ TEST_CASE("no scheduler beats the optimum, none loses to what it starts from, an
 }
 
 #ifdef HETPLAN_HAS_CBC
-TEST_CASE("Cbc proves the same optima") {
+TEST_CASE("Cbc proves the same optima", "[long]") {
   int above_bound = 0;
   const std::vector<double> off = check_ladder<cbc_milp>(60, 5, &above_bound);
   INFO("worst " << off.back());

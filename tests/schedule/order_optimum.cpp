@@ -180,7 +180,7 @@ TEST_CASE("known optima of pipelines are found and proven") {
   }
 }
 
-TEST_CASE("branch and bound finds what trying everything finds") {
+TEST_CASE("branch and bound finds what trying everything finds", "[long]") {
   random_source random(first_seed());
   struct size {
     int devices, microbatches, cases;

@@ -11,6 +11,7 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/request_process.hpp>
 
+#include "support/message_of.hpp"
 #include "support/random_source.hpp"
 
 namespace test_request_process {
@@ -50,12 +51,7 @@ moments of(const std::vector<double>& values) {
 }
 
 std::string refused(const request_process& p) {
-  try {
-    validate(p, cloud_of(3), three_services());
-  } catch (const invalid_input& e) {
-    return e.what();
-  }
-  return {};
+  return test::message_of([&] { validate(p, cloud_of(3), three_services()); });
 }
 
 }  // namespace
@@ -172,7 +168,7 @@ TEST_CASE("nothing enters at rate 0 or in no time") {
 TEST_CASE("a process that breaks a rule is refused before anything is drawn") {
   using Catch::Matchers::Contains;
   auto p = one_rate(5, 1, 10_s);
-  CHECK(refused(p).empty());
+  CHECK(refused(p) == "no error");
   const auto with_rate = [](const request_rate& r) { return request_process{.rates = {r}, .duration = 10_s}; };
   CHECK_THAT(refused(with_rate({service_id(3), server_id(0), 1})), Contains("rate 0: service 3; there are 3"));
   CHECK_THAT(refused(with_rate({service_id(), server_id(0), 1})), Contains("service -1"));

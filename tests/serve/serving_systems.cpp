@@ -102,7 +102,7 @@ TEST_CASE("a roofline adds launches to the longer of computing and moving, and a
   CHECK_THROWS_AS(roofline_service_time({{"g", {}}}, {}), invalid_input);
 }
 
-TEST_CASE("every system serves, and EPARA serves as much as each baseline, to half a percent") {
+TEST_CASE("every system serves, and EPARA serves as much as each baseline, to half a percent", "[long]") {
   const auto e = zoo::edge_services_of(mixed);
   const auto cloud = zoo::p100_cloud(10);
   const auto requests = requests_for(e, cloud, 1.0, 30);

@@ -133,7 +133,7 @@ TEST_CASE("a resource whose level does not change passes nothing on, and few loo
   CHECK(std::all_of(reached.begin(), reached.end(), [](std::uint32_t r) { return r == 0; }));
 }
 
-TEST_CASE("in a large network the rates after every event are those of a network that is filled at once") {
+TEST_CASE("in a large network the rates after every event are those of a network that is filled at once", "[long]") {
   int large = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 400; ++seed) {
     INFO("seed " << seed);
