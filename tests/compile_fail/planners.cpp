@@ -195,7 +195,9 @@ struct right_criterion {
   double value(const evaluation&) const;
 };
 static_assert(mix::check_criterion<right_criterion>());
-mix::pareto_set<std::size_t> keep(std::span<const plan> plans) { return mix::pareto_plans(plans, right_criterion{}, mix::total_energy{}); }
+mix::pareto_set<std::size_t> keep(std::span<const ranked_plan> plans) {
+  return mix::pareto_plans(plans, right_criterion{}, mix::total_energy{});
+}
 struct right_controller {
   mix::mixture operator()(const mix::plan_rates&, const mix::mixing_goal&) const;
 };
