@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// How fast the runtime adapter reacts and decides, and what a day of a changing network takes to work out.
+// Reaction and decision times of the runtime adapter, and the time of a simulated day of a changing network.
 //
-// Targets: a network-only reaction in 50 ms, a re-plan in 1 s, a day at steps of a second in 10 s for static, network-only
-// and dora. Conditions that differ are planned and scheduled once by a policy that remembers; here nothing is remembered.
+// Targets: a network-only reaction in 50 ms, a re-plan in 1 s, a day at steps of a second in 10 s for static, network-only and dora. A
+// policy with a memory plans and schedules each distinct condition once; here, nothing is remembered.
 
 #include <algorithm>
 #include <cstdio>
@@ -38,7 +38,7 @@ job job_of(mode how, const std::string& model) {
   return j;
 }
 
-/// All resources at a part of their capacity; `gone` has left.
+/// Returns conditions with all resources at `factor` of their capacity, and without the device `gone`.
 adapt::conditions changed(const cluster& c, double factor, std::optional<device_id> gone = {}) {
   adapt::conditions now = adapt::nominal(c);
   for (bytes_per_second& capacity : now.capacity) capacity = factor * capacity;
@@ -46,17 +46,17 @@ adapt::conditions changed(const cluster& c, double factor, std::optional<device_
   return now;
 }
 
-/// The two kinds of reaction that compute, for a job in a setting.
+/// Measures the two reactions that compute, for a job in a setting.
 void reactions(bench::table& table, const std::string& name, const problem& p, bool quick) {
   const recipes::dora_planner planner;
   const plan_result found = planner(p);
   if (found.plans.empty()) return;
-  // Another bandwidth each time, all near half.
+  // A different bandwidth each time, near half.
   const auto capacity = [](std::size_t i) { return 0.5 + 0.001 * static_cast<double>(i); };
   table.run_within("network alone: " + name, quick ? 3 : 21, 0.050, [&](std::size_t i) {
     return adapt::reschedule(p, found.plans[i % found.plans.size()].plan, changed(p.cluster, capacity(i)), {}, p.job.qoe);
   });
-  // Each device is missed once.
+  // Each device leaves once.
   table.run_within("re-plan, a device gone: " + name, quick ? 1 : p.cluster.size(), 1, [&](std::size_t i) {
     const adapt::present_problem there(p, changed(p.cluster, 1, device_id(i)), p.job.qoe);
     return planner(*there).plans.size();
@@ -67,7 +67,7 @@ void reactions(bench::table& table, const std::string& name, const problem& p, b
   });
 }
 
-/// What mixing takes at its start and at each decision.
+/// Measures a mixing policy's start and decisions.
 void mixtures(bench::table& table, const std::string& name, problem p, bool quick) {
   plan_result menu;
   const adapt::plan_menu asks{recipes::dora_planner{}};
@@ -87,14 +87,14 @@ void mixtures(bench::table& table, const std::string& name, problem p, bool quic
   const plan first = policy.react(s).next.value_or(menu.plans.front().plan);
   s.running = &first;
   s.can_run = true;
-  static_cast<void>(policy.react(s));  // looks up what switching from it takes
+  static_cast<void>(policy.react(s));  // looks up the costs of switches
   table.run_within("next decision: " + size, quick ? 3 : 101, 0, [&](std::size_t i) {
     s.now = seconds(static_cast<double>(i));
     return policy.react(s).next.has_value();
   });
 }
 
-/// A day at steps of a second: most of them drift, some jump.
+/// Returns a random day at steps of a second: most steps drift, some jump.
 adapt::bandwidth_trace made_up(bytes_per_second mean, double duration_s) {
   test::random_source random(1);
   adapt::bandwidth_trace t;
@@ -106,7 +106,7 @@ adapt::bandwidth_trace made_up(bytes_per_second mean, double duration_s) {
   return adapt::scaled(std::move(t), mean);
 }
 
-/// The same share of their capacity for all resources.
+/// Returns a timeline in which all resources have the same share of their capacity.
 adapt::timeline day(const cluster& c, adapt::bandwidth_trace shape, double duration_s) {
   shape = adapt::scaled(std::move(shape), bytes_per_second(1));
   adapt::timeline t{seconds(duration_s)};
@@ -119,7 +119,7 @@ adapt::timeline day(const cluster& c, adapt::bandwidth_trace shape, double durat
   return t;
 }
 
-/// @param bounds  also the policies that plan at every step, over its first ten minutes.
+/// Measures days under each policy; with `bounds`, also under those that plan at every step, over the first ten minutes.
 void days(bench::table& table, const std::string& name, problem p, adapt::timeline t, bool bounds, const bench::options& options) {
   const recipes::dora_planner planner;
   const plan_result found = planner(p);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long Asteroid's planner takes: recipes::choose_on_view for one microbatch size, its tables of costs and its views included, on the
-// six devices of a cluster like the one of the paper's planning table (one Jetson NX, two TX2s, three Nanos; a switch of 100 Mbit/s).
+// Time of Asteroid's planner: recipes::choose_on_view for one microbatch size, with its cost tables and views, on six devices similar to
+// those of the paper's planning table (one Jetson NX, two TX2s, three Nanos; a switch of 100 Mbit/s).
 //
-// Targets: 213 layers in 10 ms, 56 layers in 2 ms. The chains are random; the paper's planner takes 480 s for EfficientNet-B1's 213
-// layers and 69 s for BERT-small's 56 on a Jetson NX, and tries how many microbatch sizes its text does not say.
+// Targets: 213 layers in 10 ms, 56 layers in 2 ms. Chains are random. On a Jetson NX, the paper's planner takes 480 s for EfficientNet-B1's
+// 213 layers and 69 s for BERT-small's 56; its text does not say how many microbatch sizes it tries.
 
 #include <cstdint>
 #include <string>
@@ -31,7 +31,7 @@ cluster six_jetsons() {
   return {"six", std::move(devices), star{100_Mbit_per_s, 0.5_ms}};
 }
 
-/// Uniform in [0, 1): a small generator of our own gives the same instances with every standard library.
+/// Small generator, uniform in [0, 1), which gives the same instances with every standard library.
 struct random_source {
   std::uint64_t state;
   double unit() {
@@ -40,7 +40,7 @@ struct random_source {
   }
 };
 
-/// Work, weights and tensors of about an EfficientNet on small images, in random sizes.
+/// Returns a chain of random layers, about those of an EfficientNet on small images.
 planning_graph random_chain(int layers, std::uint64_t seed) {
   random_source random{seed};
   planning_graph_builder b("chain");
@@ -55,7 +55,6 @@ planning_graph random_chain(int layers, std::uint64_t seed) {
   return std::move(b).build();
 }
 
-/// Each model once.
 void search(bench::table& table, const std::string& name, const std::vector<planning_graph>& models, int microbatch, double target_s) {
   const cluster devices = six_jetsons();
   job wanted{.batch = 16 * microbatch, .microbatch_sizes = {microbatch}};

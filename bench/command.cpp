@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whole processes: `hetplan simulate` and `hetplan plan`. Target: a simulate in 50 ms.
+// Run times of the processes `hetplan simulate` and `hetplan plan`. Target: a simulate in 50 ms.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// All planners together: `hetplan compare` as a process, and how planning time grows with size.
+// All planners together: `hetplan compare` as a process, and planning times by size.
 //
-// Target: a whole compare of Qwen3-1.7B in smart home 2 in 2 s. Growth: chains of layers on devices of four unequal classes in a
-// mesh, 16 microbatches of 8, the recipes with everything they do, simulation of their answer included.
+// Target: a compare of Qwen3-1.7B in smart home 2 in 2 s. Growth: chains of layers on devices of four unequal classes in a mesh, 16
+// microbatches of 8; complete recipes, simulation of their answers included.
 
 #include <algorithm>
 #include <cstdint>

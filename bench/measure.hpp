@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// `--quick`: few runs (is it alive?); `--json`: one array at the end instead of lines.
+/// `--quick`: few runs, as a smoke test; `--json`: one array at the end instead of lines.
 struct options {
   bool quick = false;
   bool json = false;
@@ -23,14 +23,13 @@ struct options {
       json = json || std::strcmp(argv[i], "--json") == 0;
     }
   }
-  /// What follows a word, such as the file after `--svg`; nothing where it is not given.
+  /// Returns the word after `word`, such as the file after `--svg`; empty if there is none.
   [[nodiscard]] std::string value(const std::string& word) const {
     const auto at = std::find(words.begin(), words.end(), word);
     return at == words.end() || at + 1 == words.end() ? "" : *(at + 1);
   }
 };
 
-/// Wall time of one call.
 template <class Work>
 double seconds_of(Work&& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -60,7 +59,7 @@ class table {
     std::printf("\n]\n");
   }
 
-  /// Runs work() several times (0: as many as usual); rate = amount / median. `target` is what the rate should reach (0: none).
+  /// Runs work() several times (0: default count) and reports rate = amount / median, against the least rate `target` (0: none).
   template <class Work>
   double run(const std::string& name, double amount, const std::string& unit, double target, Work&& work, int runs = 0) {
     std::vector<double> times;
@@ -79,7 +78,7 @@ class table {
     return median;
   }
 
-  /// Times that were measured elsewhere; the median should not exceed `target_s`.
+  /// Reports times measured elsewhere, whose median should not exceed `target_s`.
   void times(const std::string& name, std::vector<double> found_s, double target_s) {
     std::sort(found_s.begin(), found_s.end());
     const double median = found_s[found_s.size() / 2];
@@ -90,8 +89,7 @@ class table {
     std::fflush(stdout);
   }
 
-  /// Runs work(i) for i < runs, once each and without warm-up: long work, or another instance each time. The median
-  /// should not exceed `target_s` (0: none).
+  /// Runs work(i) once for each i < runs, without warm-up, for long or changing work. The median should not exceed `target_s` (0: none).
   template <class Work>
   double run_within(const std::string& name, std::size_t runs, double target_s, Work&& work) {
     std::vector<double> times;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Decisions of the runtime adapter: mixtures, Pareto sets and their volume, and jobs under noise.
 //
-// Targets: a mixing decision in 100 us with up to 50 plans; deadlines met by 99 % of the jobs that can meet them, with 5 %
-// more energy than the clairvoyant's in total.
+// Targets: a mixing decision in 100 us with up to 50 plans; 99 % of the feasible deadlines met, with 5 % more energy than the clairvoyant.
 //
-// The clairvoyant knows all rates and switches for free. `expected` is the least energy if no rate ever differed from what
-// was expected, which those who do not know the future could hope for. With --json the timings alone.
+// The clairvoyant knows all rates and switches for free. `expected` is the least energy if all rates were as expected, the best that a
+// controller without knowledge of the future can hope for. --json prints only the timings.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +37,7 @@ std::string percent(double share) {
   return text;
 }
 
-/// Points on and behind a curved front: most of them are kept.
+/// Returns points on and behind a curved front, most of which are kept.
 std::vector<std::vector<double>> front(int points, int criteria) {
   test::random_source random(7);
   std::vector<std::vector<double>> all;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long the two-substate search takes, tables included, and how that and its memory grow. Chains of layers on
-// devices of four unequal, non-linear classes whose memory binds, M = 16, B_m = 8, K = 10, ten plans.
+// Time and memory of the two-substate search by size, tables included. Chains of layers on devices of four unequal, non-linear classes with
+// binding memory, M = 16, B_m = 8, K = 10, ten plans.
 //
-// Targets: 56 layers on 6 devices in 2 ms, 213 x 6 in 10 ms, 213 x 16 in 60 ms, 1000 x 16 in 1 s, 1000 x 64 in 6 s;
-// three times that where energy counts; an infeasible 1000 x 64 told in 1 s.
+// Targets: 56 layers on 6 devices in 2 ms, 213 x 6 in 10 ms, 213 x 16 in 60 ms, 1000 x 16 in 1 s, 1000 x 64 in 6 s; three times that where
+// energy counts; an infeasible 1000 x 64 detected in 1 s.
 //
 // bench_partition --growth prints one JSON object per line for plot_growth.py instead.
 
@@ -31,7 +31,7 @@ using namespace hetplan::partition;
 
 namespace {
 
-/// Uniform in [0, 1): a small generator of our own gives the same instances with every standard library.
+/// Small generator, uniform in [0, 1), which gives the same instances with every standard library.
 class random_source {
  public:
   explicit random_source(std::uint64_t seed) : state_(seed) {}
@@ -58,7 +58,7 @@ struct size {
   int layers = 213, devices = 16, kept = 10, microbatch = 8, microbatches = 16;
 };
 
-/// @param memory  1: some stages cannot hold what they would like to.
+/// Returns a random instance; at `memory` 1, memory binds at some stages.
 instance make_chain(const size& s, int seed, double memory = 1) {
   random_source random(static_cast<std::uint64_t>(seed * 1000 + s.layers + s.devices));
   planning_graph_builder b("chain");
@@ -102,7 +102,7 @@ search_result search(const instance& x, const Objective& o, const Space& space, 
 
 std::string name_of(const size& s) { return std::to_string(s.layers) + " layers x " + std::to_string(s.devices) + " devices"; }
 
-/// Medians over instances, with the latency and with the energy as the objective.
+/// Reports medians over instances, with latency and with energy as the objective.
 void chains(bench::table& table, const size& s, int seeds, double limit_s) {
   std::vector<instance> all;
   for (int seed = 1; seed <= seeds; ++seed) all.push_back(make_chain(s, seed));
@@ -138,7 +138,7 @@ void growth_row(const char* varied, int value, const size& s) {
   std::fflush(stdout);
 }
 
-/// One size at a time around 213 x 16.
+/// Varies one size at a time around 213 x 16.
 void growth(bool quick) {
   const auto sweep = [&](const char* name, int size::*what, std::vector<int> values) {
     if (quick) values.resize(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operators placed with a proof: drawn graphs and Moirai's first example by mixed-integer programming and by our own branch and bound, from
+// Proven placements of operators: random graphs and Moirai's first example, by mixed-integer programming and by our branch and bound, from
 // a heuristic's schedule.
 //   bench_placement_exact [--quick] [--json]
 #include <algorithm>
@@ -66,7 +66,7 @@ struct size {
   formulation form;
 };
 
-/// Drawn graphs of one size, each from the best list schedule.
+/// Adds a row for random graphs of one size, each from the best list schedule.
 void add_drawn(bench::report& r, const size& s, const solver& by, int graphs, seconds limit) {
   std::vector<double> took_s, gap, start;
   double nodes = 0;
@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
     for (const solver& by : solvers) add_drawn(drawn, s, by, graphs, drawn_limit);
     if (s.form == formulation::tight) add_drawn(drawn, s, ours, graphs, drawn_limit);
   }
-  // Where programs do not get to.
+  // Sizes beyond the reach of the programs.
   for (const size& s : {size{10, 4, 35, contention::none, formulation::tight}, size{20, 4, 15, contention::none, formulation::tight},
                         size{30, 4, 10, contention::none, formulation::tight}, size{20, 4, 15, contention::one_port, formulation::tight},
                         size{40, 4, 8, contention::none, formulation::tight}})

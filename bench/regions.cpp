@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Splits of a chain of layers over regions under DeepCEE's eq. 1: how long the exact search takes, and how far the paper's beam stays
-// behind.
+// Splits of a chain of layers over regions under DeepCEE's eq. 1: time of the exact search, and gap of the paper's beam search.
 //   bench_regions [--quick] [--json]
 //
 // Target: 12 regions x 400 layers in 1 s, 50 regions x 400 layers by the beam in 10 s.
@@ -38,7 +37,6 @@ struct size {
 
 constexpr double slow[] = {0.1, 1, 10, 100};
 
-/// Median and most over seeds.
 void exact(bench::report& out, const size& s, std::uint64_t seeds) {
   for (const double transfers : slow) {
     for (const region_cost cost : {region_cost::printed, region_cost::serial_links}) {
@@ -64,7 +62,7 @@ void exact(bench::report& out, const size& s, std::uint64_t seeds) {
   }
 }
 
-/// The beam's gap to the exact search, and what split_in_order of its order leaves.
+/// Reports the beam's gap to the exact search, and the gap that split_in_order leaves for its order.
 void gaps(bench::report& out, const size& s, std::uint64_t seeds) {
   struct tally {
     double sum = 0, worst = 0;
@@ -96,7 +94,7 @@ void gaps(bench::report& out, const size& s, std::uint64_t seeds) {
   }
 }
 
-/// Too many regions for the exact search.
+/// Runs the beam with too many regions for the exact search.
 void many(bench::report& out, const size& s) {
   for (const double transfers : slow) {
     for (const region_use use : {region_use::all, region_use::any}) {

@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// Named columns of text and numbers, printed as markdown or as JSON objects.
+/// A table with named columns of text and numbers, printed as markdown or as JSON objects.
 class report {
  public:
   report(std::string title, std::vector<std::string> columns) : title_(std::move(title)), rows_{std::move(columns)} {}
@@ -40,17 +40,17 @@ class report {
       std::size_t width = 0;
       for (const auto& other : rows_) width = std::max(width, other[c].size());
       const std::string gap(width - row[c].size(), fill);
-      const bool left = c < 2;  // names; numbers are set to the right
+      const bool left = c < 2;  // names; numbers are right-aligned
       if (fill == '-') std::printf("-%s%s|", gap.c_str(), left ? "-" : ":");
       else std::printf(" %s%s |", left ? row[c].c_str() : gap.c_str(), left ? gap.c_str() : row[c].c_str());
     }
     std::printf("\n");
   }
   std::string title_;
-  std::vector<std::vector<std::string>> rows_;  // the first: headings
+  std::vector<std::vector<std::string>> rows_;  // headings first
 };
 
-/// Markdown, or with --json one array of all rows.
+/// Prints markdown, or with --json one array of all rows.
 inline void print(const std::vector<report>& reports, const options& o) {
   if (!o.json) {
     for (const report& r : reports) r.print();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The network scheduler's blocks on pipelines of growing size, and the refinement of a candidate.
+// Parts of the network scheduler on pipelines of growing size, and the refinement of a candidate.
 //
 // Targets: a list schedule of 8 stages and 64 microbatches in 20 ms, the whole refinement of one candidate in 200 ms.
 
@@ -19,7 +19,7 @@ using namespace hetplan;
 
 namespace {
 
-/// A training pipeline whose stages compute about as long as the air takes for their tensors, each stage on two devices.
+/// Returns a training pipeline whose stages compute about as long as the air takes for their tensors, each stage on two devices.
 schedule::cep_graph pipeline(const cluster& air, int stages, int microbatches) {
   planning_graph_builder b("pipeline");
   for (int s = 0; s < stages; ++s) {
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
       j.workload.optimizer_factor = 0;
       const planning_problem p{model, place, profiled_or_roofline{}, j, judge_models{}, glpk_lp{}};
       const plan_result found = recipes::dora_partitioner(p, minimize_latency{}, 10);
-      // Candidates differ; their median is what one costs.
+      // Candidates differ: the median is reported.
       table.run_within(std::string("a candidate of ") + name + ", " + setting, found.plans.size(), 0.200, [&](std::size_t i) {
         return schedule::detail::refine_one(p, minimize_latency{}, found.plans[i].plan, nullptr, {});
       });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How many requests a second the simulator of requests plays, on one core; --json: one array.
+// Requests per second of the request simulator on one core; --json: one array.
 
 #include <cmath>
 #include <cstdio>
@@ -21,7 +21,7 @@ using namespace hetplan::serve;
 
 namespace {
 
-/// Servers with 8 GPUs, and on each GPU one service of eight.
+/// Servers with 8 GPUs, each with one of eight services.
 struct setting {
   edge_cloud cloud;
   std::vector<service> services;
@@ -29,7 +29,7 @@ struct setting {
   deployment placed;
 };
 
-/// A batch of 16 takes four times as long as one request; the SLO is five times that.
+/// Returns a setting in which a batch of 16 takes four times as long as one request, with an SLO of five times that.
 setting make(int servers, int batch, double one_s) {
   setting s;
   s.cloud.name = "bench";
@@ -57,18 +57,18 @@ setting make(int servers, int batch, double one_s) {
 
 double uniform(std::uint64_t seed, std::uint64_t i) { return draw(seed, static_cast<request_number>(i), 0); }
 
-/// Poisson arrivals at `rate` a second and server; a tenth of the servers gets `skew` times as much as the others: with 3.5 they pass on
-/// more than 10 requests in 100.
+/// Returns Poisson arrivals at `rate` per second and server. A tenth of the servers gets `skew` times as much as the others; at 3.5, they
+/// pass on more than 10 % of the requests.
 request_stream poisson(const setting& s, std::size_t count, double rate, double skew) {
   const auto servers = static_cast<double>(s.cloud.size());
-  const double hot = skew / (skew + 9);  // of all requests
+  const double hot = skew / (skew + 9);  // share of all requests
   std::vector<request> all;
   all.reserve(count);
   double now_s = 0;
   for (std::size_t i = 0; i < count; ++i) {
     now_s -= std::log(1 - uniform(1, i)) / (rate * servers);
     const double u = uniform(2, i);
-    int where = 0;  // every tenth server is a hot one
+    int where = 0;  // every tenth server is hot
     if (u < hot) {
       where = 10 * static_cast<int>(u / hot * servers / 10);
     } else {
@@ -106,8 +106,7 @@ double measure(bench::table& t, const bench::options& o, const std::string& name
   return per_event_s;
 }
 
-/// EPARA's handler, with the time that it takes to pass a request on: once enough have been served that every server has heard of all
-/// others.
+/// EPARA's handler with the time of each decision to pass a request on, once every server has heard of all others.
 struct timed_handler {
   offload_by_idle_goodput decides;
   request_number from = 0;
@@ -122,7 +121,7 @@ struct timed_handler {
   }
 };
 
-/// One decision, in the middle of a run: what it reads is as cold as the run leaves it. A reading of the clock (some 30 ns) is in it.
+/// Measures single decisions in the middle of a run, with realistic caches. Each includes a clock reading of about 30 ns.
 void measure_decision(bench::table& t, const setting& s, const request_stream& requests, const std::string& name) {
   const auto middle = static_cast<request_number>(requests.size() / 2);
   timed_handler timed{{&s.services}, middle};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long EPARA's placement of services takes, on one core: a step, and all of them; --json: one array.
+// Time of EPARA's placement of services on one core: a step, and all steps; --json: one array.
 
 #include <cstdio>
 #include <string>
@@ -16,7 +16,7 @@ using namespace hetplan::serve;
 
 namespace {
 
-/// Every server is asked for all services, for each as much as a share of its GPUs can do, half as much to half as much again.
+/// Returns a demand for each service at each server, between half and one and a half times what a share of its GPUs can do.
 service_demand draw_demand(const zoo::edge_services& e, const edge_cloud& cloud) {
   service_demand demand(cloud.size(), e.services.size());
   for (std::size_t l = 0; l < e.services.size(); ++l) {

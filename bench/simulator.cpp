@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// How many tasks and flows a second the simulator takes, and how that changes with size and contention.
+// Tasks and flows per second of the simulator, by size and contention.
 //
-// Targets: 1 000 000 compute tasks/s on a chain of 8 stages x 64 microbatches; 70 000 flows/s with 64 hosts
-// that share 64 links, 300 000 with 256 on 256.
+// Targets: 1 000 000 compute tasks/s on 8 stages x 64 microbatches; 70 000 flows/s with 64 hosts on 64 links, 300 000 with 256 on 256.
 
 #include <cstdint>
 
@@ -15,7 +14,7 @@ using namespace hetplan;
 
 namespace {
 
-/// One layer and one device per stage; neighbours joined by the given network.
+/// A chain with one layer and one device per stage, over the given network.
 struct chain {
   planning_graph model;
   cluster devices;
@@ -41,10 +40,10 @@ chain make_chain(int stages, int microbatches, const Network& net, int layers_ea
   return {std::move(b).build(), cluster("row", std::move(devices), net), std::move(p)};
 }
 
-/// Transfers without producers: every host sends a stream of them, each over two of the shared links.
+/// Returns transfers without producers: a stream from each host, each over two of the shared links.
 tasks::task_graph make_streams(int hosts, int links, int each) {
   tasks::task_graph_builder b(static_cast<std::size_t>(hosts));
-  std::uint64_t state = 12345;  // a small generator of our own: the same flows with every standard library
+  std::uint64_t state = 12345;  // the same flows with every standard library
   const auto next = [&](std::uint64_t n) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     return static_cast<int>((state >> 33) % n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A cost model of one's own: a plain struct with one const member. The planner and the judge only ask it.
+// A user-defined cost model: a plain struct with one const member. Planner and judge only call it.
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
@@ -7,7 +7,7 @@
 using namespace hetplan;
 
 // [cost_model]
-/// Phones throttle: what runs longer than 200 ms at a stretch goes on at half the speed.
+/// Phones throttle: work of more than 200 ms at a stretch continues at half the speed.
 struct throttling {
   roofline cool;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An energy model of one's own: what a joule costs depends on where it comes from.
+// A user-defined energy model: the cost of a joule depends on its source.
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
@@ -7,7 +7,7 @@
 using namespace hetplan;
 
 // [energy_model]
-/// Joules from a battery count three times: it had to be charged, and it ages.
+/// Joules from a battery count three times, because of charging and aging.
 struct battery_aware {
   joules energy(const device_usage& u, const device& d) const {
     const joules drawn = linear_power{}.energy(u, d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A graph that lives in Boost.Graph becomes a planning graph in one call, and Boost's algorithms run on that one too.
+// A Boost.Graph becomes a planning graph in one call, and Boost's algorithms run on the planning graph, too.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -40,7 +40,7 @@ int main() {
   // [layer_dag]
   for (const layer& l : model.layers()) std::printf("layer %d is vertex %zu, %s\n", l.id.value, vertex_of[l.id.index()], l.name.c_str());
 
-  // The longest path in FLOP, by Boost, on the planning graph: its edges are `layer_edge`s, its vertices layer ids.
+  // The longest path in FLOP, by Boost, on the planning graph: edges are `layer_edge`s, vertices layer ids.
   const auto work = [&](layer_id l) { return model[l].forward_flops.value(); };
   const auto weight = boost::make_function_property_map<layer_edge>([&](const layer_edge& e) { return -work(e.to); });
   std::vector<double> distance(model.size());

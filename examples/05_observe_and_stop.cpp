@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Observers see what happens and may stop it: a progress line for a planner, a deadline for a simulation.
+// Observers follow a computation and may stop it: a progress line for a planner, a deadline for a simulation.
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
@@ -29,7 +29,7 @@ int main() {
   std::printf("%s: %s\n", std::string(to_string(result.status.result)).c_str(), result.status.reason.c_str());
   // [observer]
 
-  // The same with the judge: stop at the first transfer that took longer than 40 ms.
+  // The judge stops at the first transfer of more than 40 ms.
   const plan& best = result.plans.front().plan;
   const auto slow = [&](const transfer_ended& e) {
     if (e.when.end_s - e.when.start_s < 0.04) return control::go;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An objective of one's own: the energy-delay product, which neither the fastest nor the thriftiest plan minimises.
+// A user-defined objective: the energy-delay product, which neither the fastest nor the most frugal plan minimises.
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
@@ -9,7 +9,7 @@
 using namespace hetplan;
 
 // [objective]
-// Non-decreasing in both: that lets the search drop partial plans that cannot catch up.
+// Non-decreasing in both arguments, so the search can drop partial plans that cannot catch up.
 struct energy_delay {
   double score(seconds response, joules energy) const { return response.value() * energy.value(); }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a cell of the search keeps is a policy: everything that is not dominated, the best K, or a rule of one's own.
+// The cell policy decides what a cell of the search keeps: all that is not dominated, the best K, or a user-defined rule.
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
@@ -11,8 +11,7 @@ using namespace hetplan;
 using namespace hetplan::partition;
 
 // [cell_policy]
-// Drops a partial plan if another is at most 1 % worse in every respect: few are kept, and a plan of n stages is at
-// most about n % from the best.
+// Drops a partial plan if another is at most 1 % worse in every respect: few are kept, and n stages cost at most about n %.
 struct nearly_dominated {
   std::size_t capacity() const { return 1000; }
   bool covers(const partial_plan& kept, const partial_plan& other) const { return kept.no_worse_than(other, 0.01); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Planning a multimodal model as a graph or as the chain that most planners see. In the chain the towers for sound
-// and sight stand one behind the other, and what one makes is handed through the other; in the graph they run at once.
+// A multimodal model planned as a graph, and as the chain that most planners see. In the chain, the towers for sound and sight follow each
+// other, and one's tensors pass through the other; in the graph they run in parallel.
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>

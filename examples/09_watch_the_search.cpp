@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Watches a search fill its table: what each cell keeps, and how the best plan runs through it. An argument names an SVG to write.
+// Watches the search fill its table: the partial plans of each cell, and the path of the best plan. An argument names an SVG to write.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   const device_space space = every_order(tables.classes, blank.microbatch_size);
 
   std::vector<draw::table_cell> cells;
-  std::vector<std::vector<partial_plan>> kept;  // by cell
+  std::vector<std::vector<partial_plan>> kept;  // [cell]
   const auto watch = [&](const cell_filled& c) {
     cells.push_back({c.first_block, c.state, c.stages, c.kept.size(), c.kept.front()->rank});
     for (kept.emplace_back(); const partial_plan* p : c.kept) kept.back().push_back(*p);
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
       std::printf("\n");
     }
   }
-  // The best plan from its last stage on, and what the cells on its way keep.
+  // The best plan from its last stage, with the contents of the cells on its path.
   const plan& best = found.plans.front().plan;
   const pipeline_steps steps = make_steps(best, model, home, problem.cost);
   std::vector<int> left = space.left[0];

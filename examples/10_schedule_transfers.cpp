@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// When transfers run is a decision: by a priority of one's own, by search, and how good that provably is.
+// The order of transfers is a decision: by a user-defined priority, by search, and with a proven gap.
 #include <cstdio>
 #include <string>
 
@@ -9,7 +9,7 @@ using namespace hetplan;
 using namespace hetplan::schedule;
 
 // [transfer_priority]
-// Gradients first: a backward transfer holds up everything that comes before its stage.
+// Gradients first: a backward transfer delays all earlier stages.
 struct backward_first {
   double urgency(const tasks::transfer& t, const transfer_times& when) const {
     return when.tail_s + (t.kind == transfer_kind::backward ? 1e6 : 0);
@@ -35,7 +35,7 @@ int main() {
                       {.name = "phone0", .memory = 2_GB, .compute = 3_TFLOP_per_s},
                       {.name = "phone1", .memory = 2_GB, .compute = 3_TFLOP_per_s}},
                      shared_medium{600_Mbit_per_s, 2_ms});
-  // A plan of two stages, each on two devices: activations, gradients and two reductions share the air.
+  // A plan of two stages on two devices each: activations, gradients and two reductions share the air.
   plan p{.model = "blocks", .cluster = "home", .microbatch_size = 4, .microbatches = 8};
   p.stages = {{.name = "front",
                .layers = {layer_id(0), layer_id(1), layer_id(2), layer_id(3), layer_id(4)},
@@ -49,6 +49,6 @@ int main() {
   print("backward first", list_schedule(cep, backward_first{}));
   const network_schedule best = local_search(cep, {.steps = 200, .seed = 1});
   print("local search", best);
-  const plan scheduled = apply(p, cep, best);  // carries the order as priorities
+  const plan scheduled = apply(p, cep, best);  // stores the order as priorities
   std::printf("%s", describe({scheduled, judge(scheduled, model, home, roofline{}).evaluation}, model, home).c_str());
 }

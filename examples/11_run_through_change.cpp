@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A job that goes on while its environment changes: the Wi-Fi gets slow, a tablet leaves and comes back. It runs under two policies.
+// A job in a changing environment, under two policies: the Wi-Fi gets slow, a tablet leaves and comes back.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -40,7 +40,7 @@ int main() {
                              {450_s, adapt::device_joins{tablet}}}};
   const planning_problem problem{model, home, roofline{}, job{.batch = 32}};
   const recipes::dora_planner planner;
-  const adapt::run_options<> options{.storage = {.backups = adapt::backup_routine{.period = 10}}};  // what trains must not be lost
+  const adapt::run_options<> options{.storage = {.backups = adapt::backup_routine{.period = 10}}};  // training state must survive losses
 
   adapt::static_plan unmoved(planner(problem).plans.front().plan);
   print("the same plan all day", adapt::run(problem, day, unmoved, options));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An adaptation policy of one's own: two plans, one for a slow Wi-Fi, and the patience to wait until a change has lasted.
+// A user-defined adaptation policy: two plans, one for a slow Wi-Fi, and a switch only after a change has lasted.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -10,12 +10,12 @@
 using namespace hetplan;
 
 // [adaptation_policy]
-/// Leaves the network alone where it stays slow: a dip that passes is not worth moving weights for.
+/// Moves to one device only if the network stays slow: a short dip is not worth a move of weights.
 struct patient {
-  plan usual, alone;        // over the Wi-Fi; on one device
-  bytes_per_second enough;  // for the usual plan
+  plan usual, alone;        // plans over the Wi-Fi and on one device
+  bytes_per_second enough;  // least capacity for the usual plan
   seconds patience;
-  std::optional<seconds> since = {};  // when the running plan became the wrong one
+  std::optional<seconds> since = {};  // time since which the other plan is better
 
   adapt::reaction react(const adapt::situation& s) {
     if (s.running == nullptr) return {.next = usual};
@@ -23,7 +23,7 @@ struct patient {
     const plan& better = slow ? alone : usual;
     if (same_placement(better, *s.running)) {
       since.reset();
-      return {.cancel = s.coming != nullptr};  // it passed
+      return {.cancel = s.coming != nullptr};  // the change is over
     }
     if (!since) since = s.since;
     if (s.now < *since + patience) return {.ask_again = *since + patience};
@@ -50,7 +50,7 @@ int main() {
   const plan usual = recipes::dora(problem, minimize_latency{}).plans.front().plan;
   const plan alone = recipes::on_device(problem, minimize_latency{}).plans.front().plan;
 
-  adapt::timeline day{900_s, {}};  // the Wi-Fi is slow for 6 s in every minute, and for the last five
+  adapt::timeline day{900_s, {}};  // the Wi-Fi is slow for 6 s of every minute, and for the last five minutes
   for (int minute = 0; minute < 10; ++minute) {
     day.events.push_back({minute * 60_s + 30_s, adapt::capacity_becomes{resource_id(0), 60_Mbit_per_s}});
     day.events.push_back({minute * 60_s + 36_s, adapt::capacity_becomes{resource_id(0), 600_Mbit_per_s}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Work with a deadline: neither the fastest plan nor the most frugal one, but each for a part of the time.
+// Work with a deadline: a mixture of plans over time instead of the fastest or the most frugal plan alone.
 #include <algorithm>
 #include <cstdio>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Contiguous parts of a graph under a load of one's own: which share of its battery does a device spend on an image?
+// Contiguous parts of a graph under a user-defined load: the share of its battery that a device spends on an image.
 //
 //             .-> depth1 -> depth2 -.            2 phones, 1 tablet with twice their battery
 //   camera --<                       >-> fuse
@@ -14,7 +14,7 @@
 using namespace hetplan;
 
 // [part_load]
-// Kind 0 are phones, kind 1 tablets. A part grows and shrinks layer by layer; `load` says what the devices spend on it.
+// Kinds are phones (0) and tablets (1). A part grows and shrinks layer by layer; `load` is the device's battery share.
 struct battery_share {
   const planning_graph& model;
   std::array<joules_per_byte, 2> radio{joules_per_byte(80e-9), joules_per_byte(60e-9)};

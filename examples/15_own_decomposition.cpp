@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where may a model be cut? Between the modules of one's own code: a layer "l3.attn" stays with all of "l3".
+// A user-defined decomposition: cuts only between modules of the user's code; layer "l3.attn" stays with all of "l3".
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ using namespace hetplan;
 // [decomposition]
 std::string module_of(const layer& l) { return l.name.substr(0, l.name.find('.')); }
 
-// Neighbours of one module are one block, and all blocks one chain: any cut between modules makes a stage.
+// Neighbours of one module form a block, and all blocks one chain: any cut between modules makes a stage.
 struct by_module {
   layer_sequence operator()(const planning_graph& model) const {
     layer_sequence row;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A network sharing of one's own: Wi-Fi that loses more to collisions the more devices send at once. Plans are made for it.
+// A user-defined network sharing, and plans for it: Wi-Fi that loses more to collisions the more devices send at once.
 #include <cstdio>
 #include <set>
 #include <span>
@@ -11,10 +11,10 @@
 using namespace hetplan;
 
 // [network_sharing]
-/// One medium, of which n senders get 1 / (1 + 0.3 (n - 1)) together; transfers get equal parts of that.
+/// A medium of which n senders together get 1 / (1 + 0.3 (n - 1)); transfers share that equally.
 struct crowded_air {
   bytes_per_second capacity;
-  transfers_under_way flows = {};  // the books: who has how much left, and who ends next
+  transfers_under_way flows = {};  // bytes left and next end of each transfer
 
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
     flows.start(now_s, number, t, route);

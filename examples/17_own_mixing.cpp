@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Three plans in turn: work for an evening, each third of it on another owner's device, beside the mixture of least energy.
+// Three plans in turn for an evening of work, one third on each owner's device, against the mixture of least energy.
 #include <cstddef>
 #include <cstdio>
 #include <optional>
@@ -11,7 +11,7 @@
 using namespace hetplan;
 
 // [mixing_controller]
-// Every plan works equally long, whatever the goal; the one that runs goes first.
+// All plans work equally long, whatever the goal; the running one goes first.
 struct in_turn {
   mix::mixture operator()(const mix::plan_rates& rates, const mix::mixing_goal& goal) const {
     mix::mixture m;
@@ -42,7 +42,7 @@ void print(const char* name, const mix::mixture& m) {
 }
 
 int main() {
-  // Iterations per second and watts on the laptop, the tablet and the phone; moving the model takes 20 s and 100 J.
+  // Iterations per second and watts on laptop, tablet and phone; a move of the model takes 20 s and 100 J.
   const mix::switch_cost move{20, 100};
   const mix::plan_rates rates{.plans = {{0.30, 95}, {0.12, 22}, {0.08, 16}},
                               .switches = {.between = std::vector(9, move), .start = std::vector(3, move)},

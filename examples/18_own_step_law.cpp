@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How the steps of a pipeline add up is a law: here one of a pipeline that is never flushed, as PipeDream-2BW runs it.
+// The step law adds up the steps of a pipeline: here that of a pipeline without flushes, as in PipeDream-2BW.
 #include <algorithm>
 #include <cstdio>
 
@@ -27,7 +27,7 @@ static_assert(check_step_law<no_flush>());
 int main() {
   const planning_graph model = zoo::model("bert-small", {});
   const cluster home = zoo::cluster("traffic-monitor");
-  // The judge has a flush. What an iteration takes without one is what eight take longer than seven, back to back.
+  // The judge flushes. Without flushes, an iteration takes the difference of eight and seven iterations in a row.
   const auto print = [&](const char* name, plan p) {
     const auto judged_s = [&](int iterations) {
       plan several = p;

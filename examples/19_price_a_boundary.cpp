@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Layers that follow each other on a device may cost more than each alone: a boundary has a price, and a cut saves it.
+// Consecutive layers on a device may cost more than their sum: a boundary has a price, which a cut saves.
 #include <cstdio>
 
 #include <hetplan/hetplan.hpp>
@@ -7,8 +7,8 @@
 using namespace hetplan;
 
 // [cost_model]
-/// Convolutions keep channels last, attention keeps them first: between the two a device moves every number to another place,
-/// there and back, at a tenth of its bandwidth.
+/// Convolutions keep channels last, attention keeps them first: between the two, a device rearranges all numbers, in both directions, at a
+/// tenth of its bandwidth.
 struct layouts : roofline {
   seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
     if (before.kind == after.kind || k.phase == phase::backward_weight) return 0_s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operators of one inference on unlike devices: who runs what when, and a proof that nothing is faster.
+// Operators of one inference on unequal devices: placement and order with a proof of optimality.
 //
 //            .-> left1 -> left2 -.            a GPU that is fast at all but `scan`, a CPU that is not far behind there
 //   input --<                     >-> join

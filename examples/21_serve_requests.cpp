@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Requests over time in a small edge cloud: EPARA places three services, its handlers pass on what a server cannot do itself.
+// Requests over time in a small edge cloud: EPARA places three services, and its handlers pass on what a server cannot do itself.
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -17,12 +17,12 @@ int main() {
   const auto [services, times] = zoo::edge_services_of(names);
   const serve::edge_cloud street = zoo::p100_cloud(4, 2);  // four servers with two P100s each
 
-  serve::request_process crowd{.duration = 60_s};  // half of it stands at the first server
+  serve::request_process crowd{.duration = 60_s};  // half of it at the first server
   for (std::size_t s = 0; s < street.size(); ++s) {
     const double share = s == 0 ? 0.5 : 0.5 / 3;
-    crowd.rates.push_back({serve::service_id(0), serve::server_id(s), share * 4000});  // pictures a second
-    crowd.rates.push_back({serve::service_id(1), serve::server_id(s), share * 0.5});   // videos of five seconds
-    crowd.rates.push_back({serve::service_id(2), serve::server_id(s), share * 3});     // chats
+    crowd.rates.push_back({serve::service_id(0), serve::server_id(s), share * 4000});  // pictures per second
+    crowd.rates.push_back({serve::service_id(1), serve::server_id(s), share * 0.5});   // videos of five seconds per second
+    crowd.rates.push_back({serve::service_id(2), serve::server_id(s), share * 3});     // chats per second
   }
   const serve::request_stream requests = serve::draw_requests(crowd, street, services, 1);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A request handler of one's own: whatever a server cannot answer in time goes where the queue was shortest when last heard of.
+// A user-defined request handler: what a server cannot answer in time goes to the shortest queue that it last heard of.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -13,7 +13,7 @@
 using namespace hetplan;
 
 // [request_handler]
-/// Passes a request on once, to the shortest queue that is known of.
+/// Passes a request on once, to the shortest known queue.
 struct shortest_queue {
   serve::decision handle(const serve::pending_request& r, const serve::server_view& here) const {
     if (r.timed_out()) return serve::decision::turn_down(serve::request_outcome::timed_out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A placement policy of one's own: every server runs what it was asked for most, whatever others run. The crowd moves on after a minute.
+// A user-defined placement policy: every server runs its most requested services, independently of others. Demand shifts after a minute.
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -13,7 +13,7 @@
 using namespace hetplan;
 
 // [placement_policy]
-/// One service for each GPU, those that the server was asked for most. Without requests nothing changes.
+/// One service per GPU, those that the server was asked for most. Without requests, nothing changes.
 struct most_wanted {
   serve::deployment place(const serve::placement_question& q) const {
     if (q.requests.empty()) return q.present;
@@ -21,7 +21,7 @@ struct most_wanted {
     for (std::size_t s = 0; s < q.cloud.size(); ++s) {
       const serve::server_id here(s);
       if (q.damage.is_absent(here)) continue;
-      std::vector<std::pair<std::ptrdiff_t, std::size_t>> order;  // the most wanted service first
+      std::vector<std::pair<std::ptrdiff_t, std::size_t>> order;  // most requested first
       for (std::size_t l = 0; l < q.services.size(); ++l) {
         const auto wants = [&](const serve::request& r) { return r.server == here && r.service.index() == l; };
         order.emplace_back(-std::ranges::count_if(q.requests, wants), l);
@@ -29,7 +29,7 @@ struct most_wanted {
       std::ranges::sort(order);
       for (std::size_t g = 0; g < q.cloud[here].gpus.size(); ++g) {
         const std::size_t l = order[g % order.size()].second;
-        const auto a = serve::allocate(serve::service_id(l), q.services[l], {q.cloud[here].gpus[g]}, q.times);  // variant, batch
+        const auto a = serve::allocate(serve::service_id(l), q.services[l], {q.cloud[here].gpus[g]}, q.times);  // variant and batch
         if (!a) continue;
         serve::instance i = a->unplaced();
         i.gpus = {{here, static_cast<int>(g)}};
@@ -45,7 +45,7 @@ static_assert(serve::check_placement_policy<most_wanted>());
 int main() {
   const auto [services, times] = zoo::edge_services_of(std::vector<std::string_view>{"resnet50.picture", "yolov10.picture", "bert.text"});
   const serve::edge_cloud street = zoo::p100_cloud(3, 1);
-  std::vector<serve::request> all;  // each server is asked for one service, and after a minute for another
+  std::vector<serve::request> all;  // each server is asked for one service, after a minute for another
   for (int i = 0; i < 120'000; ++i)
     all.push_back({.arrival_s = 0.001 * i, .service = serve::service_id((i + i / 60'000) % 3), .server = serve::server_id(i % 3)});
   const serve::request_stream requests(all), first_minute({all.begin(), all.begin() + 60'000});

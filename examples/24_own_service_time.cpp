@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Service times of one's own: measured on one kind of GPU, scaled to others and to slices of them.
+// User-defined service times: measured on one kind of GPU, scaled to other kinds and to slices.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@
 using namespace hetplan;
 
 // [service_time]
-/// Seconds of a batch on a whole A100. Other kinds take as many times longer; a slice of half a GPU takes twice as long.
+/// Seconds of a batch on a whole A100. Other kinds are slower by a factor; a slice of half a GPU takes twice as long.
 struct scaled {
   serve::batch_curve measured;
   std::map<std::string, double> slower;
@@ -21,7 +21,7 @@ struct scaled {
   seconds pass(const serve::service_run& r, const serve::batch_load& b) const {
     return seconds(measured.at(b.requests) * slower.at(r.as.gpu_kind) / r.as.compute_share);
   }
-  seconds step(const serve::service_run&, int) const { return 1_s; }  // never asked: nothing here generates tokens
+  seconds step(const serve::service_run&, int) const { return 1_s; }  // never called: nothing here generates tokens
   int largest_batch(const serve::service_run&) const { return measured.batch.back(); }
 };
 static_assert(serve::check_service_time<scaled>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Service times from simulated plans: a language model that is too large for one GPU, as a pipeline over two and over four.
+// Service times from simulated plans: a language model too large for one GPU, as a pipeline over two and over four.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -31,7 +31,7 @@ int main() {
     variants.push_back(
         serve::judged_service_time(prompt, token, pcie(gpus), roofline{}, planner, {.largest = 8, .context = 1024, .tokens = 4}));
   }
-  const serve::service_time_table times({variants});  // of one service with these two variants
+  const serve::service_time_table times({variants});  // one service with these two variants
 
   for (std::size_t v = 0; v < variants.size(); ++v) {
     const auto& [pass, per_token_s, step] = variants[v];

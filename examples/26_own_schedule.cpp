@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Who runs what in which order: a rule of one's own for ready tasks, and orders of one's own, as a planner's choices.
+// User-defined schedules: a rule for ready tasks, and explicit orders, both as choices of a planner.
 #include <cstdio>
 #include <utility>
 
@@ -9,7 +9,7 @@ using namespace hetplan;
 using schedule::orders_by_device, schedule::pipeline_times;
 
 // [pipeline_schedule]
-// Interleaved 1F1B: each device takes its chunks in turn, as many microbatches of each as there are devices.
+// Interleaved 1F1B: each device cycles through its chunks, with as many microbatches of each as there are devices.
 struct my_interleaved {
   orders_by_device orders(const pipeline_times& t) const {
     const int n = static_cast<int>(t.devices()), chunks = static_cast<int>(t.stages.size()) / n, all = t.microbatches * chunks;
@@ -33,7 +33,7 @@ static_assert(schedule::check_pipeline_schedule<my_interleaved>());
 // [pipeline_schedule]
 
 // [dispatch_policy]
-// Whatever is longest; gradients of weights only where nothing else is to be done.
+// The longest task first; weight gradients only if nothing else is ready.
 struct longest_first {
   std::optional<std::size_t> next(const dispatch_view& v) const {
     const auto rank = [](const ready_task& t) { return std::pair(t.what != phase::backward_weight, t.duration); };

@@ -27,7 +27,7 @@ using namespace hetplan;
 
 namespace {
 
-/// Draws how far a policy's timeline has come; on a terminal only.
+/// Draws the progress of a policy's timeline, on a terminal only.
 class timeline_progress {
  public:
   timeline_progress(const common_options& options, const std::string& policy) : policy_(policy), visible_(shows_progress(options)) {}
@@ -57,7 +57,7 @@ bool somebody_leaves(const adapt::timeline& t) {
                      [](const adapt::event& e) { return std::holds_alternative<adapt::device_leaves>(e.what); });
 }
 
-/// The plan that runs where nothing ever changes: for a deadline the most frugal one that ends in time, else the planner's best.
+/// Returns the plan for a world without changes: with a deadline, the most frugal plan that ends in time, else the planner's best.
 template <class Planner>
 std::optional<hetplan::plan> best_single(const problem& p, const Planner& planner, std::shared_ptr<adapt::planning_memory> memory,
                                          status& why_not) {
@@ -69,7 +69,7 @@ std::optional<hetplan::plan> best_single(const problem& p, const Planner& planne
   return known[*best];
 }
 
-/// A menu where there is a deadline to mix for, else dora's best.
+/// Returns a menu of plans if there is a deadline, else Dora's best plan.
 struct planner_of_job {
   recipes::dora_planner dora;
 
@@ -80,7 +80,7 @@ struct planner_of_job {
   }
 };
 
-/// Why no run over the timeline has made a backup; "" if one has.
+/// Returns the reason why no run over the timeline has made a backup; "" if one has.
 std::string why_no_backup(const std::vector<io::policy_history>& rows, const problem& p, const adapt::backup_routine& routine) {
   bool any = false;
   for (const io::policy_history& row : rows) {
@@ -134,7 +134,7 @@ int adapt(const common_options& options, const adapt_options& o) {
     });
   };
   job wanted = load_job(o.job, {.over_time = true, .latency_may_come = asks([](const auto& q) { return q.latency.has_value(); })});
-  wanted.split_tensors = false;  // who moves stages knows no grids
+  wanted.split_tensors = false;  // plans that move stages have no grids
   const auto warn_of_timeline = [&](bool priorities) {
     for (const std::string& line : io::unused_timeline_fields(io::json_node(document), devices, wanted, priorities)) warn(line);
   };
@@ -143,7 +143,7 @@ int adapt(const common_options& options, const adapt_options& o) {
   std::vector<std::string> read = io::trace_files(document);
   read.insert(read.end(), {o.model, o.cluster, o.job, o.timeline});
   outputs files({{"--html", o.html}, {"--svg", o.svg}}, read);
-  const std::string dora = "dora";  // plans for every policy
+  const std::string dora = "dora";  // plans for all policies
   for (const std::string& line : unused_options(options, {&dora, 1}, false)) warn(line);
   std::vector<std::string> names = o.policies;
   require_each_once("--policies", names);
@@ -157,7 +157,7 @@ int adapt(const common_options& options, const adapt_options& o) {
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   const recipes::dora_planner planner{.options = dora_options(options)};
   const planner_of_job any_planner{planner};
-  const adapt::policy_options common{.memory = std::make_shared<adapt::planning_memory>()};  // all ask the same planner
+  const adapt::policy_options common{.memory = std::make_shared<adapt::planning_memory>()};  // shared: all policies use the same planner
   status why_not;
   const std::optional<hetplan::plan> first = best_single(p, any_planner, common.memory, why_not);
   const bool training = wanted.workload.mode == mode::training;

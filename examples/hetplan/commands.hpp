@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// The command line program: options as parsed, one function per command.
+// The command line program: parsed options, and one function per command.
 
 #include <map>
 #include <memory>
@@ -22,20 +22,20 @@ namespace cli {
 
 inline constexpr int standard_seed = 1;
 
-/// What every command understands, and what all commands that search do.
+/// Options of all commands, and of all commands that search.
 struct common_options {
   bool json = false;
   bool quiet = false;
-  std::optional<int> seed;                     ///< of the searches that draw
-  std::optional<int> threads;                  ///< of the searches that run side by side; never changes an answer
-  long long budget = hetplan::standard_steps;  ///< steps that a planner may take
-  std::vector<std::string> rows;               ///< of dora, by the names of named_models.hpp, as the next three; "": as it does unasked
+  std::optional<int> seed;                     ///< of randomised searches
+  std::optional<int> threads;                  ///< of parallel searches; never changes an answer
+  long long budget = hetplan::standard_steps;  ///< limit of a planner's steps
+  std::vector<std::string> rows;               ///< of Dora: names of named_models.hpp, like the next three; "": its default
   std::string law, orders, transfers;
-  std::string contention, copies;  ///< of planners that place operators; "": as they do unasked
+  std::string contention, copies;  ///< of planners that place operators; "": their default
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;
-  std::string fuse;  ///< by the names of known_fusions; "": none
+  std::string fuse;  ///< a name of known_fusions; "": none
 };
 
 struct simulate_options {
@@ -44,9 +44,9 @@ struct simulate_options {
 struct plan_options {
   std::string model, cluster, job, planner = "dora", objective, out, svg, html, trace;
   int phase = 0;
-  bool split_tensors = false;  ///< beside the job's
+  bool split_tensors = false;  ///< in addition to the job's
   std::vector<std::string> schedules = {};
-  std::optional<int> top;  ///< 10 plans are kept, and listed where this is given
+  std::optional<int> top;  ///< number of plans to keep and list; none: keeps 10, lists none
 };
 struct compare_options {
   std::string model, cluster, job;
@@ -54,11 +54,11 @@ struct compare_options {
 };
 struct export_options {
   std::string model, cluster, plan, to, out;
-  std::string blocks;                   ///< torch: where the module has its blocks
-  bool whole_blocks = false;            ///< moves cuts
+  std::string blocks;                   ///< torch: place of the blocks in the module
+  bool whole_blocks = false;            ///< moves cuts to block boundaries
   std::string source;                   ///< onnx: the file that the model was imported from
-  std::vector<std::string> dimensions;  ///< onnx: as it was imported
-  std::vector<std::string> conditions;  ///< onnx: as it was imported
+  std::vector<std::string> dimensions;  ///< onnx: as in the import
+  std::vector<std::string> conditions;  ///< onnx: as in the import
 };
 struct replay_options {
   std::string model, cluster, plan, out;
@@ -67,18 +67,18 @@ struct replay_options {
 struct adapt_options {
   std::string model, cluster, job, timeline, html, svg;
   std::vector<std::string> policies;
-  std::optional<long long> backups;  ///< after so many iterations; 0: none
+  std::optional<long long> backups;  ///< iterations between backups; 0: none
 };
 struct serve_options {
   std::string cloud, services, requests, deployment, faults, records, html;
-  std::string trace_service;         ///< of a trace: "" where it need not be said
-  std::optional<double> time_scale;  ///< of a trace: 1
+  std::string trace_service;         ///< service of a trace; "" if it is clear
+  std::optional<double> time_scale;  ///< of a trace; default 1
   std::string system = "epara", expected, out, out_cloud;
   std::optional<std::string> cycle, size_for;
-  std::optional<int> most_gpus;  ///< of a server, with size_for: 64
+  std::optional<int> most_gpus;  ///< of a server, with size_for; default 64
   bool explain = false;
   std::optional<long long> seed;
-  std::optional<int> offloads;  ///< 5
+  std::optional<int> offloads;  ///< default 5
 };
 struct sweep_options {
   std::string sweep, out, csv;
@@ -91,23 +91,23 @@ struct show_options {
 };
 struct import_options {
   std::string format, file, out, cluster;  ///< format: pipedream, piper, pipeedge, sailor, moirai, dnn-partitioning, onnx
-  std::string device;                      ///< the kind that was measured
+  std::string device;                      ///< kind of the measured device
   std::string input_time = "zero";         ///< pipedream
   std::string configuration = "vanilla";   ///< piper
   std::string time_unit = "s";             ///< piper
   std::optional<double> forward_share;     ///< piper
   std::string types, model;                ///< pipeedge
   std::vector<std::string> devices;        ///< pipeedge: TYPE=NUMBER
-  std::string sizes, onto;                 ///< sailor: one of them
+  std::string sizes, onto;                 ///< sailor: exactly one of them
   int microbatch = 1;                      ///< sailor
-  int degree = 1;                          ///< piper, sailor: of tensor parallelism
+  int degree = 1;                          ///< piper, sailor: tensor parallel degree
   std::vector<std::string> dimensions;     ///< onnx: NAME=SIZE
   std::vector<std::string> conditions;     ///< onnx: BRANCH or NAME=BRANCH
   std::optional<int> tokens_per_sample;    ///< onnx
-  std::string place;                       ///< moirai, dnn-partitioning: a rule of contention; "": operators are not placed
+  std::string place;                       ///< moirai, dnn-partitioning: contention rule; "": operators are not placed
 };
 
-/// Exit status: 0 done, 1 no feasible plan; bad input leaves as an exception and becomes 2.
+/// Commands. They return the exit status: 0 done, 1 no feasible plan. Bad input is thrown and becomes 2.
 int simulate(const common_options&, const simulate_options&);
 int plan(const common_options&, const plan_options&);
 int compare(const common_options&, const compare_options&);
@@ -120,69 +120,67 @@ int groups(const common_options&, const groups_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);
-/// What `list` knows, in its order.
+/// The kinds that `list` knows, in its order.
 inline constexpr const char* listed_kinds[] = {"models", "clusters", "devices",   "planners", "policies", "rows",
                                                "laws",   "orders",   "transfers", "fusions",  "systems"};
 int list(const common_options&, const std::string& what);
 
-// --- shared by the commands ---
+// Functions shared by the commands.
 
-/// Prints `hetplan: warning: TEXT` on standard error, one line whatever the text holds, each text once; with --quiet too, which
-/// silences progress alone: nothing that a file or an option asks is ignored in silence.
+/// Prints `hetplan: warning: TEXT` on standard error, on one line, each text once, even with --quiet: nothing is ignored silently.
 void warn(const std::string& text);
 
-/// A file, or a built-in name, fused as the options say. Throws invalid_input for an option of built-in models that this one has no use
-/// for.
+/// Returns a model by file or built-in name, fused by the options. Throws invalid_input for unused options of built-in models.
 hetplan::planning_graph load_model(const common_options&, const std::string& name);
-/// Throws invalid_input for a file of ONNX's, which is to be imported first.
+/// Throws invalid_input for an ONNX file, which must be imported first.
 void require_no_onnx(const std::string& file);
-/// The model with operators fused as the options say.
+/// Returns the model with operators fused by the options.
 hetplan::planning_graph fused_as_asked(const common_options&, hetplan::planning_graph model);
-/// The layers of such a model as blocks of the whole one; none where --fuse is not given.
+/// Returns the layers of the fused model as blocks of the whole model; none without --fuse.
 std::optional<hetplan::coarsen::blocks> blocks_as_asked(const common_options&, const hetplan::planning_graph& model);
-/// The options without those of built-in models that this one has no use for.
+/// Returns the options without those of built-in models that this model does not use.
 common_options options_for(const common_options&, const std::string& model);
-/// Throws invalid_input for an option of built-in models where there is none; `dtype`: it has a use all the same.
+/// Throws invalid_input for an option of built-in models if there is none; `dtype`: --dtype is allowed.
 void require_no_model_options(const common_options&, const std::string& who, bool dtype = false);
-/// What an option is given: a number in SI units, or one with its unit, such as the example.
+/// Returns the value of an option: a number in SI units, or with a unit as in the example.
 double read_amount(const char* option, const std::string& text, const hetplan::io::dimension& d, hetplan::io::range r, const char* example);
-/// Throws invalid_input for the first of these options that is given.
+/// Throws invalid_input for the first given one of these options.
 void refuse(std::span<const std::pair<const char*, bool>> options, const std::string& because);
-/// Throws invalid_input for an option of planners other than the seed, where none searches.
+/// Throws invalid_input for an option of planners other than the seed, if none searches.
 void require_no_planner_options(const common_options&, const std::string& who);
-/// A file, or a built-in name. Warns of fields that no plan can make use of.
+/// Returns a cluster from a file or by a built-in name. Warns of fields that no plan can use.
 hetplan::cluster load_cluster(const std::string& name);
-/// Without a file: training, batch 32. Warns of what is not used.
+/// Returns the job of a file; without a file, training with batch 32. Warns of unused fields.
 ///
-/// @param objective  takes the place of the job's; "": its own.   @param schedules  likewise; none: its own.
+/// @param objective  replaces the job's; "": its own.   @param schedules  likewise; empty: its own.
 hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use = {}, const std::string& objective = "",
                       const std::vector<std::string>& schedules = {});
-/// Throws where a model and a cluster do not go together (io::check_together), and warns of profiles that are not used.
+/// Throws if a model and a cluster do not fit together (io::check_together). Warns of unused profiles.
 void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& devices, const std::string& cluster,
                 std::optional<hetplan::mode> mode = {});
-/// Warns where the plan was made for another model or cluster, and of fields that change nothing.
+/// Returns the plan of a file. Warns if it was made for another model or cluster, and of fields without effect.
 ///
-/// @param network  takes the place of the plan's; "": its own.
+/// @param network  replaces the plan's; "": its own.
 hetplan::io::plan_file load_plan(const std::string& file, const hetplan::planning_graph& model, const hetplan::cluster& devices,
                                  const std::string& network = "");
-/// Warns where a plan's file predicts other numbers than the simulator gives.
+/// Warns if a plan's file predicts other numbers than the simulator.
 void check_prediction(const std::string& file, const hetplan::io::plan_file& read, const hetplan::evaluation& simulated,
                       const hetplan::planning_graph& model, const hetplan::cluster& devices);
-/// The same where nobody has simulated the plan; warns where that cannot be done.
+/// Simulates the plan and does the same; warns if that is impossible.
 void check_prediction(const std::string& file, const hetplan::io::plan_file& read, const hetplan::planning_graph& model,
                       const hetplan::cluster& devices);
-/// Throws invalid_input where a name of an option's list stands twice.
+/// Throws invalid_input if a name occurs twice in an option's list.
 void require_each_once(const char* option, const std::vector<std::string>& names);
 
 using problem = hetplan::planning_problem;
 
-/// Prints a planner's answer: the best plan or why there is none, with --json the document. Returns the exit status.
+/// Prints a planner's answer: the best plan or why there is none; with --json, the document. Returns the exit status.
 int answer(const common_options&, const hetplan::plan_result&, const hetplan::planning_graph& model, const hetplan::cluster& devices);
 
-/// Is there somebody who sees a progress line?
+/// Returns true if a progress line is visible.
 bool shows_progress(const common_options&);
 
-/// Called with every judged candidate: draws a progress line on a terminal, never elsewhere.
+/// Draws a progress line for judged candidates, on a terminal only.
 class progress {
  public:
   progress(const common_options& options, std::string label);
@@ -196,34 +194,32 @@ class progress {
   bool visible_;
 };
 
-/// The planners of this version, in the order of their introduction.
+/// Returns the planners of this version in the order of their introduction.
 const std::vector<std::string>& planner_names();
-/// What `adapt` can compare.
+/// Returns the policies that `adapt` can compare.
 const std::vector<std::string>& policy_names();
-/// Does the planner place the operators of one inference? Without a job it plans one of batch 1.
+/// Returns true if the planner places the operators of one inference; its default job has batch 1.
 bool places_operators(const std::string& planner);
-/// Dora's two phases, and each alone.
+/// Dora's two phases together or alone.
 enum class dora_phase { both = 0, partitioner = 1, scheduler = 2 };
-/// Throws invalid_input for a name that is no planner, given by this option.
+/// Throws invalid_input if the option's name is no planner.
 void require_planner(const char* option, const std::string& name);
-/// "seq=128" as name and size, for ONNX's dynamic axes.
+/// Parses "seq=128" into name and size, for ONNX's dynamic axes.
 std::map<std::string, long long> parse_dimensions(const std::vector<std::string>& given);
-/// "then", or "NAME=else": does an operator If of an ONNX model take its first branch? "" are all that are not named.
+/// Parses "then" or "NAME=else": true if an operator If of an ONNX model takes its first branch; "" stands for all others.
 std::map<std::string, bool> parse_conditions(const std::vector<std::string>& given);
-/// What is given and none of these planners takes, a line each. Throws invalid_input where it is a model of dora's, by name, or a row
-/// stands twice.
+/// Returns the given options that none of these planners uses. Throws invalid_input for a model of Dora's search, or a repeated row.
 ///
-/// @param inference  is there a job that is one? No other has its operators placed.
+/// @param inference  true: the job is one inference, the only kind whose operators are placed.
 std::vector<std::string> unused_options(const common_options& options, std::span<const std::string> planners, bool inference,
                                         dora_phase phase = dora_phase::both);
-/// What a job wants and none of these planners chooses by, a line each: baselines have a schedule of their own and look for the least
-/// latency.
+/// Returns the wishes of a job that none of these planners follows, one line each: baselines have their own schedule and minimise latency.
 ///
-/// @param top  is a number of plans asked for?
+/// @param top  true: a number of plans is requested.
 std::vector<std::string> unused_wishes(const hetplan::job& wanted, std::span<const std::string> planners, bool top = false);
-/// What the options name of this planner's models; "" where they name none.
+/// Returns the options' models for this planner as text; "" if there are none.
 std::string chosen_models(const common_options& options, const std::string& planner);
-/// Dora as the options want it, with `keep` plans at least.
+/// Returns Dora's options with at least `keep` plans.
 hetplan::recipes::dora_options dora_options(const common_options& options, int keep = 0);
 hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
                                  dora_phase phase = dora_phase::both);

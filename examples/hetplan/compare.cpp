@@ -52,7 +52,7 @@ int compare(const common_options& options, const compare_options& o) {
   for (const std::string& name : o.planners) require_planner("--planners", name);
   require_each_once("--planners", o.planners);
   std::vector<std::string> names = o.planners.empty() ? planner_names() : o.planners;
-  // Unasked, only who can plan such a job.
+  // By default, only planners for such a job.
   if (o.planners.empty() && wanted.workload.mode != mode::inference) std::erase_if(names, places_operators);
   for (const std::string& line : unused_options(options, names, wanted.workload.mode == mode::inference)) warn(line);
   for (const std::string& line : unused_wishes(wanted, names)) warn(line);

@@ -28,7 +28,7 @@ void warn_of_limits(const std::string& file, const evaluation& e, const cluster&
   for (const broken_limit& b : broken_limits(e, devices)) warn(file + ": breaks a limit: " + to_string(b, devices));
 }
 
-/// The same where nobody has simulated the plan; where the model has no times for these devices, nobody knows.
+/// Simulates the plan and warns of its broken limits; silent if the model has no times for these devices.
 void warn_of_limits(const std::string& file, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
   try {
     io::check_together(model, devices, devices.name(), p.workload.mode);
@@ -49,17 +49,17 @@ std::string text_for(const export_options& o, const io::plan_file& read, const p
   if (o.to == "dot") return draw::dot(p, model, devices);
   check_pair(model, devices, o.cluster, p.workload.mode);
   if (o.to == "tasks") io::require_tasks_file(p, model);
-  const bool bounded = o.to == "plan" || (read.predicted && read.predicted->bound.value() > 0);  // written, or compared
+  const bool bounded = o.to == "plan" || (read.predicted && read.predicted->bound.value() > 0);  // written or compared
   const judgement judged = bounded ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
                                    : judge(p, model, devices, profiled_or_roofline{});
-  check_prediction(o.plan, read, judged.evaluation, model, devices);  // whole blocks have none
+  check_prediction(o.plan, read, judged.evaluation, model, devices);  // plans with whole blocks have no prediction
   warn_of_limits(o.plan, judged.evaluation, devices);
   if (o.to == "tasks") return io::write_tasks(p, model, devices, judged);
   return io::write_plan(ranked_plan{p, judged.evaluation}, model, devices);
 }
 
 #ifdef HETPLAN_HAS_ONNX
-/// A device's name as part of a file's: what is no letter, digit, - or _ becomes _.
+/// Returns a device's name as part of a file name: all but letters, digits, - and _ become _.
 std::string file_part(std::string name) {
   for (char& c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -68,7 +68,7 @@ std::string file_part(std::string name) {
   return name;
 }
 
-/// A file for each part, all or none.
+/// Writes one file per part, all or none.
 int export_onnx(const common_options& options, const export_options& o, hetplan::plan p, const planning_graph& model,
                 const cluster& devices) {
   const std::string text = io::read_text(o.source, exchange::max_onnx_bytes);
@@ -140,7 +140,7 @@ int export_plan(const common_options& options, const export_options& o) {
   }
   const auto text_of = [&] {
     if (o.to != "placement" || options.fuse.empty()) return text_for(o, read, model, devices);
-    common_options apart = options;  // who moves operators knows those of the model
+    common_options apart = options;  // operators are placed in the unfused model
     apart.fuse.clear();
     const planning_graph operators = load_model(apart, o.model);
     return text_for(o, {expand_blocks(p, *blocks_as_asked(options, operators))}, operators, devices);

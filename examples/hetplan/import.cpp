@@ -47,7 +47,7 @@ imported import_piper(const import_options& o) {
   return result;
 }
 
-/// "Board=4" as type and count.
+/// Parses "Board=4" into type and count.
 exchange::pipeedge_count parse_count(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   exchange::pipeedge_count c{text.substr(0, equals), 0};
@@ -87,7 +87,7 @@ imported import_sailor(const common_options& options, const import_options& o) {
   return {exchange::with_sailor_profiles(load_model(options, o.onto), measured)};
 }
 
-/// Operators with a time on each device; what bytes and bandwidths cannot say of its transfers is told.
+/// Returns operators with times per device; warns of transfer times that bytes and bandwidths cannot express.
 imported import_table(const import_options& o) {
   const io::json_document file = io::json_document::load(o.file);
   place::placement_table table = o.format == "moirai" ? exchange::read_moirai(file) : exchange::read_dnn_partitioning_latency(file);
@@ -105,7 +105,7 @@ imported import_table(const import_options& o) {
   return result;
 }
 
-/// The best schedule by the file's own times.
+/// Returns the best schedule by the file's own times.
 place::operator_schedule placed(const place::placement_table& t, const std::string& rule) {
   place::placement_rules rules;
   for (const place::contention c : place::all_contentions) {
@@ -140,7 +140,7 @@ io::json placement_json(const place::placement_table& t, const place::operator_s
 }
 
 #ifdef HETPLAN_HAS_ONNX
-/// "a", "b" and 12 more.
+/// Returns the first names and the number of others: "a", "b" and 12 more.
 std::string first_names(const std::vector<std::string>& names) {
   constexpr std::size_t most = 3;
   std::string text;

@@ -130,7 +130,7 @@ constexpr std::array starters{
 }
 )"}};
 
-/// Requests of a minute for the starter's cloud, more of them at its first servers.
+/// Returns a minute of requests for the starter's cloud, most of them at its first servers.
 std::string starter_requests() {
   const auto text_of = [](std::string_view name) { return std::ranges::find(starters, name, &starter::name)->text; };
   const auto cloud = io::read_cloud(io::json_document::parse(text_of("cloud.json"), "cloud.json"));

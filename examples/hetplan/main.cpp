@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// hetplan: plan, simulate and compare from the command line. A thin program over the headers.
+// hetplan: plans, simulates and compares from the command line; a thin program over the headers.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -23,7 +23,6 @@
 
 namespace {
 
-/// Everything that can be said on the command line.
 class command_line {
  public:
   command_line() {
@@ -254,7 +253,7 @@ class command_line {
     c->add_option("cluster", cluster, "a file or a built-in name")->required()->type_name("CLUSTER");
   }
 
-  /// An empty text is a value that somebody's script has lost, never "not given".
+  /// Rejects empty values, which are lost values of a script, never "not given".
   static void require_values(CLI::App& app) {
     for (CLI::Option* o : app.get_options()) {
       if (o->get_items_expected_max() == 0) continue;
@@ -262,7 +261,7 @@ class command_line {
     }
     for (CLI::App* command : app.get_subcommands({})) require_values(*command);
   }
-  /// What CLI11 says; for a command that is missing because there is none of that name, the name.
+  /// Returns CLI11's message; for an unknown command, the names that are known.
   [[nodiscard]] std::string what_is_required(const CLI::RequiredError& e) const {
     const CLI::App* app = &app_;
     while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
@@ -277,7 +276,7 @@ class command_line {
     return e.what();
   }
 
-  /// What CLI11 says; for an option that is given too often, how often.
+  /// Returns CLI11's message; for an option given too often, the counts.
   [[nodiscard]] std::string what_is_too_much(const CLI::ArgumentMismatch& e) const {
     std::vector<const CLI::App*> apps{&app_};
     while (!apps.back()->get_subcommands().empty()) apps.push_back(apps.back()->get_subcommands().front());
@@ -330,16 +329,16 @@ class command_line {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A descriptor that is closed would become that of the next file which is opened, and what is printed would land there.
+  // Opens closed standard descriptors; otherwise a later file would take their place and receive the output.
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) == -1) static_cast<void>(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
   }
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that gets too large is an error like a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that exceeds its limit is an error like a full disk
   try {
     const int status = command_line().run(argc, argv);
     cli::flush_standard_output();
     return status;
-  } catch (const std::exception& e) {  // bad input, a model that misbehaves, no memory, a full disk: one line each
+  } catch (const std::exception& e) {  // bad input, misbehaving models, no memory, a full disk: one line each
     std::fprintf(stderr, "hetplan: %s\n", hetplan::escaped(e.what()).c_str());
     return 2;
   }

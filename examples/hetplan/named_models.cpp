@@ -9,7 +9,6 @@ using namespace hetplan;
 
 namespace {
 
-/// Whatever takes no seed.
 template <class Holder, class Model>
 Holder plain(std::uint64_t) {
   return Model{};

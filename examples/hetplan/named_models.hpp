@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// The models that options can name: each table is the one place where a name meets its model.
+// Models that options can name: each table is the only place that maps names to models.
 
 #include <cstdint>
 #include <optional>
@@ -25,12 +25,12 @@ struct named_model {
   Model (*make)(std::uint64_t seed);
 };
 
-/// Of --rows, --law, --orders and --transfers; the first law, orders and transfers are what dora takes unasked.
+/// Models of --rows, --law, --orders and --transfers. The first law, orders and transfers are Dora's default.
 std::span<const named_model<hetplan::decompose::any_decomposition>> known_rows();
 std::span<const named_model<std::optional<hetplan::any_step_law>>> known_laws();
 std::span<const named_model<hetplan::partition::any_device_ordering>> known_orders();
 std::span<const named_model<hetplan::schedule::any_transfer_scheduler>> known_transfers();
-/// Of --fuse.
+/// Models of --fuse.
 std::span<const named_model<hetplan::coarsen::fusion_rules>> known_fusions();
 
 template <class Model>
@@ -40,7 +40,7 @@ std::vector<std::string> names_of(std::span<const named_model<Model>> known) {
   return names;
 }
 
-/// Why this is none of the names; "" where it is one.
+/// Returns the reason why a name is not known; "" if it is.
 std::string fault_in_name(std::string_view given, const std::vector<std::string>& known);
 
 }  // namespace cli

@@ -25,12 +25,11 @@ namespace {
 
 constexpr std::array ending_signals{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU};
 
-/// Temporary names that exist. Read and changed by one thread, and changed only while it does not take those signals, so that the
-/// handler never meets it half changed.
+/// Existing temporary files. One thread uses the list, and changes it with these signals blocked: the handler sees no partial change.
 std::vector<std::string> unfinished;
 pthread_t writer;
 
-/// The system may deliver a signal to any thread: it is passed on to the one that writes.
+/// Removes the temporary files. The system may deliver a signal to any thread, so it is forwarded to the writing thread.
 extern "C" void remove_unfinished(int signal) {
   if (pthread_equal(pthread_self(), writer) == 0) {
     pthread_kill(writer, signal);
@@ -38,10 +37,10 @@ extern "C" void remove_unfinished(int signal) {
   }
   for (const std::string& path : unfinished) unlink(path.c_str());
   std::signal(signal, SIG_DFL);
-  std::raise(signal);  // as soon as this returns
+  std::raise(signal);  // delivered when the handler returns
 }
 
-/// The thread takes no ending signal until this is destroyed.
+/// Blocks ending signals for the thread during the object's life.
 class no_signals {
  public:
   no_signals() {
@@ -62,14 +61,14 @@ void watch_signals() {
   writer = pthread_self();
   for (const int s : ending_signals) {
     struct sigaction now {};
-    if (sigaction(s, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // nohup, or another's handler
+    if (sigaction(s, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // under nohup, or with another's handler
     struct sigaction ours {};
     ours.sa_handler = remove_unfinished;
     sigaction(s, &ours, nullptr);
   }
 }
 
-/// Two names of one regular file, there or yet to be made.
+/// Returns true if two names stand for one regular file, existing or not.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code code;
   if (fs::exists(a, code) || fs::exists(b, code)) return fs::is_regular_file(a, code) && fs::equivalent(a, b, code);
@@ -94,7 +93,7 @@ void flush_standard_output() {
   const bool flushed = std::fflush(stdout) == 0;
   const int code = errno;
   if (flushed && std::cout.good() && std::ferror(stdout) == 0) return;
-  // The write that failed may have been an earlier one, whose reason nobody kept.
+  // An earlier write may have failed, whose reason is lost.
   if (code == 0) io::detail::fail_file("standard output", "cannot write all of it");
   io::detail::fail_file("standard output", "cannot write", code);
 }
@@ -114,7 +113,7 @@ outputs::outputs(const std::vector<file>& written, const std::vector<std::string
       if (fs::exists(r, ignored) && same_file(f.path, r)) fail(", which is read");
     }
     if (is_standard_output(f.path)) fail(", where standard output goes");
-    // Better now than after an hour of work.
+    // Fails now rather than after an hour of work.
     const fs::path folder = fs::path(f.path).parent_path();
     if (!fs::exists(fs::symlink_status(f.path, ignored)) && access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
       io::detail::fail_file(f.path, "cannot write", errno);
@@ -137,7 +136,7 @@ void outputs::put(const std::string& path, std::string_view text) {
 
 void outputs::commit() {
   flush_standard_output();
-  // What is written directly may fail or wait for a reader; a name is given in an instant.
+  // Files without a temporary come first: a direct write may fail or wait for a reader, a rename takes no time.
   for (io::staged_file& f : costs_) {
     if (f.temporary().empty()) f.commit();
   }

@@ -67,7 +67,7 @@ int plan(const common_options& options, const plan_options& o) {
       if (!o.trace.empty()) files.put(o.trace, draw::chrome_trace(best, devices, judged));
     }
   }
-  if (!o.html.empty()) files.put(o.html, draw::report_html(result, model, devices, judged));  // also says why there is no plan
+  if (!o.html.empty()) files.put(o.html, draw::report_html(result, model, devices, judged));  // also explains the lack of a plan
   const int status = answer(options, result, model, devices);
   if (status == 0 && !options.json) {
     std::printf("  best of %lld candidates\n", result.candidates);

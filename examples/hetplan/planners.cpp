@@ -14,10 +14,9 @@ using namespace hetplan;
 
 namespace {
 
-/// One of planner_names().
 const recipes::known_planner& planner_named(const std::string& name) {
   const auto* known = std::ranges::find(recipes::planners, name, &recipes::known_planner::name);
-  HETPLAN_ASSERT(known != recipes::planners.end());  // require_planner
+  HETPLAN_ASSERT(known != recipes::planners.end());  // see require_planner
   return *known;
 }
 
@@ -27,14 +26,13 @@ recipes::placement_view view_of(const common_options& options) {
     if (options.contention == to_string(c)) view.network.contention = c;
   }
   if (options.copies == to_string(transfer_copies::per_edge)) view.network.copies = transfer_copies::per_edge;
-  if (!options.fuse.empty()) view.fusion = coarsen::no_fusion();  // the model is fused as asked
+  if (!options.fuse.empty()) view.fusion = coarsen::no_fusion();  // the model is already fused
   return view;
 }
 
-/// Has the planner a search whose parts are doors?
 bool searches(const std::string& planner) { return planner == "dora"; }
 
-/// Throws for a model of dora's that is named and that none of these planners chooses.
+/// Throws for a named model of Dora's search that none of these planners uses.
 void require_search_options(const common_options& options, std::span<const std::string> planners, dora_phase phase) {
   require_each_once("--rows", options.rows);
   const bool any = std::any_of(planners.begin(), planners.end(), searches);
@@ -51,7 +49,7 @@ void require_search_options(const common_options& options, std::span<const std::
   require("--transfers", !options.transfers.empty(), "transfer scheduler", dora_phase::partitioner);
 }
 
-/// Dora's scheduler alone, on an even split.
+/// Runs Dora's scheduler alone on an even split.
 plan_result schedule_even_split(const problem& p, const objective_of_job& objective, int keep, const schedule::refine_options& how,
                                 progress& observer) {
   candidate_rounds rounds(2, objective, observer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// The options of commands that search for plans, wherever they are parsed.
+// Parsing helpers for the options of commands that search for plans.
 
 #include <charconv>
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace cli {
 
-/// A whole number from `least` to the largest that an option of this type holds: CLI11 takes larger ones for that.
+/// Accepts whole numbers from `least` to the type's maximum; CLI11 would clamp larger ones.
 template <class T>
 CLI::Validator whole_number(T least = 0) {
   return CLI::Validator(
@@ -41,7 +41,7 @@ inline CLI::Validator positive_number() {
       "");
 }
 
-/// CLI11 leaves empty items of a list out. Throws CLI::ValidationError for "gpipe,,dora", before anything is parsed.
+/// Throws CLI::ValidationError for empty list items as in "gpipe,,dora", which CLI11 drops, before anything is parsed.
 inline void require_items(const CLI::App& app, int argc, const char* const* argv) {
   const std::function<const CLI::Option*(const CLI::App&, const std::string&)> find = [&](const CLI::App& a,
                                                                                           const std::string& name) -> const CLI::Option* {
@@ -51,7 +51,7 @@ inline void require_items(const CLI::App& app, int argc, const char* const* argv
     }
     return nullptr;
   };
-  const CLI::Option* list = nullptr;  // whose values these are
+  const CLI::Option* list = nullptr;  // option whose values follow
   for (int i = 1; i < argc; ++i) {
     std::string value = argv[i];
     if (value.starts_with("--")) {

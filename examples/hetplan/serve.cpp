@@ -37,7 +37,7 @@ using namespace hetplan;
 
 namespace {
 
-/// Draws how many requests have been handled; on a terminal only.
+/// Draws the number of handled requests, on a terminal only.
 class serving_progress_line {
  public:
   explicit serving_progress_line(const common_options& options) : visible_(shows_progress(options)) {}
@@ -99,7 +99,6 @@ serve::request_stream read_requests(const serve_options& o, const std::string& p
   return std::move(file.requests);
 }
 
-/// All that is read, before anything is done.
 struct serving_inputs {
   serve::edge_cloud cloud;
   std::vector<serve::service> services;
@@ -180,7 +179,6 @@ void check_options(const common_options& options, const serve_options& o) {
   }
 }
 
-/// How good EPARA's placement is known to be.
 void print_quality(const serving_inputs& in) {
   const auto& expected = in.expected ? *in.expected : in.requests;
   const serve::cloud_damage damage = serve::damage_at_first(in.run.faults, in.cloud);
@@ -196,7 +194,7 @@ void print_quality(const serving_inputs& in) {
       r.value, r.bound, r.guarantee, r.stages[0], r.stages[1], r.stages[2], r.stages[3], static_cast<unsigned long long>(r.evaluated));
 }
 
-/// One line for each service, GPUs and counts of what was placed; with --explain how it is run on the first server's GPUs, and why.
+/// Prints a line per service: its variant, GPUs and counts; with --explain, how it runs on the first server's GPUs, and why.
 void print_placed(const serve::deployment& d, const serving_inputs& in, const serve_options& o) {
   std::printf("%-24s %10s %8s %8s  %s\n", "service", "instances", "servers", "GPUs", "runs as");
   for (std::size_t l = 0; l < in.services.size(); ++l) {
@@ -223,7 +221,7 @@ void print_placed(const serve::deployment& d, const serving_inputs& in, const se
   const serve::placement_candidates candidates(in.cloud, in.services, in.times, system_of(o, in.services).operators);
   for (std::size_t l = 0; l < in.services.size(); ++l) {
     std::printf("%s\n", escaped(in.services[l].name).c_str());
-    std::vector<std::vector<std::string>> told;  // on several kinds of server it may run alike
+    std::vector<std::vector<std::string>> told;  // several kinds of server may have the same reasons
     for (const auto* a : candidates.all()) {
       if (a->what != serve::service_id(l) || std::ranges::find(told, a->because) != told.end()) continue;
       told.push_back(a->because);
@@ -234,7 +232,6 @@ void print_placed(const serve::deployment& d, const serving_inputs& in, const se
   std::printf("\n");
 }
 
-/// What was played, and what with.
 struct played {
   serve::deployment first;
   serve::service_history history;

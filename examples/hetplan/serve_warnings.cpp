@@ -37,14 +37,14 @@ void warn_of_unplaced(const serve::deployment& first, const std::vector<serve::s
   for (const auto& i : first.instances) stands[i.what.index()] = true;
   for (const auto& r : requests) {
     if (stands[r.service.index()]) continue;
-    stands[r.service.index()] = true;  // once
+    stands[r.service.index()] = true;  // warns once
     warn("service " + io::in_quotes(services[r.service.index()].name) + ": requested, and no instance of it was placed at first");
   }
 }
 
 namespace {
 
-/// The first change of the deployment at this time or later [s], of a run that began then; infinite: none.
+/// Returns the first change of the deployment from a time on [s], in a run that began at `begin`; infinity if there is none.
 double next_change_s(const serve::serving_options& run, seconds begin, seconds from) {
   if (const double cycle_s = run.changes.cycle.value(); cycle_s > 0)
     return begin.value() + std::max(1.0, std::ceil((from - begin).value() / cycle_s)) * cycle_s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// What `hetplan serve` was given and made no use of.
+// Warnings of unused inputs of `hetplan serve`.
 
 #include <string>
 #include <vector>
@@ -12,14 +12,14 @@
 
 namespace cli {
 
-/// Warns of variants for a kind of GPU that no server has and that is spelled almost like one that some server has.
+/// Warns of variants for a kind of GPU that no server has and that resembles one that some server has.
 void warn_of_kinds(const hetplan::serve::edge_cloud& cloud, const std::vector<hetplan::serve::service>& services);
-/// Warns of services that are asked for and stand nowhere at first.
+/// Warns of requested services without an initial instance.
 void warn_of_unplaced(const hetplan::serve::deployment& first, const std::vector<hetplan::serve::service>& services,
                       const hetplan::serve::request_stream& requests);
-/// Warns of changes and faults that came when everything was over, and of those that waited for a change which never came.
+/// Warns of changes and faults after the end, and of those that waited for a change which never came.
 ///
-/// @param deployment, faults  the files, for messages.
+/// @param deployment, faults  files, for messages.
 /// @param begin, duration     of the run.
 void warn_of_the_end(const std::string& deployment, const std::string& faults, const hetplan::serve::serving_options& run,
                      hetplan::seconds begin, hetplan::seconds duration);

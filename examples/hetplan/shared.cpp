@@ -39,7 +39,7 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A name without a file behind it: say which names there are.
+/// Throws for a name without a file; the message lists the known names.
 template <class Names>
 void require_file(const char* what, const std::string& name, const Names& names) {
   if (!std::filesystem::exists(name)) {
@@ -132,7 +132,7 @@ std::optional<coarsen::blocks> blocks_as_asked(const common_options& options, co
   return std::nullopt;
 }
 
-/// By its first byte: protobuf's key of the version of the format; or by its name, unless there is JSON in it. A pipe is left alone.
+/// Detects ONNX by the first byte, protobuf's key of the format version, or by the name, unless the file holds JSON. Does not read pipes.
 void require_no_onnx(const std::string& file) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return;
@@ -143,7 +143,7 @@ void require_no_onnx(const std::string& file) {
 }
 
 planning_graph load_model(const common_options& options, const std::string& name) {
-  common_options left = options;  // what the model has no use for
+  common_options left = options;  // options that the model does not use
   left.fuse.clear();
   const common_options used = options_for(options, name);
   if (used.tokens) left.tokens.reset();
@@ -197,7 +197,7 @@ void check_pair(const planning_graph& model, const cluster& devices, const std::
 
 namespace {
 
-/// Of one of ours, or of those that they took in: "dora, from asteroid".
+/// Returns true for our planners, and for plans that they adopted, as "dora, from asteroid".
 bool is_planner_of_ours(const std::string& planner) {
   const std::string name = planner.substr(0, planner.find(','));
   return name == "replay" || contains(planner_names(), name);
@@ -224,7 +224,7 @@ io::plan_file load_plan(const std::string& file, const planning_graph& model, co
 
 namespace {
 
-/// Is there a prediction, and of this model and cluster? Of others load_plan tells.
+/// Returns true if the file has a prediction for this model and cluster; load_plan warns of others.
 bool predicts(const io::plan_file& read, const planning_graph& model, const cluster& devices) {
   return read.predicted && read.plan.model == model.name() && read.plan.cluster == devices.name();
 }
@@ -246,18 +246,18 @@ void check_prediction(const std::string& file, const io::plan_file& read, const 
   differs("latency", all.latency.value(), simulated.latency.value());
   if (all.time_between_tokens && simulated.time_between_tokens)
     differs("time_between_tokens", all.time_between_tokens->value(), simulated.time_between_tokens->value());
-  const bool energy = all.energy().value() > 0, memory = all.peak_memory().value() > 0;  // else left out
+  const bool energy = all.energy().value() > 0, memory = all.peak_memory().value() > 0;  // otherwise omitted from the file
   for (const device& d : devices.devices()) {
     const device_evaluation& given = all.devices[d.id.index()];
     const device_evaluation& found = simulated.devices[d.id.index()];
-    if (!given.used) continue;  // a file need not name all
+    if (!given.used) continue;  // a file may omit devices
     if (energy) differs("energy/" + d.name, given.energy.value(), found.energy.value());
     if (memory) differs("peak_memory/" + d.name, given.peak_memory.value(), found.peak_memory.value());
   }
   const auto bound = [&](const std::string& name, seconds given, seconds found) {
-    if (given.value() <= 0) return;  // not given
+    if (given.value() <= 0) return;  // not in the file
     if (found.value() > 0) return differs(name, given.value(), found.value());
-    // A bound that is not worked out here may be true; not one above what it bounds.
+    // A bound that is not computed here may be valid, but not above the latency.
     if (told || at_most(given, simulated.latency)) return;
     told = true;
     warn(file + ": /predicted/" + name + ": " + to_text(given.value()) + " is no bound of the simulated latency, " +

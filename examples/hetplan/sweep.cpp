@@ -31,7 +31,7 @@ namespace cli {
 using namespace hetplan;
 using io::json;
 
-/// A hash that is the same everywhere: FNV-1a, 64 bits. The length goes first, so that two texts are never taken for one.
+/// Portable hash: FNV-1a, 64 bits. The length goes first, so that concatenated texts never collide by their boundaries.
 /// Source: Fowler, Noll, Vo, "The FNV Non-Cryptographic Hash Algorithm", IETF draft-eastlake-fnv, section 2.
 std::uint64_t digest(std::uint64_t before, std::string_view text) {
   const auto take = [&](unsigned char c) { before = (before ^ c) * 0x100000001b3U; };
@@ -52,7 +52,7 @@ namespace {
 constexpr std::string_view row_begin = "{\"key\":\"", check_begin = ",\"check\":\"";
 constexpr std::size_t key_length = 16;
 
-/// The row and, at its end, a digest of the rest: who finds it later sees whether it is still what was written.
+/// Appends a digest of the row, by which later readers detect changes.
 std::string with_check(std::string row) {
   const std::string check = hexadecimal(digest("row", row));
   row.pop_back();
@@ -64,7 +64,7 @@ bool is_intact(const std::string& row) {
   return row.starts_with(row_begin) && at != std::string::npos && with_check(row.substr(0, at) + "}") == row;
 }
 
-/// What an interruption may have left of a row, and nothing that ends like another file.
+/// Returns true if an interruption may have left this partial row, and false for the end of another file.
 bool may_be_begun(const std::string& row, std::string_view first) {
   const std::string then = "\",\"" + std::string(first) + "\":\"";
   const std::string_view all(row), begin = all.substr(0, row_begin.size()), key = all.substr(begin.size(), key_length),
@@ -73,7 +73,7 @@ bool may_be_begun(const std::string& row, std::string_view first) {
          (rest.size() < then.size() || json::parse(row, nullptr, false).is_discarded() || is_intact(row));
 }
 
-/// What the command itself asks rows for; false for one that was made up, check and all.
+/// Returns true if a row has the fields that the command needs; false for a made-up one, even with a valid check.
 bool has_what_is_asked(const json& row, const sweep_cases::table_shape& shape) {
   const auto is_text = [&](std::string_view key) { return row.contains(key) && row[std::string(key)].is_string(); };
   const auto may_be_number = [&](std::string_view key) { return !row.contains(key) || row[std::string(key)].is_number(); };
@@ -111,8 +111,8 @@ std::unique_ptr<sweep_cases> load_sweep(const common_options& options, const std
 
 namespace {
 
-/// The table on disk, one row a line: those of cases that are done are kept, new ones are added as they come. Locked while it lives,
-/// so that no other sweep cuts off a row that is being written or puts its own table in this one's place.
+/// The table on disk, one row per line: keeps rows of finished cases and appends new ones. The file is locked during the object's life, so
+/// that no other sweep truncates a row in writing or replaces the table.
 class sweep_table {
  public:
   sweep_table(std::string path, const sweep_cases& cases) : path_(std::move(path)), shape_(cases.shape()), rows_(cases.size()) {
@@ -135,10 +135,9 @@ class sweep_table {
     return all;
   }
   [[nodiscard]] const std::vector<std::string>& rows() const { return rows_; }
-  /// Rows of the file that belong to none of the cases.
+  /// Returns the number of rows in the file that belong to none of the cases.
   [[nodiscard]] std::size_t others() const { return others_; }
 
-  /// Adds a row to the file at once.
   void add(std::size_t i, const std::string& row) {
     const std::string line = row + "\n";
     errno = 0;
@@ -147,7 +146,7 @@ class sweep_table {
     rows_[i] = row;
   }
 
-  /// The rows of the cases and no others, in their order.
+  /// Returns the rows of the cases only, in their order.
   [[nodiscard]] std::string text() const {
     std::string all;
     for (const std::string& row : rows_) all += row + "\n";
@@ -155,8 +154,7 @@ class sweep_table {
   }
 
  private:
-  /// Opens the file, made if missing; again where another sweep put its table there between the opening and the lock. A file system
-  /// that has no locks is done without.
+  /// Opens or makes the file, again if another sweep replaced it between opening and locking. File systems without locks are tolerated.
   void lock() {
     struct stat opened {
     }, named{};
@@ -173,7 +171,7 @@ class sweep_table {
     std::ifstream in(path_, std::ios::binary);
     if (!in) io::detail::fail_file(path_, "cannot read", errno);
     std::string row;
-    std::uintmax_t whole = 0;  // bytes of the rows that have an end
+    std::uintmax_t whole = 0;  // bytes of complete rows
     for (std::size_t line = 1; std::getline(in, row) && !in.eof(); ++line) {
       whole += row.size() + 1;
       const auto found = wanted.find(key_of(row, line));
@@ -185,7 +183,7 @@ class sweep_table {
     }
     if (in.bad()) io::detail::fail_file(path_, "cannot read", errno);
     if (row.empty()) return;
-    // The last line without an end is what an interruption left of a row: it is done again.
+    // A last line without an end is a row cut off by an interruption: its case is repeated.
     if (!may_be_begun(row, shape_.texts.front())) fail_row("the last line");
     std::error_code code;
     std::filesystem::resize_file(path_, whole, code);
@@ -215,8 +213,7 @@ class sweep_table {
   io::detail::file_handle file_;
 };
 
-/// One field, quoted where it must be; a text that a spreadsheet would take for a formula begins with an apostrophe, which makes it
-/// text there. Source: RFC 4180, section 2; OWASP, "CSV Injection".
+/// Returns a field, quoted if necessary; an apostrophe marks apparent formulas. Source: RFC 4180, section 2; OWASP, "CSV Injection".
 std::string csv_field(const json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
   if (value.is_string() && !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
@@ -239,7 +236,7 @@ std::string csv_table(const std::vector<json>& rows, std::span<const std::string
   return text;
 }
 
-/// Of each group of rows the best: smallest score, on a tie the first; none where no row has a plan.
+/// Returns the best row of each group: least score, then first; null if no row has a plan.
 std::vector<const json*> best_rows(const std::vector<json>& rows, std::size_t group) {
   std::vector<const json*> best;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -293,7 +290,7 @@ int sweep(const common_options& options, const sweep_options& o, const case_runn
     std::fflush(stderr);
   };
   show("");
-  std::map<std::size_t, std::string> failures;  // by case: which one is told does not depend on who ran it
+  std::map<std::size_t, std::string> failures;  // [case]: the reported one does not depend on the runner
   run(cases, missing, [&](std::size_t i, const case_outcome& outcome) {
     if (outcome.failed) {
       failures.emplace(i, outcome.text);

@@ -34,12 +34,12 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
     files_.push_back(path_of(name));
     return read(files_.back());
   };
-  common_options left = options_;  // what no model has a use for
+  common_options left = options_;  // options that no model uses
   const auto used_options = [&](const common_options& o) {
     if (o.tokens) left.tokens.reset();
     if (o.input) left.input.reset();
     if (!o.dtype.empty()) left.dtype.clear();
-    left.fuse.clear();  // whatever the model
+    left.fuse.clear();  // fusion works for all models
   };
   for (std::size_t i = 0; i < s.models.size(); ++i) {
     const std::string& name = s.models[i];
@@ -200,7 +200,7 @@ std::string plan_sweep::group_text(const json& row) const {
 
 std::string plan_sweep::best_text(const json& row) const {
   char text[160];
-  const auto shown = [&]<class Quantity>(const char* key, Quantity) {  // a number that is not finite is left out
+  const auto shown = [&]<class Quantity>(const char* key, Quantity) {  // omits numbers that are not finite
     return row.contains(key) ? readable(Quantity(row.at(key).get<double>())) : std::string("-");
   };
   std::snprintf(text, sizeof text, "%-19s %10s %10s %10s", escaped(row.at("planner").get<std::string>()).c_str(),

@@ -152,7 +152,7 @@ json serving_sweep::row(std::size_t i) const {
   io::put(o, "cycle", cycles_[p.cycle]);
   o["status"] = to_string(h.result.result);
   if (!h.result.reason.empty()) o["reason"] = h.result.reason;
-  if (h.result.ok()) {  // else nobody knows what would have become of the rest
+  if (h.result.ok()) {  // otherwise the outcome of the rest is unknown
     io::put(o, "score", 1 - h.attainment());
     io::put(o, "attainment", h.attainment());
     io::put(o, "goodput", h.goodput_per_s());

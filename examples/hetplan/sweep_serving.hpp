@@ -39,7 +39,7 @@ class serving_sweep final : public sweep_cases {
     std::size_t cloud, services, requests, cycle, system;
   };
   [[nodiscard]] position at(std::size_t i) const;
-  /// Requests name servers and services: they are read for each cloud and list of services.
+  /// Returns the requests of a position; they name servers and services, so they are read per cloud and list of services.
   [[nodiscard]] const hetplan::serve::request_stream& requests_of(const position& p) const {
     return streams_[(p.cloud * services_.size() + p.services) * requests_.size() + p.requests];
   }
@@ -52,11 +52,11 @@ class serving_sweep final : public sweep_cases {
   std::vector<named<hetplan::io::services_file>> services_;
   struct requests_file {
     std::string path;
-    std::string text;  ///< until it has been read
+    std::string text;  ///< cleared after reading
   };
   std::vector<named<requests_file>> requests_;
   std::vector<hetplan::serve::request_stream> streams_;             ///< [cloud][services][requests]
-  std::vector<std::vector<hetplan::serve::serving_fault>> faults_;  ///< by cloud
+  std::vector<std::vector<hetplan::serve::serving_fault>> faults_;  ///< [cloud]
   std::uint64_t faults_digest_ = 0;
   std::uint64_t traces_digest_ = 0;
   std::vector<hetplan::seconds> cycles_;

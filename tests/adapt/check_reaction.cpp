@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a policy answers is checked before anything of it is carried out.
-
 #include <hetplan/adapt/adaptation_policy.hpp>
 
 #include <functional>
@@ -23,7 +21,7 @@ using adapt::situation;
 
 namespace {
 
-/// Two layers of 3 FLOP with 5 B each on devices of 1 FLOP/s.
+/// Two layers of 3 FLOP and 5 B of weights each, on devices of 1 FLOP/s.
 struct trained_by_hand {
   planning_graph model = make();
   cluster devices = wireless(3);
@@ -41,7 +39,7 @@ struct trained_by_hand {
     p.workload = what.workload;
     return p;
   }
-  /// What is said of an answer at the second question, at 36 s; weights of 2 layers would move from then on.
+  /// Returns the error that `spoil` causes in the second answer, at 36 s. A valid answer would move the weights of 2 layers.
   [[nodiscard]] std::string said_of(const std::function<void(reaction&)>& spoil) const {
     struct spoiled {
       plan first, next;
@@ -94,7 +92,7 @@ TEST_CASE("a time that a policy answers is a number, not negative and no longer 
   CHECK(x.said_of([](reaction& r) { r.answers = seconds(37); }) == who + "answers = 37; expected a time from 0 s until now");
   CHECK(x.said_of([](reaction& r) {
            r.thinking = 1_s;
-           r.ask_again = 2_s;  // past: at once
+           r.ask_again = 2_s;  // a past time: asked again at once
            r.answers = 36_s;
          }).empty());
   CHECK(x.said_of([](reaction& r) { r.how = static_cast<adapt::switching>(9); }) == who + "how = 9; expected a way of switching");
@@ -132,7 +130,7 @@ TEST_CASE("a plan that a policy answers is one of the job") {
   CHECK_THAT(said([](plan& p) { p.stages[0].devices[0].device = device_id(); }), Catch::StartsWith(who));
   CHECK_THAT(said([](plan& p) { p.stages[0].devices[0].samples = -1; }), Catch::StartsWith(who) && Catch::Contains("-1"));
   CHECK_THAT(said([](plan& p) { p.stages.clear(); }), Catch::StartsWith(who) && Catch::Contains("stage"));
-  CHECK(said([](plan& p) { p.workload.tokens = 99; }).empty());  // nothing is generated
+  CHECK(said([](plan& p) { p.workload.tokens = 99; }).empty());  // `tokens` is ignored in training
   for (const sharding s : {sharding::zero2, sharding::fsdp}) {
     const auto two = [s](plan& p) {
       p.microbatches = 1;

@@ -14,7 +14,7 @@ using adapt::heartbeat;
 
 TEST_CASE("a silent device is given up a timeout after its last beat and a probe later") {
   const heartbeat h{.period = 2_s, .timeout = 5_s, .probe = 1_s};
-  CHECK(h.noticed(0_s) == 6_s);  // it still sent the first beat
+  CHECK(h.noticed(0_s) == 6_s);  // the device still sent the beat at 0 s
   CHECK(h.noticed(1.9_s) == 6_s);
   CHECK(h.noticed(2_s) == 8_s);
   CHECK(h.noticed(7_s) == 12_s);
@@ -37,7 +37,6 @@ TEST_CASE("a heartbeat is what a coordinator that counts beats would do, whateve
     h.probe = seconds(random.between(0, 2));
     REQUIRE_NOTHROW(adapt::check_heartbeat(h));
     const double at = random.between(0, 50);
-    // Beat by beat.
     double last = 0, next = 0;
     for (int k = 0; k * h.period.value() < at; ++k) {
       last = k * h.period.value();
@@ -45,7 +44,7 @@ TEST_CASE("a heartbeat is what a coordinator that counts beats would do, whateve
     }
     CHECK(h.noticed(seconds(at)).value() == Approx(last + h.timeout.value() + h.probe.value()));
     CHECK(h.seen(seconds(at)).value() == Approx(next));
-    // Never before it happened, within the stated window, and never earlier for what happens later.
+    // The delay is within its stated window, and a later failure is not noticed earlier.
     const double delay = h.noticed(seconds(at)).value() - at;
     CHECK(delay <= (h.timeout + h.probe).value() * (1 + 1e-12));
     CHECK(delay >= (h.timeout - h.period + h.probe).value() - 1e-9);

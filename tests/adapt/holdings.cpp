@@ -16,7 +16,7 @@ using namespace hetplan;
 
 namespace {
 
-/// a, b, c, d; a and d share one tensor.
+/// Four layers a, b, c and d; a and d share one tensor.
 planning_graph tied() {
   planning_graph_builder b("tied");
   for (const char* name : {"a", "b", "c", "d"}) {
@@ -46,7 +46,7 @@ TEST_CASE("in a plan every device holds the tensors of the stages that list it, 
   test::for_random_instances(20, [](const test::instance& i) {
     const planning_graph model = i.model();
     const adapt::holdings held = adapt::holdings_of(i.plan, model, i.devices.size());
-    std::set<std::pair<int, std::string>> expected;  // by device and name of the tensor
+    std::set<std::pair<int, std::string>> expected;  // pairs of device and tensor name
     const auto tensor = [&](const layer& l) {
       return l.weight_group < 0 ? "layer " + l.name
                                 : "group " + std::string(model.weight_groups()[static_cast<std::size_t>(l.weight_group)]);
@@ -73,9 +73,9 @@ TEST_CASE("devices that share out the optimizer's state hold all weights and a p
   using parts = std::vector<adapt::state_part>;
   const adapt::holdings held = adapt::holdings_of(p, model, 5);
   CHECK(held.state_of(device_id(0), layer_id(0)) == parts{{0.5, 1}});
-  CHECK(held.state_of(device_id(3), layer_id(0)) == parts{{0, 0.5}});  // the tensor of a and d
-  CHECK(held.state_of(device_id(1), layer_id(3)) == parts{{0, 1}});    // one part through each of its stages
-  CHECK(held.state_of(device_id(2), layer_id(2)) == parts{{0, 1}});    // alone
+  CHECK(held.state_of(device_id(3), layer_id(0)) == parts{{0, 0.5}});  // a and d share this tensor
+  CHECK(held.state_of(device_id(1), layer_id(3)) == parts{{0, 1}});    // one half through each of its two stages
+  CHECK(held.state_of(device_id(2), layer_id(2)) == parts{{0, 1}});    // one device alone: not sharded
   CHECK(held.state_of(device_id(4), layer_id(2)).empty());
   CHECK(held.has_parts(layer_id(0)));
   CHECK_FALSE(held.has_parts(layer_id(2)));
@@ -93,7 +93,7 @@ TEST_CASE("a sequence's cache is where its tasks run") {
     }
     REQUIRE(held.sequences() == i.plan.batch());
     ++with_caches;
-    // The expansion says who computes which samples.
+    // Task expansion is the reference for which device computes which samples.
     long long checked = 0;
     const tasks::task_graph g = tasks::expand(i.plan, model, i.cluster(), roofline{});
     for (const tasks::compute_task& t : g.computes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Passes that follow the network: what a link takes, the rule by hand, and its laws on random timelines.
+// Pass sizes that follow the network: link loads, the halving rule by hand, and laws on random timelines.
 
 #include <hetplan/adapt/microbatch_adapter.hpp>
 
@@ -28,7 +28,7 @@ static_assert(adapt::check_adaptation_policy<adapt::microbatch_adapter>());
 
 namespace {
 
-/// 128 samples in four microbatches of 32; a pass takes 8 s and a second a sample; 1 byte a sample from stage to stage, 4 B/s.
+/// 128 samples in four microbatches of 32. A pass takes 8 s plus 1 s per sample. Links of 4 B/s carry 1 B per sample between stages.
 struct pipeline {
   int stages = 2;
   mode how = mode::inference;
@@ -46,10 +46,10 @@ struct pipeline {
     }
     plan p = plan_of(how, 32, 4, all, kind);
     p.workload.optimizer_factor = 0;
-    p.sharing_policy = sharing::exclusive;  // one message after the other
+    p.sharing_policy = sharing::exclusive;
     return p;
   }
-  /// From one device's resource to the next one's, both ways.
+  /// Returns an event that sets the rate between two devices, in both directions.
   [[nodiscard]] adapt::event wire(double at_s, int from, int to, double rate) const {
     return {seconds(at_s),
             adapt::capacity_becomes{devices.network().find(device_id(from), device_id(to))->via.front().resource, bytes_per_second(rate)}};
@@ -79,7 +79,7 @@ struct pipeline {
   }
 };
 
-/// The rule alone, on one link after another.
+/// Options of the plain rule for each link, without fill, drain and judge.
 microbatch_options rule() { return {.fill = false, .drain = false, .judged = false}; }
 
 adapt::history life(const pipeline& x, const plan& first, const adapt::timeline& t, const microbatch_options& o) {
@@ -88,7 +88,6 @@ adapt::history life(const pipeline& x, const plan& first, const adapt::timeline&
   return adapt::run(problem, t, policy, adapt::run_options{adapt::immediate{}, adapt::storage_options{}});
 }
 
-/// Sizes of a stage's passes.
 std::vector<long long> sizes(const plan& p, std::size_t s, phase what = phase::forward) {
   const auto& cuts = p.stages[s].cuts.of(what);
   std::vector<long long> all;
@@ -97,7 +96,7 @@ std::vector<long long> sizes(const plan& p, std::size_t s, phase what = phase::f
 }
 std::vector<long long> times(std::size_t n, long long size) { return std::vector<long long>(n, size); }
 
-/// Nothing stops and nothing moves, however often sizes change.
+/// Checks that changes of size neither stop the run nor move data.
 void check_free(const adapt::history& h) {
   CHECK(h.status.ok());
   CHECK(h.stall_s == 0);
@@ -106,7 +105,7 @@ void check_free(const adapt::history& h) {
   CHECK(h.lost == 0);
   for (const adapt::adoption& a : h.adoptions) CHECK(a.done_s == a.decided_s);
   for (std::size_t i = 0; i < h.stretches.size(); ++i) {
-    const bool last = i + 1 == h.stretches.size();  // the timeline ends in the middle of an iteration
+    const bool last = i + 1 == h.stretches.size();  // the timeline may end in the middle of an iteration
     CHECK((h.stretches[i].what == adapt::activity::running || (last && h.stretches[i].what == adapt::activity::cut_off)));
   }
 }
@@ -120,8 +119,8 @@ TEST_CASE("the best size of passes in closed form") {
   CHECK(adapt::pipeline_time_s(stages, 128, 8) == near(0.228));
   CHECK(adapt::pipeline_time_s(stages, 128, 16) == near(0.220));
   CHECK(adapt::pipeline_time_s(stages, 128, 32) == near(0.252));
-  CHECK(adapt::best_pass_size(std::vector<adapt::pass_time>{{1, 2}}, 128) == 128);        // nobody to wait for
-  CHECK(adapt::best_pass_size(std::vector<adapt::pass_time>{{0, 2}, {0, 1}}, 128) == 1);  // a pass costs nothing of its own
+  CHECK(adapt::best_pass_size(std::vector<adapt::pass_time>{{1, 2}}, 128) == 128);        // one stage: no pipeline to fill
+  CHECK(adapt::best_pass_size(std::vector<adapt::pass_time>{{0, 2}, {0, 1}}, 128) == 1);  // passes without fixed costs
   CHECK(adapt::best_pass_size(std::vector<adapt::pass_time>{{9, 2}, {4, 1e-9}}, 128) == 128);
   CHECK(adapt::best_pass_size({}, 128) == 128);
 }
@@ -144,7 +143,7 @@ TEST_CASE("no size is better than that of the closed form") {
 
 TEST_CASE("passes are halved as long as all that is shared stays whole") {
   stage s = stage_of({0}, {{0, 24}, {1, 8}});
-  CHECK(adapt::most_halvings(s, 32, 32) == 3);  // 3 + 1 of 4
+  CHECK(adapt::most_halvings(s, 32, 32) == 3);  // sizes 24 and 8 become 3 and 1
   CHECK(adapt::most_halvings(s, 32, 16) == 2);
   CHECK(adapt::most_halvings(stage_of({0}, {{0, 31}, {1, 1}}), 32, 32) == 0);
   CHECK(adapt::most_halvings(stage_of({0}, {{0, 32}}), 32, 12) == 2);
@@ -154,13 +153,13 @@ TEST_CASE("passes are halved as long as all that is shared stays whole") {
   CHECK(sizes(p, 0) == std::vector<long long>{8, 8, 8, 8, 16, 16, 16, 16, 16, 16});
   CHECK(sizes(p, 0, phase::backward_input) == std::vector<long long>{32, 32, 16, 16, 16, 16});
   CHECK(p.stages[1].cuts.empty());
-  // Devices that share samples keep them: their phases are cut alike.
+  // Replicated stages keep each device's samples: forward and backward are cut alike.
   plan replicas = x.given();
   replicas.stages[0].devices = {{device_id(0), 16}, {device_id(1), 16}};
   replicas = adapt::split_passes(replicas, x.model, std::vector<adapt::pass_halvings>{{0, 1, true, 64}, {}});
   CHECK(sizes(replicas, 0) == std::vector<long long>{8, 8, 8, 8, 16, 16, 16, 16, 16, 16});
   CHECK(replicas.stages[0].cuts.backward == replicas.stages[0].cuts.forward);
-  // Of a plan with cuts, these.
+  // Cuts that a plan already has are halved further.
   p = adapt::split_passes(p, x.model, std::vector<adapt::pass_halvings>{{1, 0}, {}});
   CHECK(sizes(p, 0) == std::vector<long long>{4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8});
 }
@@ -178,8 +177,8 @@ TEST_CASE("what messages take of a link, beside what their receiver computes") {
   CHECK(load.links[0].comp_s == near(4 * 40));
   CHECK(load.links[1].kind == transfer_kind::backward);
   CHECK((load.links[1].from == stage_id(1) && load.links[1].to == stage_id(0)));
-  CHECK(load.links[1].comp_s == near(4 * 80));  // for inputs and for weights
-  // Devices of a stage that share a medium send at the same time.
+  CHECK(load.links[1].comp_s == near(4 * 80));  // gradients of inputs and of weights
+  // Devices of a stage send at the same time over a shared medium.
   const cluster air = wireless(3, 2, 4);
   const plan shared = plan_of(mode::inference, 32, 4, {stage_of({0}, {{0, 32}}), stage_of({1}, {{1, 24}, {2, 8}})});
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 1}});
@@ -187,7 +186,7 @@ TEST_CASE("what messages take of a link, beside what their receiver computes") {
   const adapt::link_load both = adapt::load_of(stage_costs(on_air, shared)).links.at(0);
   CHECK(both.messages == 4);
   CHECK(both.comm_s == near(4 * (2 + 8)));
-  CHECK(both.comp_s == near(4 * 24));  // the slower of the two
+  CHECK(both.comp_s == near(4 * 24));
 }
 
 TEST_CASE("a window is of the last messages, over iterations") {
@@ -211,7 +210,7 @@ TEST_CASE("a window is of the last messages, over iterations") {
 TEST_CASE("32 becomes 16 when a link gets slow, and 32 again when it is calm") {
   const pipeline x;
   const plan first = x.given();
-  // A message of 32 takes 45.7 s of 40 s of computing; of 16, 22.9 s of 24 s: that is enough.
+  // A message takes 45.7 s per 40 s of compute at size 32, and 22.9 s per 24 s at size 16, which is enough.
   const adapt::timeline t{seconds(20'000), {x.wire(5'000, 0, 1, 0.7), x.wire(12'000, 0, 1, 4)}};
   const adapt::history h = life(x, first, t, rule());
   check_free(h);
@@ -225,7 +224,7 @@ TEST_CASE("32 becomes 16 when a link gets slow, and 32 again when it is calm") {
   CHECK(h.adoptions[0].reason == "passes of 1/2 from \"s0\" to \"s1\"");
   CHECK(h.adoptions[1].caused_s == 12'000);
   CHECK(h.adoptions[1].reason == "passes as planned");
-  // 20 messages are five iterations: of 40 + 45.7 + 40 + 3 * 45.7 s, then of 24 + 4 + 24 + 7 * 24 s, two and a half of them.
+  // 20 messages are five slow iterations of 40 + 45.7 + 40 + 3 * 45.7 s, then two and a half calm ones of 24 + 4 + 24 + 7 * 24 s.
   const double slow_s = 80 + 4 * 32 / 0.7, calm_s = 220;
   CHECK(h.adoptions[0].decided_s - 5'000 >= 5 * slow_s);
   CHECK(h.adoptions[0].decided_s - 5'000 <= 6 * slow_s);
@@ -278,9 +277,9 @@ TEST_CASE("behind the last forward all passes are halved, and orders are made an
   adapt::history h = life(x, x.given(), calm, o);
   check_free(h);
   REQUIRE(h.plans.size() == 2);
-  CHECK(sizes(h.plans[1], 0, phase::backward_input) == times(8, 16));  // GPipe: all backwards are behind
+  CHECK(sizes(h.plans[1], 0, phase::backward_input) == times(8, 16));  // GPipe: every backward follows the last forward
   CHECK(sizes(h.plans[1], 0) == times(4, 32));
-  // Eager: the last stage runs every backward but one before its last forward.
+  // In eager schedules the last stage runs all backward passes but one before its last forward.
   for (const plan& first : {dispatch(x.given(), problem, eager{}), x.given(schedule_kind::one_f_one_b)}) {
     h = life(x, first, calm, o);
     check_free(h);
@@ -291,7 +290,7 @@ TEST_CASE("behind the last forward all passes are halved, and orders are made an
       CHECK(s.cuts.forward.size() == 5);
       CHECK(s.cuts.backward.size() > 5);
     }
-    const bool splits = first.schedule.kind == schedule_kind::explicit_orders;  // W where the plan has it
+    const bool splits = first.schedule.kind == schedule_kind::explicit_orders;  // split backward only if the first plan has it
     const auto& order = p.schedule.orders[0];
     CHECK(splits == std::any_of(order.begin(), order.end(), [](const order_entry& e) { return e.what == phase::backward_weight; }));
   }
@@ -299,14 +298,14 @@ TEST_CASE("behind the last forward all passes are halved, and orders are made an
 
 TEST_CASE("the judge keeps the plan where smaller passes are slower, and finds the size of the closed form") {
   const pipeline x;
-  // A pass costs 8 s of its own: 208 s in passes of 32, 220 s in 16, while the network is calm. Whatever the thresholds say.
+  // A pass has a fixed cost of 8 s. On a calm network, passes of 32 take 208 s and of 16 take 220 s, whatever the thresholds.
   microbatch_options o{.halve_above = 0.1, .double_below = 0.05};
   adapt::history h = life(x, x.given(), {seconds(20'000)}, o);
   check_free(h);
   CHECK(h.plans.size() == 1);
   o.judged = false;
   CHECK(life(x, x.given(), {seconds(20'000)}, o).plans.size() > 1);
-  // Slow: 336 s in passes of 32, 304 in 16, 288 in 8, 404 in 4. The rule comes to 8 in two steps, the closed form in one.
+  // On a slow network, passes of 32, 16, 8 and 4 take 336, 304, 288 and 404 s. The rule needs two steps to reach 8, the closed form one.
   const adapt::timeline slow{seconds(50'000), {x.wire(5'000, 0, 1, 0.5)}};
   h = life(x, x.given(), slow, {});
   check_free(h);
@@ -340,7 +339,7 @@ TEST_CASE("options out of range are refused by name, and so are plans without cu
 
 namespace {
 
-/// A random pipeline in training with noise on every link, and little memory for some.
+/// A random training pipeline with noise on every link and scarce memory on some devices.
 struct noisy {
   planning_graph model;
   cluster devices;
@@ -412,7 +411,7 @@ TEST_CASE("under noise: nothing stops, moves or exceeds memory, and the same lif
     CHECK(h.moved_bytes == 0);
     CHECK(h.switches == 0);
     CHECK(h.cut_off <= 1);
-    if (o.judged) {  // where the weather holds, it is no slower than the plan that it was given
+    if (o.judged) {  // under the last conditions, the adapted plan is no slower than the first
       adapt::static_plan still(x.first);
       const adapt::history same = adapt::run(problem, x.events, still, how);
       const auto last = [](const adapt::history& of) {

@@ -22,7 +22,7 @@ using namespace adapt_tests;
 
 namespace {
 
-/// A switch between two random plans of one model, some devices gone that the second does not use.
+/// A switch between two random plans of one model. Devices that the second plan does not use may be gone.
 struct random_switch {
   planning_graph model;
   hetplan::cluster cluster;
@@ -51,11 +51,11 @@ random_switch make_switch(std::uint64_t seed) {
     now.present[0] = 1;
   }
   for (bytes_per_second& x : now.capacity) x *= random.chance(0.3) ? random.between(0.1, 1) : 1.0;
-  // The same sequences, in other microbatches.
+  // The second plan has the same sequences in other microbatches.
   const int other = random.chance(0.5) ? size * count : size;
   plan after = random_chain_plan(random, model, c, there, i.plan.workload, other, size * count / other);
   adapt::holdings held = adapt::holdings_of(before, model, c.size());
-  if (random.chance(0.5)) {  // somebody has a copy
+  if (random.chance(0.5)) {
     const plan other_plan = random_chain_plan(random, model, c, all_devices(c), i.plan.workload, size, count);
     const adapt::holdings copies = adapt::holdings_of(other_plan, model, c.size());
     for (const layer& l : model.layers()) {
@@ -76,7 +76,7 @@ void for_random_switches(int count, F&& f) {
 using tensor_name = std::pair<int, int>;  // weight group, or -1 and the layer
 tensor_name name_of(const layer& l) { return l.weight_group < 0 ? tensor_name{-1, l.id.value} : tensor_name{l.weight_group, -1}; }
 
-/// The tensors with any bytes that a plan needs on each device, counted without holdings.
+/// Returns the nonempty tensors that a plan needs on each device, counted without `holdings`.
 std::map<int, std::map<tensor_name, double>> needs_of(const plan& p, const planning_graph& model) {
   std::map<int, std::map<tensor_name, double>> needs;
   for (const stage& s : p.stages) {
@@ -115,7 +115,7 @@ double cache_bytes_moved(const random_switch& s) {
   return total;
 }
 
-/// The largest bytes x weight / capacity of a round's resources.
+/// Returns the largest sum of bytes x weight / capacity over the resources of a round.
 double load_s(const std::vector<adapt::fetch>& round, const cluster& c, const adapt::conditions& now) {
   std::vector<double> load(now.capacity.size(), 0);
   for (const adapt::fetch& f : round) {
@@ -135,7 +135,7 @@ cluster four(auto net) {
   return {"four", all, net};
 }
 
-/// Layers of 1, 2, 3, ... MB in a chain.
+/// A chain with layers of 1, 2, 3, ... MB.
 planning_graph growing(int layers) {
   planning_graph_builder b("growing");
   for (int i = 0; i < layers; ++i) {
@@ -241,7 +241,7 @@ TEST_CASE("a switch to the plan that runs moves nothing, and what follows a swit
 }
 
 TEST_CASE("optimizer state that devices share out moves by the part, from whoever has it") {
-  // One layer of 1 MB; Adam: 2 MB of state.
+  // One layer of 1 MB; Adam adds 2 MB of state.
   const planning_graph model = growing(1);
   const cluster c = four(mesh{10_MB_per_s});
   const auto now = adapt::nominal(c);
@@ -264,13 +264,12 @@ TEST_CASE("optimizer state that devices share out moves by the part, from whoeve
   CHECK(moved(both, halves).empty());
   CHECK(moved(halves, both) == moves{{{0, 1}, 1e6}, {{1, 0}, 1e6}});
   CHECK(moved(halves, turned) == moves{{{0, 1}, 1e6}, {{1, 0}, 1e6}});
-  // A third device: the weights from either, half of the state from each.
+  // A third device gets the weights from either holder and half of the state from each.
   const moves to_third = moved(halves, on({{2, 2}}, false));
   CHECK(to_third.at({0, 2}) + to_third.at({1, 2}) == Approx(3e6));
   CHECK(std::min(to_third.at({0, 2}), to_third.at({1, 2})) == Approx(1e6));
-  // Each of two new devices gets the weights and the half that is its own, of a device that has everything.
+  // Two new devices get the weights and their own half of the state from the only holder.
   CHECK(moved(on({{0, 2}}, false), on({{2, 1}, {3, 1}}, true)) == moves{{{0, 2}, 2e6}, {{0, 3}, 2e6}});
-  // Frozen weights have no state, and inference none at all.
   plan served = on({{0, 1}, {1, 1}}, false);
   served.workload.mode = mode::inference;
   plan elsewhere = on({{2, 2}}, false);
@@ -278,12 +277,12 @@ TEST_CASE("optimizer state that devices share out moves by the part, from whoeve
   double all = 0;
   for (const auto& [ends, volume] : moved(served, elsewhere)) all += volume;
   CHECK(all == Approx(1e6));
-  // Through the coordinator: it gathers what it lacks, then hands out what is asked for.
+  // The coordinator gathers what it lacks, then sends what the others need.
   const adapt::migration heavy =
       adapt::through_coordinator(adapt::holdings_of(halves, model, 4), on({{2, 1}, {3, 1}}, true), device_id(0), model, c, now);
   REQUIRE(heavy.rounds.size() == 2);
   CHECK(heavy.volume().value() == Approx(1e6 + 2 * 2e6));
-  // Who leaves takes its part along.
+  // A device that leaves takes its part of the state along.
   auto gone = now;
   gone.present[1] = 0;
   const adapt::migration lost = adapt::delta_migration(adapt::holdings_of(halves, model, 4), on({{0, 2}}, false), model, c, gone);
@@ -300,9 +299,9 @@ TEST_CASE("heavy rescheduling gathers all that the coordinator lacks and hands o
     const adapt::migration delta = adapt::delta_migration(s.held, s.after, s.model, s.cluster, s.now);
     if (!m.status.ok()) return;
     ++compared;
-    REQUIRE(delta.status.ok());  // a model that can be gathered is there
+    REQUIRE(delta.status.ok());  // what the coordinator can gather, a delta migration can, too
     double expected = cache_bytes_moved(s);
-    plan whole = s.after;  // on one device: every tensor once
+    plan whole = s.after;
     whole.stages = {{.name = "all", .layers = {}, .devices = {{coordinator, whole.microbatch_size}}}};
     for (const layer& l : s.model.layers()) whole.stages[0].layers.push_back(l.id);
     const auto gathered = needs_of(whole, s.model);
@@ -325,7 +324,7 @@ TEST_CASE("heavy rescheduling gathers all that the coordinator lacks and hands o
 }
 
 TEST_CASE("the senders that are chosen load the network little more than the best choice of all") {
-  // Every choice of a sender for every tensor; the makespan is the load of the busiest resource.
+  // Brute force over all senders of all tensors; the makespan is the load of the busiest resource.
   int trials = 0, best = 0;
   double worst = 1;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
@@ -406,9 +405,9 @@ TEST_CASE("a weak link is avoided, a dead one never used, and who cannot be help
   const adapt::holdings held = adapt::holdings_of(before, model, 4);
   adapt::conditions now = adapt::nominal(c);
   const auto from = [&](std::size_t i) { return adapt::delta_migration(held, after, model, c, now).rounds.at(0).at(i).from; };
-  now.capacity[0] = bytes_per_second(1e4);  // a.up
+  now.capacity[0] = bytes_per_second(1e4);  // uplink of a
   CHECK(from(0) == device_id(1));
-  now.capacity[2] = bytes_per_second(0);  // b.up
+  now.capacity[2] = bytes_per_second(0);  // uplink of b
   CHECK(from(0) == device_id(0));
   now.capacity[0] = bytes_per_second(0);
   CHECK(adapt::delta_migration(held, after, model, c, now).status.reason == "layer 0 \"l0\" for c: no way from a, b");
@@ -427,7 +426,7 @@ TEST_CASE("a weak link is avoided, a dead one never used, and who cannot be help
 
 TEST_CASE("on one medium a migration takes its bytes over the capacity, whoever sends") {
   const cluster c = four(shared_medium{10_MB_per_s, 3_ms});
-  const planning_graph model = growing(4);  // 1, 2, 3, 4 MB
+  const planning_graph model = growing(4);
   const plan before = stages_of({{0, 1}, {2, 3}}, {{{0, 2}}, {{1, 2}}}),
              after = stages_of({{0}, {1, 2}, {3}}, {{{0, 2}}, {{2, 2}}, {{3, 2}}});
   const adapt::migration m = adapt::delta_migration(adapt::holdings_of(before, model, 4), after, model, c, adapt::nominal(c));
@@ -447,10 +446,10 @@ TEST_CASE("on one medium a migration takes its bytes over the capacity, whoever 
   adapt::conditions slow = adapt::nominal(c);
   slow.capacity[0] = 5_MB_per_s;
   CHECK(adapt::run_migration(m, c, slow).time.value() == Approx(0.003 + moved / 5e6));
-  simulator_options faster = adapt::from_the_start(slow, c);  // back to full speed after a second
+  simulator_options faster = adapt::from_the_start(slow, c);  // full speed after a second
   faster.capacities.push_back({1_s, resource_id(0), 10_MB_per_s});
   CHECK(adapt::run_migration(m, c, faster).time.value() == Approx(1 + (moved - 5e6 * (1 - 0.003)) / 10e6));
-  // Through a: b's 7 MB come, then 5 MB go to c and 4 MB to d; rounds follow one another.
+  // Two rounds through a: 7 MB arrive from b, then 5 MB go to c and 4 MB to d.
   const adapt::migration heavy =
       adapt::through_coordinator(adapt::holdings_of(before, model, 4), after, device_id(0), model, c, adapt::nominal(c));
   CHECK(adapt::run_migration(heavy, c, adapt::nominal(c)).time.value() == Approx(2 * 0.003 + 3.0 * (7 + 9) * 1e6 / 10e6));
@@ -459,7 +458,7 @@ TEST_CASE("on one medium a migration takes its bytes over the capacity, whoever 
 TEST_CASE("on a star the busiest port decides, and its load is spread over the holders") {
   const cluster c = four(star{10_MB_per_s});
   const planning_graph model = growing(4);
-  // a and b hold all; c and d each need all: 30 MB down each, and the two uplinks share 60.
+  // a and b hold the model, c and d need it: 30 MB on each downlink, 60 MB over the two uplinks.
   const plan before = stages_of({{0, 1, 2, 3}}, {{{0, 1}, {1, 1}}}), after = stages_of({{0, 1, 2, 3}}, {{{2, 1}, {3, 1}}});
   const adapt::migration m = adapt::delta_migration(adapt::holdings_of(before, model, 4), after, model, c, adapt::nominal(c));
   const adapt::migration_run run = adapt::run_migration(m, c, adapt::nominal(c));
@@ -506,7 +505,7 @@ TEST_CASE("in generation the caches of the sequences that change device move, an
   const planning_graph model = growing(2);
   const cluster c = four(star{1_MB_per_s});
   const workload talk{.mode = mode::generation, .context = 100};
-  // Microbatches of four: a has 0, 1, 2 and b 3; then a has 0 and b 1, 2, 3. Two microbatches, two layers, 10 B per token.
+  // Microbatches of four: first a has 0, 1, 2 and b has 3, then a has 0 and b 1, 2, 3. Two microbatches, two layers, 10 B per token.
   const plan before = stages_of({{0, 1}}, {{{0, 3}, {1, 1}}}, talk), after = stages_of({{0, 1}}, {{{0, 1}, {1, 3}}}, talk);
   const adapt::holdings held = adapt::holdings_of(before, model, 4);
   adapt::conditions now = adapt::nominal(c);
@@ -518,7 +517,7 @@ TEST_CASE("in generation the caches of the sequences that change device move, an
   const auto [background, stopped] = adapt::split_immutable(m);
   CHECK(background.empty());
   CHECK(stopped == m);
-  now.present[0] = 0;  // and all of a's six sequences with it
+  now.present[0] = 0;  // a's six sequences are lost with it
   const plan alone = stages_of({{0, 1}}, {{{1, 4}}}, talk);
   const adapt::migration after_loss = adapt::delta_migration(held, alone, model, c, now);
   CHECK(after_loss.status.ok());

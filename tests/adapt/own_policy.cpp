@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// The blocks that a policy of one's own is made of, on their own.
-
 #include <hetplan/adapt/fixed_policies.hpp>
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/run.hpp>
@@ -26,7 +24,7 @@ using adapt::change_size;
 
 namespace {
 
-/// One shared medium; all but the conditions can be set by hand.
+/// A situation with one shared medium whose fields are set by hand.
 struct asked {
   cluster devices = three(4_GB, 2000_Mbit_per_s);
   adapt::conditions now = adapt::nominal(devices);
@@ -40,14 +38,14 @@ struct asked {
     return {
         .now = {}, .since = {}, .noticed = now, .held = held, .traffic = traffic, .can_run = can_run, .dropped = dropped, .wanted = wanted};
   }
-  /// The medium at so many times its nominal capacity.
+  /// Sets the medium to a multiple of its nominal capacity and returns the class of the change.
   change_size capacity(adapt::change_classifier& c, double factor) {
     now.capacity[0] = adapt::nominal(devices).capacity[0] * factor;
     return c.classify(situation());
   }
 };
 
-/// network_only, put together by a user.
+/// `network_only` rebuilt from public blocks.
 struct mine {
   const planning_problem* problem;
   plan first;
@@ -77,11 +75,11 @@ plan three_stages(const planning_graph& model, const cluster& c) {
 TEST_CASE("small changes one way add up to a large one, and back and forth they do not") {
   asked x;
   adapt::change_classifier c({.small = 0.1});
-  CHECK(x.capacity(c, 1) == change_size::large);  // nothing has been answered yet
+  CHECK(x.capacity(c, 1) == change_size::large);
   CHECK(x.capacity(c, 1) == change_size::none);
   CHECK(x.capacity(c, 0.95) == change_size::small);
   CHECK(x.capacity(c, 0.95) == change_size::none);
-  CHECK(x.capacity(c, 0.88) == change_size::large);  // 12 % since the last large one, 7 % since the last
+  CHECK(x.capacity(c, 0.88) == change_size::large);  // 12 % since the last large change, 7 % since the last change
   for (int i = 0; i < 5; ++i) {
     CHECK(x.capacity(c, 0.92) == change_size::small);
     CHECK(x.capacity(c, 0.85) == change_size::small);
@@ -94,11 +92,11 @@ TEST_CASE("a change that is ignored is measured from the last one that was not")
   adapt::change_classifier c({.small = 0.1, .ignore = 0.04});
   CHECK(x.capacity(c, 1) == change_size::large);
   CHECK(x.capacity(c, 0.98) == change_size::none);
-  CHECK(x.capacity(c, 0.95) == change_size::small);  // since 1, not since 0.98
+  CHECK(x.capacity(c, 0.95) == change_size::small);  // measured from 1, not from 0.98
   CHECK(x.capacity(c, 0.93) == change_size::none);
   adapt::change_classifier deaf({.small = 0.1, .ignore = 0.5});
   CHECK(x.capacity(deaf, 1) == change_size::large);
-  CHECK(x.capacity(deaf, 0.6) == change_size::none);  // what is ignored is not large either
+  CHECK(x.capacity(deaf, 0.6) == change_size::none);  // ignored changes are not large, either
   CHECK(x.capacity(deaf, 0.4) == change_size::large);
 }
 
@@ -108,7 +106,7 @@ TEST_CASE("other traffic, another wish, an outage and a dropped answer are large
   CHECK(c.classify(x.situation()) == change_size::large);
   x.traffic = {{device_id(0), device_id(1), 5_MB}};
   CHECK(c.classify(x.situation()) == change_size::large);
-  x.traffic[0].left = 1_MB;  // less of the same
+  x.traffic[0].left = 1_MB;
   CHECK(c.classify(x.situation()) == change_size::none);
   x.traffic[0].priority = 1;
   CHECK(c.classify(x.situation()) == change_size::large);
@@ -116,7 +114,7 @@ TEST_CASE("other traffic, another wish, an outage and a dropped answer are large
   CHECK(c.classify(x.situation()) == change_size::large);
   CHECK(c.classify(x.situation()) == change_size::none);
   x.can_run = false;
-  for (int i = 0; i < 2; ++i) CHECK(c.classify(x.situation()) == change_size::large);  // as long as it lasts
+  for (int i = 0; i < 2; ++i) CHECK(c.classify(x.situation()) == change_size::large);  // large for as long as the outage lasts
   x.can_run = true;
   CHECK(c.classify(x.situation()) == change_size::none);
   x.dropped = "a device is gone";

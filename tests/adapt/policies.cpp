@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What policies answer: when they stay, how far they climb, that they end in time, and that they never flap.
+// Answers of policies: when they stay, how far they climb the ladder, that they meet deadlines, and that they do not flap.
 
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/cost/cost_model.hpp>
@@ -35,7 +35,7 @@ namespace {
 adapt::event at(double s, adapt::event_payload what) { return {seconds(s), std::move(what)}; }
 adapt::capacity_becomes air(const cluster& c, double factor) { return {resource_id(0), c.network().resources()[0].capacity * factor}; }
 
-/// The pipelines of the problem, and every device alone: cheap, and good enough to differ.
+/// A cheap planner with diverse plans: pipelines, and all layers on a single device.
 struct few_plans {
   mutable int* asked = nullptr;
   bool worst_first = false;
@@ -56,7 +56,7 @@ struct few_plans {
 
 struct home {
   planning_graph model = chain(6);
-  cluster devices = three(4_GB, 20'000_Mbit_per_s);  // fast enough for pipelines to pay
+  cluster devices = three(4_GB, 20'000_Mbit_per_s);  // fast enough for pipelines to pay off
   job what{.workload = {.mode = mode::inference}, .batch = 8};
 
   [[nodiscard]] auto problem() const { return planning_problem{model, devices, roofline{}, what}; }
@@ -71,7 +71,7 @@ std::vector<device_id> devices_of(const plan& p) {
   return all;
 }
 
-/// Asks the inner policy, keeps what it answered, and checks that no answer names a device that is known to be gone.
+/// A policy that records an inner policy's answers and checks that none uses a device known to be gone.
 template <class Policy>
 struct watched {
   Policy inner;
@@ -88,7 +88,7 @@ struct watched {
 template <class Policy>
 watched(Policy) -> watched<Policy>;
 
-/// Capacities, speeds, losses; never all of it.
+/// Returns random changes of capacity and speed. With `losses`, traffic and a device that comes and goes; with `outages`, halts.
 adapt::timeline some_changes(random_source& random, const cluster& c, double duration_s, bool losses, bool outages) {
   adapt::timeline t{seconds(duration_s)};
   std::vector<double> times;
@@ -165,7 +165,7 @@ TEST_CASE("a ladder whose options make no sense is refused with the option's nam
 }
 
 TEST_CASE("a change within ten percent has the transfers scheduled anew, and no more") {
-  // Three stages on one medium: the transfers of one microbatch hinder those of the next, unless somebody orders them.
+  // Three stages on one medium, where transfers of successive microbatches collide unless they are ordered.
   home x;
   x.devices = three(4_GB, 2000_Mbit_per_s);
   plan p{.model = x.model.name(), .cluster = x.devices.name(), .workload = x.what.workload, .microbatch_size = 1, .microbatches = 8};
@@ -208,7 +208,7 @@ TEST_CASE("a change within ten percent has the transfers scheduled anew, and no 
 }
 
 TEST_CASE("where planning brings nothing, the planner is asked ever less often, and what is remembered has a bound") {
-  // 500 changes by more than 10 %. Nothing can be done about any of them: latency and deadline are out of reach.
+  // 500 changes of more than 10 %, with a latency or deadline that no plan can meet.
   home x;
   for (const bool ends : {false, true}) {
     INFO((ends ? "a deadline" : "a latency"));
@@ -261,15 +261,15 @@ TEST_CASE("a search is repeated where the environment differs, and not where it 
   CHECK_FALSE(ask(1));
   CHECK_FALSE(ask(0.95));
   CHECK_FALSE(ask(1.09));
-  CHECK(ask(0.01));  // all is different: a device alone
+  CHECK(ask(0.01));  // a very different environment, where one device alone is best
   now.present[0] = 0;
-  CHECK(ask(0.01));  // other devices
+  CHECK(ask(0.01));
   now.present[0] = 1;
-  CHECK_FALSE(ask(0.01));  // as before
+  CHECK_FALSE(ask(0.01));
   wanted.latency = 1_s;
-  CHECK(ask(0.01));  // other targets
+  CHECK(ask(0.01));
   int more = 0;
-  for (int i = 1; i < 60; ++i) more += ask(0.01 / (1 + 0.2 * i)) ? 1 : 0;  // a device alone, ever again
+  for (int i = 1; i < 60; ++i) more += ask(0.01 / (1 + 0.2 * i)) ? 1 : 0;
   CHECK(more >= 2);
   CHECK(more <= 10);
 }
@@ -285,7 +285,7 @@ TEST_CASE("plans that are of no use are forgotten, those in use are not, and ans
   for (int i = 1; i < 100; ++i) {
     p.stages[0].name = "all" + std::to_string(i);
     known.add(p);
-    known.add(first);  // it runs
+    known.add(first);  // the running plan
     known.forget(8);
     CHECK(known.size() <= 8);
   }
@@ -344,10 +344,10 @@ TEST_CASE("policies that share a memory ask the planner once for moments that ar
     return asked - before;
   };
   CHECK(ask(1, 0, 0) == 1);
-  CHECK(ask(1.08, 60, 10) == 0);  // as much time for each iteration that is left
+  CHECK(ask(1.08, 60, 10) == 0);  // same pace: equal time for each remaining iteration
   CHECK(ask(0.93, 300, 50) == 0);
   CHECK(ask(1.3, 300, 50) == 1);
-  CHECK(ask(1, 300, 10) == 1);  // less time for each
+  CHECK(ask(1, 300, 10) == 1);  // less time for each iteration
   CHECK(ask(1, 700, 50) == 1);  // too late
   CHECK(ask(1, 900, 60) == 0);
 }
@@ -419,11 +419,11 @@ TEST_CASE("the ladder keeps a plan that keeps the latency, whatever changes") {
       problem, {100_s, {at(10, air(x.devices, 0.7)), at(30, air(x.devices, 2)), at(50, adapt::speed_becomes{device_id(2), 0.9})}}, policy);
   CHECK(h.adoptions.empty());
   CHECK(h.violations == 0);
-  CHECK(asked == 2);  // as wanted, and with something to spare
+  CHECK(asked == 2);  // one search with the target itself, one with a margin
 }
 
 TEST_CASE("the ladder goes back to a plan that it knows, and plans anew only where it must") {
-  // The air fails almost: something of less traffic; it comes back: the first plan again, without a search.
+  // The medium nearly fails, then recovers: the ladder returns to the first plan without a search.
   home x;
   x.what.qoe.latency = seconds(1.2 * x.best_s());
   x.what.objective = objective_kind::latency;
@@ -449,7 +449,7 @@ TEST_CASE("conditions that alternate move weights at most once per dwell") {
     adapt::timeline t{400_s, {}};
     for (int i = 0; i < 100; ++i) t.events.push_back(at(2 + 3 * i, air(x.devices, i % 2 == 0 ? low : 1)));
     const adapt::history h = adapt::run(problem, t, policy);
-    // Events end at 299: within them one move each 10 s, and one after.
+    // Events end at 299 s: at most one move each 10 s until then, and one after.
     CHECK(h.switches <= 31);
     double last = -100;
     for (const adapt::adoption& a : h.adoptions) {
@@ -461,7 +461,7 @@ TEST_CASE("conditions that alternate move weights at most once per dwell") {
 }
 
 TEST_CASE("noise does not make the ladder forget a question that it put off") {
-  // After a move at 100 weights rest until 150; the air is fine again at 110, a tremor at 120 is no news. At 150 it asks.
+  // Weights rest from a move at 100 s until 150 s. The medium recovers at 110 s; tremors at 120 s are no news. At 150 s the ladder asks.
   home x;
   x.what.qoe.latency = seconds(1.05 * x.best_s());
   x.what.objective = objective_kind::latency;
@@ -509,8 +509,7 @@ TEST_CASE("no policy stops at an outage, and none names a device that it knows t
 }
 
 TEST_CASE("the oracle does no less than others where nothing is lost and nothing changes in an iteration") {
-  // Continuous work for latency: per iteration it runs the fastest plan that anyone here can know, at no cost. It is no bound
-  // in general: a change in the middle of an iteration may suit another plan. So 2 % are forgiven.
+  // The oracle runs each iteration's fastest plan at no cost. A change within an iteration may favour another plan, hence 2 %.
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
     INFO("seed " << seed);
     random_source random(seed);
@@ -539,7 +538,7 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     const long long work = random.integer(50, 2000);
     const double slack = random.between(1.02, 6);
     x.what.qoe.iterations = work;
-    // Three iterations and the pause of a switch are for the grain of it.
+    // Slack for the granularity of iterations: three iterations and the pause of a switch.
     x.what.qoe.deadline = seconds(slack * fastest * static_cast<double>(work) + 5 + 3 * plans.plans.back().evaluation.latency.value());
     const auto problem = x.problem();
     adapt::mixing_policy policy(problem, menu);
@@ -549,7 +548,7 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     CHECK(h.iterations == work);
     mix::rate_period whole{x.what.qoe.deadline->value(), {}};
     for (const auto& [p, e] : plans.plans) whole.rates.plans.push_back({1 / e.latency.value(), e.energy().value() / e.latency.value()});
-    whole.rates.idle_W = 0;  // when all is done nothing is charged any more
+    whole.rates.idle_W = 0;  // no charge after the last iteration
     const mix::clairvoyant_bound bound = mix::clairvoyant(std::span(&whole, 1), static_cast<double>(work));
     CHECK(h.energy_J >= bound.energy_J * (1 - 1e-9));
   }
@@ -577,11 +576,11 @@ TEST_CASE("a mixture of three plans in turn is carried out in order") {
   const auto plans = adapt::plan_menu{few_plans{}}(x.problem()).plans;
   REQUIRE(plans.size() >= 3);
   const double slowest = plans.back().evaluation.latency.value(), end = 300 * slowest;
-  const long long work = 300;  // the fastest plan alone would need a part of the time
+  const long long work = 300;  // the fastest plan alone would need only part of the time
   x.what.qoe = {.deadline = seconds(end), .iterations = work};
   const auto problem = x.problem();
   int asked = 0;
-  // From the slowest to the fastest: 30 % of the time for the last, a tenth for one between, the rest for the first.
+  // 30 % of the time on the slowest plan, 10 % on one between, the rest on the fastest.
   const auto in_turn = [&](const mix::plan_rates& rates, const mix::mixing_goal& goal) {
     ++asked;
     std::vector<std::size_t> by_rate;
@@ -600,7 +599,7 @@ TEST_CASE("a mixture of three plans in turn is carried out in order") {
   const adapt::history h = adapt::run(problem, {seconds(end), {}}, policy);
   CHECK(h.iterations == work);
   CHECK_FALSE(h.missed_deadline);
-  CHECK(asked <= 4);  // each decision asks for the time but one iteration, too
+  CHECK(asked <= 4);  // decisions also ask about the time less one iteration
   REQUIRE(h.switches >= 2);
   std::vector<double> begins;
   for (const adapt::adoption& a : h.adoptions) begins.push_back(a.caused_s);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// The problem of the moment says of a plan what the runner of the whole problem says under the same conditions.
-
 #include <hetplan/adapt/environment.hpp>
 
 #include <vector>
@@ -25,7 +23,7 @@ TEST_CASE("a plan goes in and out of the present problem and is judged there as 
     adapt::conditions now = adapt::nominal(c);
     for (const device& d : c.devices()) {
       if (!adapt::uses(runner.what(), d.id) && random.chance(0.5)) now.present[d.id.index()] = 0;
-      now.speed[d.id.index()] = random.pick(std::vector<double>{0.25, 0.5, 1, 2});  // powers of two: to the last digit
+      now.speed[d.id.index()] = random.pick(std::vector<double>{0.25, 0.5, 1, 2});  // powers of two keep results exact
     }
     if (i.plan.parameter_server) now.present[i.plan.parameter_server->index()] = 1;
     for (bytes_per_second& r : now.capacity) r = r * random.between(0.3, 2);

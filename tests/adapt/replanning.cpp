@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a planner is asked for the moments of a timeline, and with which plans at hand.
-
 #include <hetplan/adapt/known_plans.hpp>
 
 #include <algorithm>
@@ -26,13 +24,13 @@ using namespace hetplan::test;
 namespace {
 
 struct question {
-  double capacity, speed;  ///< of the medium, of what is usual; of the first device, by what a FLOP takes
+  double capacity, speed;  ///< the medium's capacity and the first device's speed, relative to their usual values
   std::size_t known;
   std::optional<seconds> latency;
   friend bool operator==(const question&, const question&) = default;
 };
 
-/// Plans alone, on the device that is best, and writes down what it is asked.
+/// A planner for single devices that records its questions.
 struct remembers {
   std::shared_ptr<std::vector<question>> asked = std::make_shared<std::vector<question>>();
 
@@ -49,7 +47,7 @@ struct remembers {
     return recipes::on_device(q, objective_of_job(q.job), 3);
   }
 };
-/// The same without use for known plans.
+/// The same planner, without use for known plans.
 struct in_full {
   remembers inner;
   [[nodiscard]] plan_result operator()(const planning_problem& q) const { return inner(q); }
@@ -77,7 +75,7 @@ TEST_CASE("a planner that makes use of known plans is asked in full once for dev
   const auto capacity = [&](double factor) { return x.at(factor).capacity[0] / 400_Mbit_per_s; };
   CHECK(ask(x.at(1), {}, {}).plans.size() == 3);
   CHECK(ask(x.at(0.5), {}, {}).plans.size() == 3);
-  CHECK(ask(x.at(0.5), {}, {}).plans.size() == 3);  // remembered
+  CHECK(ask(x.at(0.5), {}, {}).plans.size() == 3);
   CHECK(ask(x.at(2), {}, {}).plans.size() == 3);
   REQUIRE(planner.asked->size() == 3);
   const auto said = [&](std::size_t i) { return std::pair((*planner.asked)[i].capacity, (*planner.asked)[i].known); };
@@ -86,7 +84,7 @@ TEST_CASE("a planner that makes use of known plans is asked in full once for dev
   CHECK(said(2) == std::pair(capacity(2), std::size_t{3}));
 
   planner.asked->clear();
-  static_cast<void>(ask(x.at(0.5, 0.5), {}, {}));  // another speed: the usual network first
+  static_cast<void>(ask(x.at(0.5, 0.5), {}, {}));  // a new speed: planned for the usual network first
   static_cast<void>(ask(x.at(2, 0.5), {}, {}));
   adapt::conditions gone = x.at(0.5);
   gone.present[1] = 0;
@@ -142,7 +140,7 @@ TEST_CASE("known plans that do not fit are no use, and the planner answers in fu
   planning_problem problem = x.problem;
   const recipes::dora_planner planner;
   const std::vector<plan> known = plans_of(recipes::on_device(problem, objective_of_job(problem.job), 1).plans);
-  const cluster small = three(40_MB);  // no device takes all of 60 MB
+  const cluster small = three(40_MB);  // no device holds all 60 MB
   const planning_problem tight{x.model, small, roofline{}, problem.job};
   const plan_result in_full = planner(tight), from_known = planner(tight, known);
   CHECK(in_full.plans == from_known.plans);

@@ -29,10 +29,10 @@ using namespace adapt_tests;
 
 namespace {
 
-/// The paper's criterion and nothing else.
+/// Options for the criterion of the paper alone.
 const adapt::replay_options by_flop{.measures = {adapt::work_measure::flop}, .transfer_weights = {0}};
 
-/// Cuts of `items` into `stages` consecutive pieces of at least `least` items.
+/// Calls f with each division of `items` into `stages` consecutive pieces of at least `least` items.
 void for_each_cut(std::size_t items, std::size_t stages, std::size_t least, const std::function<void(const std::vector<std::size_t>&)>& f) {
   std::vector<std::size_t> ends{0};
   const std::function<void()> next = [&] {
@@ -49,7 +49,7 @@ void for_each_cut(std::size_t items, std::size_t stages, std::size_t least, cons
   next();
 }
 
-/// Capacity as the header defines it, written out: 1 / seconds of the whole model on one microbatch.
+/// Returns a group's capacity by the header's definition: 1 / seconds of the whole model on one microbatch.
 double capacity_of(const plan& p, const planning_graph& model, const cluster& c, const std::vector<assignment>& devices) {
   double sum = 0;
   for (const assignment& a : devices) {
@@ -72,7 +72,7 @@ double capacity_of(const plan& p, const planning_graph& model, const cluster& c,
   return sum;
 }
 
-/// What a plan's layers come to against the capacity of their stage: the largest.
+/// Returns the largest ratio of a stage's work to its capacity.
 double largest_share(const plan& p, const std::vector<std::vector<layer_id>>& stages, const std::vector<double>& capacity,
                      const planning_graph& model) {
   double largest = 0;
@@ -87,7 +87,7 @@ double largest_share(const plan& p, const std::vector<std::vector<layer_id>>& st
   return largest;
 }
 
-/// May devices hold these layers with a microbatch between them, `kept` microbatches in flight?
+/// Returns true if the devices can hold the stage while they share each microbatch and keep `kept` microbatches in flight.
 bool holds(const plan& p, const planning_graph& model, const cluster& c, const std::vector<assignment>& devices, const stage& s, int kept) {
   int samples = 0;
   for (const assignment& a : devices) {
@@ -103,14 +103,13 @@ bool holds(const plan& p, const planning_graph& model, const cluster& c, const s
   return samples >= p.microbatch_size;
 }
 
-/// Every promise that a replayed plan makes, whatever the model.
 void check_promises(const plan& next, const plan& running, const planning_graph& model, const cluster& c,
                     const std::vector<device_id>& lost) {
   const auto v = validate(next, model, c);
   INFO((v ? v->where + ": " + v->what : "valid"));
   REQUIRE_FALSE(v);
   std::set<layer_id> layers;
-  std::size_t at = 0;  // stages keep their order and their devices
+  std::size_t at = 0;  // stages keep their order and devices
   for (const stage& s : next.stages) {
     for (const layer_id l : s.layers) REQUIRE(layers.insert(l).second);
     for (const assignment& a : s.devices) REQUIRE(std::find(lost.begin(), lost.end(), a.device) == lost.end());
@@ -146,7 +145,7 @@ TEST_CASE("a cut in proportion is the best of all cuts") {
       const auto from = size.begin() + static_cast<std::ptrdiff_t>(first), to = size.begin() + static_cast<std::ptrdiff_t>(last);
       return !tight || std::accumulate(from, to, 0.0) <= room[k];
     };
-    const bool free = random.chance(0.4);  // boundaries that cost nothing, or something
+    const bool free = random.chance(0.4);
     std::vector<double> cost;
     for (int i = 0; i < stages * items; ++i) cost.push_back(free ? 0 : random.between(0, 10));
     const auto boundary = [&](std::size_t k, std::size_t item) { return cost.at(k * work.size() + item); };
@@ -199,7 +198,7 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
     plan running = random_chain_plan(random, i.model, i.cluster, all_devices(i.cluster), i.blank.workload, i.blank.microbatch_size,
                                      i.blank.microbatches);
     running.schedule.kind = i.blank.schedule.kind;
-    for (stage& st : running.stages) random.shuffle(st.layers);  // a stage may list its layers in any order
+    for (stage& st : running.stages) random.shuffle(st.layers);
     if (validate(running, i.model, i.cluster)) continue;
     std::vector<device_id> lost;
     for (const device& d : i.cluster.devices()) {
@@ -217,7 +216,7 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
       }
       if (groups.back().empty()) groups.pop_back();
     }
-    // The best cut of all with the default warm-up (or the schedule's own), and whether there is one with a warm-up of 1.
+    // The best of all cuts with the default warm-up or the schedule's own, and whether a cut with a warm-up of 1 exists.
     std::vector<double> capacity;
     for (const auto& g : groups) capacity.push_back(capacity_of(running, i.model, i.cluster, g));
     double best = std::numeric_limits<double>::infinity();
@@ -243,7 +242,7 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
       CHECK(r.plans.empty());
       CHECK_FALSE(r.status.reason.empty());
       if (groups.empty()) CHECK(r.status.reason == "no device of the running plan is left");
-      // It may break an energy or busy limit; memory alone is no reason where a cut exists.
+      // Energy or busy limits may bind. Memory may not, if a cut exists.
       if (!r.binding) CHECK_FALSE(least);
       else CHECK(r.binding->kind != limit_kind::memory);
       continue;
@@ -307,7 +306,7 @@ bool is_split(const plan& p) {
   });
 }
 
-/// A chain whose stages stand on single devices, down and up again (a V), round and round, or on groups; running with listed orders.
+/// Returns a chain plan with listed orders whose stages form a V, are interleaved, or stand on groups of devices.
 plan random_ordered_plan(test::random_source& random, const planning_problem& problem, int size, int microbatches) {
   const cluster& c = problem.cluster;
   const int devices = static_cast<int>(c.size()), layers = static_cast<int>(problem.model.size());
@@ -348,8 +347,7 @@ TEST_CASE("plans that list their orders are replayed with orders that end and ke
       if (l > 0) b.add_edge(layer_id(l - 1), layer_id(l), bytes(1e5 * random.integer(1, 5)));
     }
     const planning_graph model = std::move(b).build();
-    // All layers on one device take 2 MB each and the activations of a microbatch, at most 3 MB a sample, and twice the 0.5 MB that it
-    // reads.
+    // Per layer: 2 MB, at most 3 MB a sample for activations, and twice the 0.5 MB a sample for the weight gradient.
     const bool plenty = random.chance(0.4);
     std::vector<device> devices;
     for (int d = 0; d < count; ++d) {
@@ -413,15 +411,15 @@ TEST_CASE("a pipeline that goes down and up again loses a device and keeps the s
   const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(1)}, by_flop);
   REQUIRE(r.status.ok());
   const plan& next = r.plans.front().plan;
-  REQUIRE(next.stages.size() == 4);  // a c c a: between the two on c nothing is sent
+  REQUIRE(next.stages.size() == 4);  // a, c, c, a: no transfer between the two stages on c
   for (const stage& s : next.stages) CHECK(s.layers.size() == 3);
   CHECK(is_split(next));
-  CHECK(next.schedule.orders[0].size() == 2 * 3 * 4);  // two stages, F, B and W of four microbatches
+  CHECK(next.schedule.orders[0].size() == 2 * 3 * 4);  // two stages; F, B and W of four microbatches
   CHECK(next.schedule.orders[1].empty());
 }
 
 TEST_CASE("equal devices share equal layers equally, and unequal ones in proportion") {
-  const planning_graph model = test::chain(12);  // work 1, 2, 3, 1, 2, 3, ...
+  const planning_graph model = test::chain(12);
   const cluster c("c",
                   {{.name = "a", .memory = 8_GB, .compute = 1_TFLOP_per_s},
                    {.name = "b", .memory = 8_GB, .compute = 1_TFLOP_per_s},
@@ -446,7 +444,7 @@ TEST_CASE("equal devices share equal layers equally, and unequal ones in proport
 }
 
 TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at last a stage is left out") {
-  // Six layers of 1 MB and 10 FLOP each, a microbatch keeps 1 MB per layer; state is 4 MB per layer (Adam).
+  // Six layers of 10 FLOP with 1 MB of weights, 4 MB of state (Adam) and 1 MB per microbatch in flight.
   planning_graph_builder b("even");
   for (int i = 0; i < 6; ++i) {
     b.add_layer({.name = "l" + std::to_string(i), .forward_flops = 10_FLOP, .weight = 1_MB, .activation = 1_MB});
@@ -458,7 +456,7 @@ TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at las
     running.stages.push_back(
         {.name = "s" + std::to_string(s), .layers = {layer_id(2 * s), layer_id(2 * s + 1)}, .devices = {{device_id(s), 1}}});
   }
-  const auto replayed = [&](bytes first, bytes second) {  // by FLOP alone
+  const auto replayed = [&](bytes first, bytes second) {
     const cluster c("c",
                     {{.name = "a", .memory = first, .compute = 1_TFLOP_per_s},
                      {.name = "b", .memory = second, .compute = 1_TFLOP_per_s},
@@ -472,18 +470,18 @@ TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at las
     for (const stage& s : r.plans.at(0).plan.stages) all.push_back(s.layers.size());
     return all;
   };
-  // With warm-up 3 and 1: a holds 7 MB per layer, b 5 MB.
+  // With warm-ups of 3 and 1, a layer takes 7 MB on a and 5 MB on b.
   CHECK(sizes(replayed(21_MB, 15_MB)) == std::vector<std::size_t>{3, 3});
   CHECK(sizes(replayed(14_MB, 20_MB)) == std::vector<std::size_t>{2, 4});
   CHECK(replayed(14_MB, 20_MB).plans[0].plan.schedule.warmup.empty());
-  // Three would fit with a warm-up of 2, but a cut that keeps the default comes first.
+  // Three layers fit on a with a warm-up of 2, but a cut with the default warm-up is preferred.
   CHECK(sizes(replayed(18_MB, 20_MB)) == std::vector<std::size_t>{2, 4});
   CHECK(replayed(18_MB, 20_MB).plans[0].plan.schedule.warmup.empty());
-  // a holds one layer at 7 MB, two at 6 (warm-up 2): no cut by default, and with 2 the cut is 2 and 4.
+  // a holds one layer at 7 MB or, with a warm-up of 2, two at 6 MB: only a warm-up of 2 gives a cut, of 2 and 4 layers.
   const plan_result lower = replayed(13_MB, 20_MB);
   CHECK(sizes(lower) == std::vector<std::size_t>{2, 4});
   CHECK(lower.plans[0].plan.schedule.warmup == std::vector<int>{2, 1});
-  // b holds no layer at all, a all six with a warm-up of 1.
+  // b holds no layer, a holds all six with a warm-up of 1.
   CHECK(sizes(replayed(30_MB, 4_MB)) == std::vector<std::size_t>{6});
   const plan_result none = replayed(13_MB, 14_MB);
   CHECK(none.status.result == outcome::none_found);
@@ -502,7 +500,7 @@ TEST_CASE("a cut through a narrow tensor beats the even cut through a wide one")
   for (int s = 0; s < 3; ++s) running.stages.push_back({.name = "s" + std::to_string(s), .layers = {}, .devices = {{device_id(2 - s), 1}}});
   for (int l = 0; l < 8; ++l) running.stages[static_cast<std::size_t>(l / 3)].layers.emplace_back(l);
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
-  const std::vector<device_id> lost{device_id(0)};  // slow and middle are left: 2 and 6 layers are even, and so are 3 and 5
+  const std::vector<device_id> lost{device_id(0)};  // slow and middle are left: cuts at 2 and at 5 layers are equally good
   const plan_result even = adapt::lightweight_replay(problem, running, lost, by_flop);
   const plan_result light = adapt::lightweight_replay(problem, running, lost);
   CHECK(even.plans.at(0).plan.stages[0].layers.size() == 2);
@@ -513,7 +511,7 @@ TEST_CASE("a cut through a narrow tensor beats the even cut through a wide one")
 }
 
 TEST_CASE("by seconds, layers that wait for memory count for what they take") {
-  // The same FLOP everywhere: 1 ms; the first three also move 3 ms of bytes. Forward and backward alike.
+  // Every layer computes for 1 ms; the first three also move bytes for 3 ms. Forward and backward are alike.
   planning_graph_builder b("bound");
   for (int i = 0; i < 6; ++i) {
     b.add_layer({.name = "l" + std::to_string(i), .forward_flops = 1_GFLOP, .traffic = i < 3 ? 3_MB : 0_MB});
@@ -562,7 +560,7 @@ TEST_CASE("a group that loses a device shares its microbatch out again, and rule
 }
 
 TEST_CASE("where the relay between two devices is lost, one of them goes on alone, or the missing route is the reason") {
-  const planning_graph model = test::chain(6);  // 10 MB a layer, 20 with gradients
+  const planning_graph model = test::chain(6);  // 10 MB a layer, 20 MB with gradients
   const auto line = [](bytes memory) {
     const auto hop = [](const char* from, const char* to) { return route_table::rule{from, to, {1_ms, {{resource_id(0)}}}}; };
     std::vector<device> devices;
@@ -585,7 +583,7 @@ TEST_CASE("where the relay between two devices is lost, one of them goes on alon
   CHECK(alone.plans[0].plan.stages[0].layers.size() == 6);
   CHECK(alone.plans[0].plan.stages[0].devices == std::vector<assignment>{{device_id(2), 1}});  // the faster of the two
   CHECK(replayed(line(1_GB), by_flop).plans == alone.plans);
-  const plan_result none = replayed(line(80_MB));  // half the model each is all they can hold
+  const plan_result none = replayed(line(80_MB));  // each device holds half of the model at most
   CHECK(none.plans.empty());
   CHECK(none.status.result == outcome::none_found);
   CHECK_THAT(none.status.reason, Catch::Contains("memory") && Catch::Contains("without a route from \"a\" to \"c\""));

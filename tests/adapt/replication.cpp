@@ -19,7 +19,7 @@ using namespace adapt_tests;
 
 namespace {
 
-/// Six layers of 10 MB, the fourth frozen.
+/// Six layers of 10 MB; the fourth is frozen.
 planning_graph six() {
   planning_graph_builder b("six");
   for (int i = 0; i < 6; ++i) {
@@ -35,7 +35,7 @@ cluster four(std::vector<bytes> memory) {
   }
   return {"four", all, shared_medium{10_MB_per_s}};
 }
-/// a alone, b and c together, d alone.
+/// Three stages: one on a, one shared by b and c, one on d.
 plan three_stages() {
   plan p{.microbatch_size = 2, .microbatches = 4};
   p.stages = {{.name = "s0", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 2}}},
@@ -73,11 +73,11 @@ TEST_CASE("the traffic of a backup is its weights and optimizer state, the froze
 
 TEST_CASE("a backup goes where there is room for it, and a stage for which there is none is named") {
   const planning_graph model = six();
-  // a: 80 MB of state, 5 microbatches (of 2 MB for each layer, but only 4 exist): 16 MB. b, c: 40 MB and 3 of 1 MB. d: 10 + 80 MB and 6 MB.
+  // a: 80 MB of state and 2 layers x 4 microbatches (5, but only 4 exist) x 2 MB. b, c: 40 MB and 3 x 1 MB. d: 90 MB and 6 MB.
   const plan p = three_stages();
   const auto free = adapt::free_bytes(p, model, four({200_MB, 100_MB, 100_MB, 1_GB}));
   CHECK(free == std::vector<double>{104e6, 57e6, 57e6, 904e6});
-  // b and c have no room for a's 60 MB; d has. d's 70 MB fit into a.
+  // a's 60 MB do not fit into b and c, but into d. d's 70 MB fit into a.
   const auto r = adapt::replicate_by_topology(p, model, four({200_MB, 100_MB, 100_MB, 1_GB}));
   REQUIRE(r.backups.size() == 2);
   CHECK(r.backups[0].to == device_id(3));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Lives worked by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
+// Runs worked by hand, with devices of 1 FLOP/s and wires of 1 B/s: FLOP and bytes are seconds.
 
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/mix/mixing.hpp>
@@ -32,7 +32,7 @@ device_id dev(int d) { return device_id(d); }
 adapt::event at(double s, adapt::event_payload what) { return {seconds(s), std::move(what)}; }
 adapt::capacity_becomes air(double rate) { return {resource_id(0), bytes_per_second(rate)}; }
 
-/// Answers what it is told to, and writes down when it was asked.
+/// A policy with scripted answers that records the times of its questions.
 struct scripted {
   std::function<reaction(const situation&)> answer;
   std::vector<double> asked = {};
@@ -42,7 +42,7 @@ struct scripted {
   }
 };
 
-/// The first plan at the start; `next` at the first question after `from_s`, once.
+/// Answers with the first plan at the start, and with `next` once, at the first question after `from_s`.
 scripted changes_once(plan first, double from_s, plan next, switching how, double thinking_s = 0) {
   return {[=, done = false](const situation& s) mutable -> reaction {
     if (s.running == nullptr) return {.next = first, .ask_again = seconds(from_s)};
@@ -51,7 +51,7 @@ scripted changes_once(plan first, double from_s, plan next, switching how, doubl
     return {.next = next, .how = how, .reached = adapt::rung::replanned, .thinking = seconds(thinking_s), .reason = "told to"};
   }};
 }
-/// Goes to another plan when a device of the running one is gone.
+/// Answers with `next` once the running plan cannot go on.
 scripted flees(plan first, plan next, switching how = switching::delta) {
   return {[=](const situation& s) -> reaction {
     if (s.running == nullptr) return {.next = first};
@@ -60,8 +60,8 @@ scripted flees(plan first, plan next, switching how = switching::delta) {
   }};
 }
 
-/// Two layers of 3 FLOP forward, 3 + 3 backward, with weights; 2 B between them each way: 3 + 2 + 3 = 8 s in inference,
-/// 3 + 2 + 3 + 6 + 2 + 6 = 22 s in training.
+/// Two layers with weights, of 3 FLOP forward and 3 + 3 backward, and 2 B between them each way. An iteration takes 3 + 2 + 3 = 8 s
+/// in inference and 3 + 2 + 3 + 6 + 2 + 6 = 22 s in training.
 struct world_by_hand {
   planning_graph model;
   cluster devices;
@@ -115,7 +115,7 @@ void check_stretches(const adapt::history& h, const std::vector<expected_stretch
 }  // namespace
 
 TEST_CASE("a capacity drop in the middle of an iteration slows what is still to be sent") {
-  // The second iteration sends from 11; at 12 the air falls to a quarter: 1 B until 16, F until 19. Then 3 + 8 + 3 = 14 s each.
+  // The second iteration sends from 11 s. At 12 the medium drops to a quarter: 1 B until 16, F until 19. Then 3 + 8 + 3 = 14 s each.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   const adapt::history h = x.run({48_s, {at(12, air(0.25))}}, policy);
@@ -128,7 +128,7 @@ TEST_CASE("a capacity drop in the middle of an iteration slows what is still to 
 }
 
 TEST_CASE("a device that slows down in the middle of a task has less of it behind it") {
-  // d1 works 5..8, 13..16, ...; from 14 at half speed: 1 of 3 is done, 2 more take 4 s, until 18. Then 3 + 2 + 6 = 11.
+  // d1 works 5..8, 13..16, ... At 14 it drops to half speed with 1 of 3 FLOP done: 2 more take 4 s, until 18. Then 3 + 2 + 6 = 11 s.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   const adapt::history h = x.run({40_s, {at(14, adapt::speed_becomes{dev(1), 0.5})}}, policy);
@@ -137,8 +137,8 @@ TEST_CASE("a device that slows down in the middle of a task has less of it behin
 }
 
 TEST_CASE("an iteration loses its work with a device, which is missed after its last beat, timeout and probe") {
-  // 8 s each: three whole ones until 24, the fourth is cut off at 30.25. Last beat at 30, suspected at 32, given up at 32.5.
-  // Layer b, 5 B, comes from the archive of d2: 37.5. Alone 6 s each, three until 55.5; cut off at 60. d1 is back at 50.
+  // Three iterations of 8 s end at 24, the fourth is cut off at 30.25. Last beat at 30, suspected at 32, given up at 32.5. The
+  // archive on d2 sends layer b, 5 B, until 37.5. On d0 alone, three of 6 s end at 55.5; the next is cut off at 60. d1 is back at 50.
   const world_by_hand x(mode::inference, wired(3), 5);
   scripted policy = flees(x.apart(0, 1), x.together(0));
   const adapt::run_options<> o{.storage = {.archive = dev(2)}};
@@ -149,7 +149,7 @@ TEST_CASE("an iteration loses its work with a device, which is missed after its 
                       {activity::migrating, 32.5, 37.5},
                       {activity::running, 37.5, 55.5, 3},
                       {activity::cut_off, 55.5, 60}});
-  CHECK(policy.asked == std::vector<double>{0, 32.5, 55.5});  // its return is known at 50, between iterations at 55.5
+  CHECK(policy.asked == std::vector<double>{0, 32.5, 55.5});  // d1's return at 50 becomes known between iterations, at 55.5
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.adoptions[0].caused_s == near(30.25));
   CHECK(h.adoptions[0].decided_s == near(32.5));
@@ -179,22 +179,21 @@ TEST_CASE("who comes back before anyone else has taken over goes on with what it
 }
 
 TEST_CASE("others' traffic takes its share over several iterations") {
-  // Each iteration sends its 2 B from its third second on. 7 B of others from 4: alone but for the air's sharing.
-  // 0: own 3..5; others from 4: at 4 one own byte left, shared: own ends at 6, others 1 B; F until 9, others alone 6..9: 3 B.
-  // 9: F ..12: 3 B more: 7 B are over at 12. Own 12..14, F ..17. Then 8 s each.
+  // Iterations send 2 B from their third second on, others 7 B from 4. First: at 4, 1 own byte is left and shares the medium until 6,
+  // F until 9; others move 1 B until 6 and 3 B until 9. Second: others end at 12, own bytes 12..14, F until 17. Then 8 s each.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   const adapt::history h = x.run({33_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 7_B})}}, policy);
   check_stretches(h, {{activity::running, 0, 9, 1}, {activity::running, 9, 33, 3}});
-  // With 9 B: 2 B are left at 12: both at half the air until 16, F ..19.
+  // With 9 B, others have 2 B left at 12: both share the medium until 16, F until 19.
   const adapt::history longer = x.run({27_s, {at(4, adapt::transfer_begins{dev(2), dev(0), 9_B})}}, policy);
   CHECK(longer.stretches.size() == 3);
   CHECK(longer.stretches[1].end_s == near(19));
 }
 
 TEST_CASE("equal iterations beside a long transfer are run at once, and leave of it what they would one by one") {
-  // Own 2 B beside others': 3 + 4 + 3 = 10 s, in which others move 3 + 2 + 3 = 8 B. 804 B: 100 iterations leave 4 B: after
-  // 1000 s another: 3 B, then both share 2 B: others' last byte ends at 1005, own 1 B alone until 1006, F until 1009.
+  // An iteration beside others' traffic takes 3 + 4 + 3 = 10 s, in which others move 8 B. Of 804 B, 4 B are left after 100
+  // iterations: 3 B alone, then 2 B shared until 1005. The last own byte moves alone until 1006, F until 1009.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   const adapt::history h = x.run({1017_s, {at(0, adapt::transfer_begins{dev(2), dev(0), 804_B})}}, policy);
@@ -202,21 +201,20 @@ TEST_CASE("equal iterations beside a long transfer are run at once, and leave of
 }
 
 TEST_CASE("traffic of a device that is away waits for it, from its first moment on") {
-  // d2 is away 1..20; 4 B of it are to begin at 2, in the first iteration. They begin with the iteration that follows 20.
+  // d2 is away 1..20. Its transfer of 4 B, due at 2, starts with the first iteration after 20.
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   const adapt::history h = x.run(
       {50_s,
        {at(1, adapt::device_leaves{dev(2)}), at(2, adapt::transfer_begins{dev(2), dev(0), 4_B}), at(20, adapt::device_joins{dev(2)})}},
       policy);
-  // 24: 3 B, then 1 B shared until 29, own 1 B more until 30, F until 33.
+  // From 24: 3 B alone, 1 B shared until 29, the last own byte until 30, F until 33.
   check_stretches(
       h, {{activity::running, 0, 24, 3}, {activity::running, 24, 33, 1}, {activity::running, 33, 49, 2}, {activity::cut_off, 49, 50}});
 }
 
 TEST_CASE("immutable weights come while the old plan runs, and nothing stops") {
-  // Inference, 8 s an iteration on d0, d1. At 8 the policy wants all on d2, which needs 5 + 5 B: mesh, from d0 and d1 at once.
-  // They are there at 13; the iteration under way ends at 16, then d2 works 6 s each.
+  // Inference takes 8 s on d0 and d1. At 8 all moves to d2, which fetches 5 B from each until 13 and starts at 16, 6 s each.
   const world_by_hand x(mode::inference, wired(3), 5);
   scripted policy = changes_once(x.apart(0, 1), 8, x.together(2), switching::background);
   const adapt::history h = x.run({28_s, {}}, policy);
@@ -228,14 +226,14 @@ TEST_CASE("immutable weights come while the old plan runs, and nothing stops") {
   CHECK(h.adoptions[0].moved_bytes == near(10));
   CHECK(h.moved_bytes == near(10));
   CHECK(h.stall_s == 0);
-  // The same with the plan stopped: both come at once, 5 s.
+  // With the plan stopped, both transfers take 5 s.
   scripted stops = changes_once(x.apart(0, 1), 8, x.together(2), switching::delta);
   const adapt::history stopped = x.run({25_s, {}}, stops);
   check_stretches(stopped, {{activity::running, 0, 8, 1}, {activity::migrating, 8, 13}, {activity::running, 13, 25, 2}});
 }
 
 TEST_CASE("in training a switch stops for weights and the optimizer's state, frozen weights come before") {
-  // 22 s an iteration. Each layer 5 B and twice that of state: 15 B. On one medium: 30 s for both.
+  // 22 s an iteration. Each layer has 15 B of weights and state: 30 s for both on one medium.
   const world_by_hand x(mode::training, wireless(3), 5);
   for (const switching how : {switching::delta, switching::background}) {
     scripted policy = changes_once(x.apart(0, 1), 22, x.together(2), how);
@@ -243,7 +241,7 @@ TEST_CASE("in training a switch stops for weights and the optimizer's state, fro
     check_stretches(h, {{activity::running, 0, 22, 1}, {activity::migrating, 22, 52}, {activity::running, 52, 88, 2}});
     CHECK(h.moved_bytes == near(30));
   }
-  // The first layer frozen: its 5 B come beside an iteration, what learns stops the plan for 15 s.
+  // With the first layer frozen, its 5 B move during an iteration; the trainable layer's 15 B stop the plan for 15 s.
   const world_by_hand y(mode::training, wireless(3), 5, true);
   const double own = judge(y.apart(0, 1), y.model, y.devices, roofline{}).evaluation.latency.value();
   scripted policy = changes_once(y.apart(0, 1), own, y.together(2), switching::background, 0);
@@ -253,12 +251,12 @@ TEST_CASE("in training a switch stops for weights and the optimizer's state, fro
   CHECK(h.adoptions[0].moved_bytes == near(20));
   CHECK(h.stretches[0].what == activity::running);
   CHECK(h.adoptions[0].decided_s == near(own));
-  CHECK(h.adoptions[0].done_s > own * 2 + 15);  // that iteration shares the air
+  CHECK(h.adoptions[0].done_s > own * 2 + 15);  // the transfer slows that iteration
 }
 
 TEST_CASE("after a loss the model goes back to the last backup that is whole, and what was done since is lost") {
-  // Without tensors 12 s an iteration on two devices, 18 s on one. Each device copies its layer's 15 B to the other: 0..15 at
-  // first, then after 3 iterations 36..51, after 6 72..87. d0 has the copy of what d1 had, so nothing moves.
+  // Without tensors, iterations take 12 s on two devices and 18 s on one. Each device copies its layer's 15 B to the other: 0..15,
+  // after 3 iterations 36..51, after 6 72..87. d0 holds the copy of d1's layer, so nothing moves.
   const world_by_hand x(mode::training, wired(3), 5, false, 2, 0);
   const adapt::run_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 3}}};
   const auto lost_at = [&](double s) {
@@ -275,13 +273,13 @@ TEST_CASE("after a loss the model goes back to the last backup that is whole, an
     CHECK(h.status.ok());
   };
   check(16, 1, 0);
-  check(40, 3, 0);  // that after 3 is still coming
+  check(40, 3, 0);  // the copy of iteration 3 is incomplete
   check(50, 4, 0);
-  check(52, 4, 3);  // it is whole, though no iteration has ended since
+  check(52, 4, 3);  // complete, although no iteration has ended since
   check(71, 5, 3);
   check(80, 6, 3);
   check(88, 7, 6);
-  // Before the first is whole there is nothing to go back to.
+  // A loss before the first complete copy is final.
   const adapt::history h = lost_at(14);
   CHECK(h.status.result == outcome::none_found);
   CHECK_THAT(h.status.reason, Catch::Contains("held it"));
@@ -290,7 +288,7 @@ TEST_CASE("after a loss the model goes back to the last backup that is whole, an
 }
 
 TEST_CASE("bytes of backups are charged to nobody's switch") {
-  const world_by_hand x(mode::training, wired(3), 5, true, 2, 0);  // the first layer frozen: once only
+  const world_by_hand x(mode::training, wired(3), 5, true, 2, 0);  // the frozen first layer is copied only once
   adapt::run_options<adapt::immediate> o{.storage = {.backups = adapt::backup_routine{.period = 1}}};
   scripted policy = changes_once(x.apart(0, 1), 20, x.apart(2, 1), switching::background);
   const adapt::history h = x.run({100_s, {}}, policy, o);
@@ -312,7 +310,7 @@ TEST_CASE("another microbatch size on the same devices moves no work and leaves 
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.switches == 0);
   CHECK(h.stall_s == 0);
-  CHECK(h.moved_bytes == near(2 * 15));  // each device's first copy, once
+  CHECK(h.moved_bytes == near(2 * 15));  // the first copy of each device
 }
 
 TEST_CASE("in generation another share of the sequences moves caches and no weights") {
@@ -331,7 +329,7 @@ TEST_CASE("in generation another share of the sequences moves caches and no weig
   const adapt::history h = adapt::run(problem, {400_s, {}}, policy);
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.switches == 0);
-  CHECK(h.adoptions[0].moved_bytes == near(2 * 5 * 2));  // two sequences change their device
+  CHECK(h.adoptions[0].moved_bytes == near(2 * 5 * 2));  // two sequences change devices
   CHECK(h.adoptions[0].stall_s == near(20));
 }
 
@@ -347,13 +345,12 @@ TEST_CASE("frozen weights that come back from a backup take no iteration back") 
 TEST_CASE("an outage holds an iteration up and no more; one that lasts ends with the time") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
-  // Own bytes 3..5; nothing moves 4..24: 5 -> 25, F until 28.
+  // Own bytes 3..5, nothing moves 4..24: the transfer ends at 25, F at 28.
   const adapt::history h = x.run({36_s, {at(4, air(0)), at(24, air(1))}}, policy);
   check_stretches(h, {{activity::running, 0, 28, 1}, {activity::running, 28, 36, 1}});
   const adapt::history dark = x.run({1e6_s, {at(12, air(0))}}, policy);
   check_stretches(dark, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 1e6}});
-  CHECK(dark.status.result == outcome::none_found);  // its network is down
-  // A device that stands still to the end.
+  CHECK(dark.status.result == outcome::none_found);
   const adapt::history still = x.run({1e6_s, {at(8, adapt::speed_becomes{dev(1), 0})}}, policy);
   check_stretches(still, {{activity::running, 0, 8, 1}, {activity::stalled, 8, 1e6}});
   CHECK(still.status.result == outcome::none_found);
@@ -362,30 +359,30 @@ TEST_CASE("an outage holds an iteration up and no more; one that lasts ends with
 TEST_CASE("an iteration that stands still is given up when the policy learns of it and has something better") {
   const world_by_hand x(mode::inference, wireless(3), 0);
   const adapt::run_options<adapt::heartbeat> beats;
-  // 8 s an iteration, bytes 3..5 of it; alone 6 s. The medium fails while the bytes of the second are under way, at 12.5, and
-  // that is known at 13; at 14 it carries again.
+  // 8 s an iteration with bytes at 3..5; 6 s on one device. The medium fails during the second iteration's transfer, at 12.5. That is
+  // known at 13; at 14 the medium is back.
   scripted leaves = flees(x.apart(0, 1), x.together(0), switching::at_no_cost);
   const adapt::history h = x.run({25_s, {at(12.5, air(0)), at(14, air(1))}}, leaves, beats);
   check_stretches(h, {{activity::running, 0, 8, 1}, {activity::cut_off, 8, 13}, {activity::running, 13, 25, 2}});
-  // An outage that is over when it would be known is nobody's business.
+  // An outage shorter than its detection goes unnoticed.
   scripted stays = flees(x.apart(0, 1), x.together(0), switching::at_no_cost);
   const adapt::history brief = x.run({24.5_s, {at(12.2, air(0)), at(12.7, air(1))}}, stays, beats);
   check_stretches(brief, {{activity::running, 0, 8, 1}, {activity::running, 8, 16.5, 1}, {activity::running, 16.5, 24.5, 1}});
-  // Without anything better it waits, and nothing of it is done twice.
+  // A policy without an alternative waits, and no work is repeated.
   adapt::static_plan patient(x.apart(0, 1));
   const adapt::history waits = x.run({26_s, {at(12, air(0)), at(14, air(1))}}, patient);
   check_stretches(waits, {{activity::running, 0, 8, 1}, {activity::running, 8, 18, 1}, {activity::running, 18, 26, 1}});
 }
 
 TEST_CASE("who loses the coordinator learns of it when the others have agreed on the next one") {
-  // d1 is the strongest and coordinates; a message of 64 B to everybody over the medium of 100 B/s.
+  // d1 is the strongest device and coordinates. Each election message sends 64 B to all over the medium of 100 B/s.
   cluster c("wireless", {worker("d0"), worker("d1", 2), worker("d2")}, shared_medium{bytes_per_second(100)});
   const world_by_hand x(mode::inference, std::move(c), 0);
   REQUIRE(adapt::elect_coordinator(x.devices, adapt::nominal(x.devices)) == dev(1));
   adapt::conditions left = adapt::nominal(x.devices);
   left.present[1] = 0;
   const double talk = adapt::election_time(x.devices, left).value();
-  CHECK(talk == near(1.28));  // two messages
+  CHECK(talk == near(1.28));
   const adapt::heartbeat beats;
   const auto adopted_after = [&](int gone, int stays) {
     scripted policy = flees(x.apart(gone, stays), x.together(stays), switching::at_no_cost);
@@ -399,7 +396,7 @@ TEST_CASE("who loses the coordinator learns of it when the others have agreed on
 }
 
 TEST_CASE("a coordinator that is back before all have agreed that it was gone is back") {
-  cluster c("wireless", {worker("d0"), worker("d1", 2), worker("d2")}, shared_medium{bytes_per_second(10)});  // they talk for 12.8 s
+  cluster c("wireless", {worker("d0"), worker("d1", 2), worker("d2")}, shared_medium{bytes_per_second(10)});  // the election takes 12.8 s
   const world_by_hand x(mode::inference, std::move(c), 0);
   std::vector<char> there;
   scripted policy{[&](const situation& s) -> reaction {
@@ -414,7 +411,7 @@ TEST_CASE("a coordinator that is back before all have agreed that it was gone is
 }
 
 TEST_CASE("a mixture delivers in a run what it promised") {
-  // 8 s and 6 s an iteration, no weights: rates 1/8 and 1/6.
+  // Iterations of 8 s and 6 s, no weights: rates 1/8 and 1/6.
   const world_by_hand x(mode::inference, wireless(3), 0);
   for (const double progress : {101.0, 110.0, 120.0, 131.0}) {
     const mix::plan_rates rates{.plans = {{1.0 / 8, 1}, {1.0 / 6, 2}}};
@@ -431,7 +428,7 @@ TEST_CASE("a mixture delivers in a run what it promised") {
 }
 
 TEST_CASE("a deadline that passes is missed, and one that is kept is not") {
-  world_by_hand x(mode::inference, wireless(3), 0);  // 8 s
+  world_by_hand x(mode::inference, wireless(3), 0);
   adapt::static_plan policy(x.apart(0, 1));
   x.what.qoe = {.deadline = 24_s, .iterations = 3};
   const adapt::history h = x.run({100_s, {}}, policy);
@@ -441,11 +438,11 @@ TEST_CASE("a deadline that passes is missed, and one that is kept is not") {
   x.what.qoe.deadline = 23_s;
   CHECK(x.run({100_s, {}}, policy).missed_deadline);
   x.what.qoe.deadline = 1_s;
-  const adapt::history late = x.run({100_s, {at(5, adapt::qoe_becomes{.deadline = 2_s})}}, policy);  // past when it is named
+  const adapt::history late = x.run({100_s, {at(5, adapt::qoe_becomes{.deadline = 2_s})}}, policy);  // the new deadline has passed already
   CHECK(late.missed_deadline);
   CHECK(late.iterations == 3);
   const adapt::history in_time = x.run({20_s, {at(5, adapt::qoe_becomes{.deadline = 21_s})}}, policy);
-  CHECK_FALSE(in_time.missed_deadline);  // nobody knows yet
+  CHECK_FALSE(in_time.missed_deadline);  // undecided at the end of the timeline
   CHECK_FALSE(in_time.finished_s);
 }
 
@@ -484,7 +481,7 @@ TEST_CASE("a question that is due at once does not keep a job that cannot run fr
   const adapt::history h = x.run({100_s, {at(4, adapt::device_leaves{dev(1)}), at(50, adapt::speed_becomes{dev(2), 2})}}, policy);
   CHECK(policy.asked == std::vector<double>{0, 4, 50});
   check_stretches(h, {{activity::cut_off, 0, 4}, {activity::stalled, 4, 100}});
-  // And while a plan is on its way.
+  // The same while the next plan is being computed.
   scripted slow{[&](const situation& s) -> reaction {
     if (s.running == nullptr) return {.next = x.apart(0, 1)};
     if (s.can_run) return {};
@@ -528,7 +525,7 @@ TEST_CASE("a plan on a device that has left in silence is dropped, whichever way
 }
 
 TEST_CASE("weights in the background that can come no more do not hold a job for ever") {
-  // d2 needs 5 B from each of d0 and d1 (a mesh); it leaves at 10, in the middle of them, and is known to be gone at once.
+  // d2 fetches 5 B from each of d0 and d1. It leaves at 10, during both transfers, which is known at once.
   const world_by_hand x(mode::inference, wired(4), 5);
   std::vector<bool> could;
   scripted policy{[&](const situation& s) -> reaction {
@@ -541,7 +538,7 @@ TEST_CASE("weights in the background that can come no more do not hold a job for
   REQUIRE(h.adoptions.size() == 1);
   CHECK(h.plans.back() == x.together(3));
   check_stretches(h, {{activity::running, 0, 24, 3}, {activity::running, 24, 42, 3}, {activity::cut_off, 42, 44}});
-  CHECK(h.moved_bytes > 10);  // some went to d2 in vain
+  CHECK(h.moved_bytes > 10);  // including the bytes sent to d2 in vain
 }
 
 TEST_CASE("a switch that is cut off by a loss leaves the old plan, and the policy is asked") {
@@ -566,7 +563,7 @@ TEST_CASE("energy is idle power while nothing runs, of those that are there") {
                    mesh{bytes_per_second(1)}},
                   0);
   adapt::static_plan policy(x.apart(0, 1));
-  // One iteration: 8 s, 3 s busy each: 2 * (8 + 30). Cut off at 10: d0 2 s busy: 2 + 20, d1 2. Then d0 alone, 90 s.
+  // Iterations: 8 s, 3 s busy per device: 2 * (8 + 30) J. Cut off at 10: d0 busy for 2 s, 22 J; d1 idle, 2 J. Then d0 idle: 90 J.
   const adapt::history h = x.run({100_s, {at(10, adapt::device_leaves{dev(1)})}}, policy);
   CHECK(h.device_energy_J[0] == near(38 + 22 + 90));
   CHECK(h.device_energy_J[1] == near(38 + 2));

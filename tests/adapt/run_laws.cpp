@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Laws of runs: random timelines, random plans, a policy that switches between them for no reason and in every way.
+// Laws of runs over random timelines and plans, under a policy that switches at random and in every way.
 
 #include <hetplan/adapt/run.hpp>
 
@@ -26,12 +26,12 @@ using adapt_tests::random_chain_plan;
 
 namespace {
 
-/// Energy that counts what devices send.
+/// An energy model that counts sent bytes.
 struct bytes_sent {
   [[nodiscard]] joules energy(const device_usage& u, const device&) const { return joules(u.sent.value()); }
 };
 
-/// Where it is taken from is data, so that a law can change one thing.
+/// A scenario as plain data, so that a law can change one thing.
 struct random_scenario {
   mode how = mode::training;
   std::vector<layer_spec> layers;
@@ -57,8 +57,7 @@ struct random_scenario {
   [[nodiscard]] cluster home() const { return {"home", devices, shared_medium{bytes_per_second(capacity), seconds(latency_s)}}; }
 };
 
-/// Switches at random questions to random plans whose devices it thinks are there, in random ways; also rests, and asks again.
-/// Times in iterations of the first plan.
+/// Switches at random to plans whose devices it believes present; also rests and asks again. Times scale with the iteration.
 struct restless {
   const random_scenario& scenario;
   double calm = 0.3;
@@ -236,8 +235,8 @@ TEST_CASE("stretches follow one another from the start to the end, and sums are 
     CHECK(h.stall_s == Approx(stalled).margin(1e-9));
     CHECK(migrating >= paused - 1e-9);
     CHECK(h.energy_J == Approx(devices).epsilon(1e-9));
-    CHECK(h.energy_J == Approx(energy).epsilon(1e-9));  // bytes take none here
-    CHECK(h.moved_bytes >= moved - 1e-6);               // and backups, and what came in vain
+    CHECK(h.energy_J == Approx(energy).epsilon(1e-9));  // bytes cost no energy here
+    CHECK(h.moved_bytes >= moved - 1e-6);               // also backups and cancelled migrations
     adoptions += static_cast<long long>(h.adoptions.size());
     lost += h.lost;
     cut_off += h.cut_off;
@@ -250,7 +249,7 @@ TEST_CASE("stretches follow one another from the start to the end, and sums are 
 
 TEST_CASE("no iteration is done twice or left out at any switch") {
   for_random_scenarios(200, [&](const random_scenario& w) {
-    // One who looks on counts: what is done grows by what stretches show, falls by what is lost, and by nothing else.
+    // In an observer's count, completed iterations grow by those of stretches and shrink by lost ones only.
     std::vector<int> completed;
     long long done = 0, ran = 0, lost = 0;
     const adapt::history h = history_under(w, [&](const adapt::run_progress& l) {
@@ -275,7 +274,7 @@ TEST_CASE("no iteration is done twice or left out at any switch") {
 }
 
 TEST_CASE("every byte that moves is somebody's: the plan's, a switch's, a backup's") {
-  // No tensors, no gradients to reduce: all that devices send are weights.
+  // Without tensors and gradient reductions, devices send only weights.
   long long moving = 0;
   for_random_scenarios(200, [&](random_scenario w) {
     if (w.how == mode::generation) return;  // sends tokens
@@ -288,7 +287,7 @@ TEST_CASE("every byte that moves is somebody's: the plan's, a switch's, a backup
     }
     std::erase_if(w.events.events, [](const adapt::event& e) { return std::holds_alternative<adapt::transfer_begins>(e.what); });
     const adapt::history h = history_under<bytes_sent>(w);
-    // What a migration moved that was cut off is nobody's: its adoption never was.
+    // Bytes of a cut-off migration belong to no adoption.
     double stopped = 0, adopted = 0, adopted_J = 0;
     for (const adapt::stretch& s : h.stretches) stopped += s.what == activity::migrating ? s.energy_J : 0;
     for (const adapt::adoption& a : h.adoptions) {
@@ -327,8 +326,8 @@ TEST_CASE("twice the time for everything is twice the time") {
 }
 
 TEST_CASE("other numbers for the same devices change nothing") {
-  // Of several holders of a tensor the smaller number sends it. That changes who is there to be cut off, how many share the
-  // air, and who draws power for it: nobody leaves here, nothing comes in the background, and energies are not compared.
+  // The holder with the smallest number sends a tensor, which affects cut-offs, sharing of the medium, and energy. Hence no device
+  // leaves, nothing moves in the background, and energies are not compared.
   for_random_scenarios(200, [&](random_scenario w) {
     w.storage = {};
     w.background = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A job over a timeline against a naive run: every iteration is judged anew with all that is still to come, no windows,
-// no memory of iterations that were alike, no repetition. Times are compared as semantics promises: to one part in 10^9.
+// Runs over a timeline against a naive run that judges every iteration anew with all events to come: no windows, no reuse of equal
+// iterations. Times agree to one part in 10^9, as semantics promises.
 
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/search/ranking.hpp>
@@ -29,7 +29,7 @@ struct turn {
   plan what;
 };
 
-/// Runs the plan whose turn it is, at no cost, as soon as its devices are there.
+/// A policy that switches to the scheduled plan at no cost, as soon as its devices are present.
 struct by_the_clock {
   std::vector<turn> turns;
 
@@ -52,9 +52,9 @@ struct by_the_clock {
   }
 };
 
-/// What both of them tell.
+/// Results that both runs report.
 struct told {
-  std::vector<double> ends_s;  ///< of iterations
+  std::vector<double> ends_s;
   std::vector<double> device_J;
   long long cut_off = 0;
   double stall_s = 0;
@@ -90,7 +90,7 @@ class naive_run {
   }
 
  private:
-  /// Ascending; a parameter server that reduces something is one of them.
+  /// Returns the devices of a plan in ascending order, including a parameter server that reduces gradients.
   std::vector<device_id> devices_of(const plan& p) const {
     const tasks::task_graph g = tasks::expand(p, model_, cluster_, roofline{});
     std::vector<device_id> all;
@@ -99,7 +99,7 @@ class naive_run {
     }
     return all;
   }
-  /// Those that a byte of the plan goes over.
+  /// Returns the resources that the plan's bytes use.
   std::vector<resource_id> resources_of(const plan& p) const {
     const tasks::task_graph g = tasks::expand(p, model_, cluster_, roofline{});
     std::vector<resource_id> all;
@@ -110,7 +110,7 @@ class naive_run {
     }
     return all;
   }
-  /// The plan whose turn it is, if its devices are there, else the one that runs.
+  /// Returns the scheduled plan if its devices are present, else the running one.
   const plan* choice(double now, const adapt::conditions& then) const {
     const plan* mine = running_;
     for (const turn& t : turns_) {
@@ -123,7 +123,7 @@ class naive_run {
     return running_ == nullptr || there ? mine : running_;
   }
   void choose() { running_ = choice(now_, conditions_); }
-  /// But what happens at a time, or later.
+  /// Returns the changes from now until before `before_s`, and all traffic.
   simulator_options everything_from_now(double before_s = std::numeric_limits<double>::infinity()) const {
     simulator_options o = adapt::from_the_start(conditions_, cluster_);
     for (std::size_t i = next_; i < timeline_.events.size() && !not_after(before_s, timeline_.events[i].at.value()); ++i) {
@@ -151,13 +151,13 @@ class naive_run {
       const auto* still = std::get_if<adapt::speed_becomes>(&e.what);
       const auto* down = std::get_if<adapt::capacity_becomes>(&e.what);
       const auto among = [](const auto& all, auto x) { return std::find(all.begin(), all.end(), x) != all.end(); };
-      // Whoever knows at once that nothing moves any more gives the iteration up if it is another plan's turn.
+      // A halt is known at once, and ends the iteration if another plan is scheduled.
       const bool halts = (still != nullptr && still->speed == 0 && among(devices, still->device)) ||
                          (down != nullptr && down->capacity.value() == 0 && among(resources, down->resource));
       if ((gone != nullptr && among(devices, gone->device)) || (halts && *choice(e.at.value(), then) != *running_))
         until = std::min(until, e.at.value());
     }
-    // What ends at the instant of an event is not touched by it.
+    // An iteration that ends at the instant of an event is not affected by it.
     judgement j;
     j.trace.status = {outcome::stopped, ""};
     for (std::size_t i = next_; i < timeline_.events.size() && !j.trace.status.ok(); ++i) {
@@ -191,7 +191,7 @@ class naive_run {
       if (conditions_.present[d.index()] != 0)
         out_.device_J[d.index()] += linear_power{}.energy({.total = seconds(until - now_)}, cluster_[d]).value();
     }
-    // The plan, whose devices all stand still, lets the traffic go on alone.
+    // Foreign traffic goes on alone while the plan's devices stand still.
     simulator_options o = everything_from_now();
     o.until = seconds(until - now_);
     for (const device_id d : devices) o.speeds.push_back({seconds(0), d, 0});
@@ -210,7 +210,7 @@ class naive_run {
   const adapt::timeline& timeline_;
   const std::vector<turn>& turns_;
   adapt::conditions conditions_;
-  std::vector<background_transfer> foreign_;  ///< all of them, also those to come; `release` on the timeline
+  std::vector<background_transfer> foreign_;  ///< past and future transfers, with `release` in timeline time
   const plan* running_ = nullptr;
   std::size_t next_ = 0;
   double now_ = 0;
@@ -226,14 +226,14 @@ told from_history(const adapt::history& h) {
   return t;
 }
 
-/// Capacities, speeds, transfers of others; devices below `safe` in a random order leave and join. Or, where it ties, only what leaves
-/// iterations as long as they are, at their ends: devices that leave, come back, stand still or go on.
+/// Returns random changes of capacities, speeds and traffic; some devices leave and rejoin. With `ties`, only changes at ends of
+/// iterations that keep their length: devices that leave, return, halt or resume.
 adapt::timeline changes(random_source& random, const cluster& c, double iteration_s, int most_events, double longest, bool ties) {
   adapt::timeline t{seconds(iteration_s * (ties ? random.integer(3, static_cast<int>(longest)) : random.between(3, longest)))};
   std::vector<std::size_t> order(c.size());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
   random.shuffle(order);
-  const std::size_t leaving = random.chance(0.6) ? random.index(c.size()) : 0;  // the others stay, and are whom others' traffic is between
+  const std::size_t leaving = random.chance(0.6) ? random.index(c.size()) : 0;  // the other devices stay and exchange foreign traffic
   std::vector<char> here(c.size(), 1);
   std::vector<double> times;
   for (int n = random.integer(0, most_events); n > 0; --n) {
@@ -269,7 +269,7 @@ adapt::timeline changes(random_source& random, const cluster& c, double iteratio
   return t;
 }
 
-/// All layers on one device, the same batch.
+/// Returns a plan with all layers on one device, for the same batch.
 plan plan_of_one_device(const instance& i, random_source& random) {
   plan p{.workload = i.plan.workload, .microbatch_size = i.plan.microbatch_size, .microbatches = i.plan.microbatches};
   p.stages.push_back({.devices = {{device_id(random.index(i.devices.size())), i.plan.microbatch_size}}});
@@ -286,7 +286,7 @@ void require_same(const told& simulated, const told& naive, double duration_s) {
     CHECK(simulated.device_J[d] == Approx(naive.device_J[d]).epsilon(1e-9).margin(1e-12));
 }
 
-/// Iterations and cut-offs of so many random jobs, the same by a run and by the naive one. Where it ties a job has one plan.
+/// Compares both runs on `jobs` random jobs and returns the iterations and cut-offs. With `ties`, a job has one plan.
 std::pair<long long, long long> compare(int jobs, bool ties) {
   long long iterations = 0, cut_off = 0;
   for_random_instances(jobs, [&](const instance& i) {
@@ -300,7 +300,7 @@ std::pair<long long, long long> compare(int jobs, bool ties) {
     std::vector<turn> turns{{0, i.plan}};
     plan alone = plan_of_one_device(i, random);
     const bool comparable = judge(alone, model, c, roofline{}).evaluation.latency.value() > iteration_s / 20;
-    if (!ties && comparable && random.chance(0.5)) {  // all on one device, then back
+    if (!ties && comparable && random.chance(0.5)) {
       const double first = t.duration.value() * random.unit();
       turns.push_back({first, std::move(alone)});
       if (random.chance(0.5)) turns.push_back({first + (t.duration.value() - first) * random.unit(), i.plan});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Random plans of one model on one cluster: what a run through change switches between.
+/// Random plans of one model on one cluster, for switches between plans.
 
 #include <algorithm>
 #include <string>
@@ -17,7 +17,7 @@ namespace adapt_tests {
 
 using namespace hetplan;
 
-/// Consecutive layers in stages on random groups of the given devices, with random shares: a valid 1F1B plan.
+/// Returns a valid 1F1B plan: consecutive layers in stages on random groups of the given devices, with random shares.
 inline plan random_chain_plan(test::random_source& random, const planning_graph& model, const cluster& c, std::vector<device_id> devices,
                               const workload& w, int microbatch_size, int microbatches) {
   plan p{.model = model.name(), .cluster = c.name(), .workload = w, .microbatch_size = microbatch_size, .microbatches = microbatches};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Times that are the same but for rounding: tenths of a second, which no double adds up exactly.
+// Times that are equal but for rounding: sums of tenths of a second, which are inexact in floating point.
 
 #include <hetplan/adapt/run.hpp>
 
@@ -38,7 +38,7 @@ struct world_of_tenths {
   }
 };
 
-/// Asked after every iteration, so that each is added to the time on its own.
+/// A policy asked after every iteration, so that each duration is added on its own.
 struct asked_after_each {
   plan what;
   std::vector<double> asked = {};
@@ -75,14 +75,14 @@ TEST_CASE("an iteration that ends with the timeline, a loss or a halt is whole, 
         CHECK(*h.finished_s == Approx(end).epsilon(1e-12));
       }
     }
-    x.what.qoe = {};  // it goes on: nothing may be left of the time
+    x.what.qoe = {};  // without a target, the run fills the timeline
     adapt::static_plan at_once(x.on(0));
     asked_after_each one_by_one{x.on(0)};
     for (const adapt::history& h : {x.run(ends[0], at_once), x.run(ends[0], one_by_one)}) {
       CHECK(h.iterations == n);
       CHECK(h.cut_off == 0);
     }
-    for (const adapt::history& h : {x.run(ends[2], at_once), x.run(ends[2], one_by_one)}) {  // then it stands still
+    for (const adapt::history& h : {x.run(ends[2], at_once), x.run(ends[2], one_by_one)}) {  // the device stands still at the end
       CHECK(h.iterations == n);
       CHECK(h.cut_off == 0);
       CHECK(h.stall_s == Approx(5).epsilon(1e-12));
@@ -115,7 +115,7 @@ TEST_CASE("who asks to be asked at the end of an iteration is asked then, and no
       }
     } policy{x.on(0), moment};
     static_cast<void>(x.run({seconds(10), {at(0.05, adapt::speed_becomes{device_id(1), 0.5})}}, policy));
-    REQUIRE(policy.asked.size() == 3);  // at the start, after the event, when it is due
+    REQUIRE(policy.asked.size() == 3);  // at the start, after the event, when due
     CHECK(policy.asked.back() == Approx(moment).epsilon(1e-12));
   }
 }
@@ -125,7 +125,7 @@ TEST_CASE("a plan that would end with the deadline is in time, and of equal ends
   for (int n = 1; n <= 40; ++n) {
     CAPTURE(n);
     double now = 0;
-    for (int i = 0; i < n; ++i) now += 0.1;  // as a run adds it up
+    for (int i = 0; i < n; ++i) now += 0.1;  // summed as in a run
     const adapt::goal wanted(what, {.deadline = seconds((n + 3) / 10.0), .iterations = n + 3}, seconds(now), n);
     const adapt::iteration i{.ended = true, .took_s = 0.1, .response_s = 0.1, .device_J = {2}};
     CHECK(wanted.of(i).late_s == 0);

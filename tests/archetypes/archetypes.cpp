@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every algorithm that asks for a concept works with a type that has the members of the concept and nothing else:
-// no default constructor, no copy or move (where the algorithm only refers to it), no comparison, no address.
+// Archetypes: types with the members of a concept and nothing else, accepted by every algorithm that asks for the concept. They have
+// no default constructor, no comparison and no address; those that algorithms only refer to cannot be copied or moved.
 #include <array>
 #include <memory>
 #include <optional>
@@ -41,7 +41,7 @@ using namespace hetplan;
 
 namespace {
 
-/// What an archetype lacks.
+/// Base of archetypes that algorithms only refer to.
 struct bare {
   explicit bare(int) {}
   bare() = delete;
@@ -56,7 +56,7 @@ struct bare {
   void operator,(T&&) const = delete;
 };
 
-/// What an archetype of a model lacks that is held by value: behind the doors, models are copied once.
+/// Base of archetypes that algorithms hold by value, and therefore copy once.
 struct bare_value {
   explicit bare_value(int) {}
   bare_value() = delete;
@@ -99,7 +99,7 @@ struct policy_archetype : bare_value {
   [[nodiscard]] int tier(const tasks::transfer&) const { return 0; }
   [[nodiscard]] route_access access() const { return route_access::shared; }
 };
-struct sharing_archetype : bare_value {  // one medium of 100 kB/s; the books are no part of the door
+struct sharing_archetype : bare_value {  // one medium of 100 kB/s; `flows` is not part of the concept
   using bare_value::bare_value;
   transfers_under_way flows;
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
@@ -113,7 +113,7 @@ struct sharing_archetype : bare_value {  // one medium of 100 kB/s; the books ar
 };
 struct objective_archetype : bare_value {
   using bare_value::bare_value;
-  [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
+  [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }  // prefers slow plans
 };
 struct monotone_objective_archetype : bare_value {
   using bare_value::bare_value;
@@ -121,7 +121,7 @@ struct monotone_objective_archetype : bare_value {
 };
 struct criterion_archetype : bare {
   using bare::bare;
-  [[nodiscard]] double value(const evaluation& e) const { return -e.latency.value(); }  // the slower, the better
+  [[nodiscard]] double value(const evaluation& e) const { return -e.latency.value(); }  // prefers slow plans
 };
 struct solver_archetype : bare_value {
   using bare_value::bare_value;
@@ -187,7 +187,7 @@ struct candidate_observer_archetype : bare {
   control operator()(const candidate_judged&) { return ++seen < 2 ? control::go : control::stop; }
 };
 
-/// 3 -> 5 -> 7. Its vertices are numbers that begin nowhere, its edges are named by their source.
+/// The graph 3 -> 5 -> 7, whose edges are named by their source vertex.
 struct graph_archetype : bare {
   using bare::bare;
   struct edge_list {};
@@ -216,7 +216,7 @@ struct decomposition_archetype : bare_value {
   using bare_value::bare_value;
   layer_sequence operator()(const planning_graph& model) const { return sequence_of(model); }
 };
-/// All stages and links in turn.
+/// A law without overlap: stages and links run in turn.
 struct law_archetype : bare_value {
   using bare_value::bare_value;
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
@@ -249,7 +249,7 @@ struct search_move_archetype : bare_value {
     return rules;
   }
 };
-/// The first plan all the time.
+/// Always mixes the first plan alone.
 struct mixing_controller_archetype : bare_value {
   using bare_value::bare_value;
   mix::mixture operator()(const mix::plan_rates& rates, const mix::mixing_goal& goal) const {
@@ -281,7 +281,7 @@ struct cell_observer_archetype : bare {
   }
 };
 
-/// Puts everything on one device, and moves on when that is gone.
+/// Puts all layers on one device, and moves them once that device is gone.
 struct adaptation_policy_archetype : bare {
   using bare::bare;
   int asked = 0;
@@ -307,7 +307,7 @@ struct run_observer_archetype : bare {
     return control::go;
   }
 };
-/// Policies own their planner, so it moves; nothing else.
+/// A planner with copy construction only, which policies need to own it.
 struct planner_archetype {
   explicit planner_archetype(int) {}
   planner_archetype(const planner_archetype&) = default;
@@ -320,7 +320,7 @@ struct planner_archetype {
   }
 };
 
-/// The first instance of its own, whether it is in time or not.
+/// Takes the server's first instance, even if it is late.
 struct request_handler_archetype : bare {
   using bare::bare;
   int asked = 0;
@@ -336,14 +336,14 @@ struct service_time_archetype : bare_value {
   [[nodiscard]] seconds step(const serve::service_run&, int) const { return 1_ms; }
   [[nodiscard]] int largest_batch(const serve::service_run&) const { return 4; }
 };
-/// One instance on the first GPU.
+/// Places one instance on the first GPU.
 struct placement_policy_archetype : bare_value {
   using bare_value::bare_value;
   [[nodiscard]] serve::deployment place(const serve::placement_question&) {
     return {{{.what = serve::service_id(0), .gpus = {{serve::server_id(0), 0}}, .batch = 4}}};
   }
 };
-/// The first two instances gain what they can do.
+/// Credits the first two instances with their capacity and all others with nothing.
 struct placement_value_archetype : bare {
   using bare::bare;
   int placed = 0;
@@ -436,7 +436,7 @@ TEST_CASE("bare models, a bare solver and a bare observer evaluate a plan in eve
     const judgement j = evaluate(two_stages(m), g, c, cost, judges, solver, {}, watch);
     CHECK(j.evaluation.latency.value() > 0);
     CHECK(j.evaluation.bound.value() > 0);
-    CHECK(j.evaluation.peak_memory() >= 200_B);  // two layers, no matter which mode
+    CHECK(j.evaluation.peak_memory() >= 200_B);
     CHECK(j.evaluation.devices[0].energy == j.evaluation.devices[0].busy * 3_W);
     CHECK(watch.seen == static_cast<int>(j.graph.computes.size()));
   }
@@ -550,7 +550,7 @@ TEST_CASE("a bare price of boundaries reaches Dora's search and the judge: where
   const auto best = [&](const any_cost_model& cost) {
     return recipes::dora(planning_problem{g, c, cost, job{.batch = 4}}, minimize_latency{}, 1).plans.at(0);
   };
-  CHECK(best(boundary_archetype(0)).plan.stages.size() == 2);  // as many as there are devices: one boundary is left
+  CHECK(best(boundary_archetype(0)).plan.stages.size() == 2);  // as many stages as devices: one boundary
   CHECK(best(boundary_archetype(0)).evaluation.latency > 3_s);
   CHECK(best(cost_archetype(0)).evaluation.latency < 1_s);
 }
@@ -578,7 +578,7 @@ TEST_CASE("the search takes a bare objective, cell policy and observer, and an e
   CHECK(found.plans.size() == 2);
   CHECK(watch.seen > 0);
   CHECK(estimate(two_stages(), g, c, cost_archetype(0), memory_archetype(0), energy_archetype(0), estimator_archetype(0)).latency == 2_s);
-  CHECK(place::contiguous_partition(g, std::array{2}, part_load_archetype{}).value == 2);  // of three nodes
+  CHECK(place::contiguous_partition(g, std::array{2}, part_load_archetype{}).value == 2);
 }
 
 TEST_CASE("a bare dispatch policy and a bare schedule give orders, and dora tries them") {
@@ -695,7 +695,7 @@ TEST_CASE("a bare handler and bare service times serve what a bare policy has pl
   const serve::service_history h =
       serve::serve_requests(cloud, one_service, service_time_archetype(0), requests, {}, handler, options, serving_observer_archetype(0));
   CHECK(handler.asked == 4);
-  CHECK(h.count(serve::request_outcome::no_resources) == 1);  // nothing stands anywhere in the first ten seconds
+  CHECK(h.count(serve::request_outcome::no_resources) == 1);  // no instance exists in the first ten seconds
   CHECK(h.count(serve::request_outcome::served) == 3);
   CHECK(h.services[0].latency.largest().value() == Approx(0.02));
   CHECK(serve::serve_requests(cloud, one_service, service_time_archetype(0), requests, {}, handler).credit() == 0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Models that ship and need something say so in a sentence where they lack it; what refers to nouns is not made of temporaries; and
-// models are asked from several threads where their page says so, and nowhere else.
+// Shipped models: messages about what they lack, no temporaries in types that hold references, threads only where documented.
 #include <atomic>
 #include <functional>
 #include <string>
@@ -49,7 +48,7 @@ using namespace hetplan;
 
 namespace {
 
-/// The sentence that f ends in; "" if it ends without one.
+/// Returns the message of the exception that f throws; "" if f returns.
 template <class F>
 std::string sentence(F&& f) {
   try {
@@ -264,7 +263,7 @@ TEST_CASE("what keeps references to nouns is not made of temporaries") {
 
 namespace {
 
-/// Notes where two threads are inside at once.
+/// Detects two threads inside at once.
 struct turnstile {
   std::atomic<int> inside = 0;
   std::atomic<bool> met = false;

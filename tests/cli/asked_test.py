@@ -28,7 +28,7 @@ class asked(toy_problem.folder_test):
         lines = result.stderr.splitlines()
         self.assertEqual([x for x in lines if not x.startswith("hetplan: warning: ")], [])
         quiet = self.run_it(*arguments, "--quiet", "--json")
-        self.assertEqual(quiet.stderr, result.stderr)  # a warning is no progress
+        self.assertEqual(quiet.stderr, result.stderr)  # warnings are printed in spite of --quiet
         return [x.removeprefix("hetplan: warning: ") for x in lines]
 
     def test_options_of_built_in_models_are_for_those_that_take_them(self):
@@ -50,7 +50,7 @@ class asked(toy_problem.folder_test):
         self.write("s.json", sweep)
         self.assertEqual(self.warned("sweep", "s.json", "--out", "rows"), [])
         self.write("s.json", {**sweep, "models": ["m.json"]})
-        # Each names what the user wrote.
+        # The message names the field as the user wrote it.
         self.assertEqual("hetplan: s.json: /tokens: only a built-in language model takes it, and the sweep has none\n",
                          self.refused("sweep", "s.json", "--out", "rows2"))
         del sweep["tokens"]
@@ -88,7 +88,7 @@ class asked(toy_problem.folder_test):
             sweep = {"format": "hetplan/sweep/1", "models": [model], "clusters": ["c.json"], "planners": ["on-device"],
                      "jobs": ["j.json", "g.json"]}
             self.write("s.json", sweep)
-            told = self.refused("sweep", "s.json", "--out", "rows")  # before the first case, which is training, is run
+            told = self.refused("sweep", "s.json", "--out", "rows")  # before the first case, a training, is run
             self.assertTrue(told.startswith("hetplan: s.json: /jobs/1: " + message), told)
             self.assertFalse((self.path / "rows").exists())
 
@@ -109,7 +109,7 @@ class asked(toy_problem.folder_test):
                             ("replay", "m.json", "c.json", "p.json", "--lost", given), ("import", "onnx", "a.onnx", "--dim", given)):
                 self.assertIn(said, self.refused(*command))
         self.assertEqual(self.warned(*compare, "gpipe,on-device"), [])
-        self.write("m,,.json", MODEL)  # no list
+        self.write("m,,.json", MODEL)  # not a list
         self.assertEqual(self.warned("plan", "m,,.json", *self.plan[2:]), [])
 
     def test_a_name_stands_once_in_a_list(self):
@@ -245,7 +245,7 @@ class asked(toy_problem.folder_test):
                          ['j.json: /qoe/latency: objective "latency" does not ask for a latency; not used'])
         for field in ("deadline", "iterations"):
             self.assertEqual(plan(qoe={field: 9}), [f"j.json: /qoe/{field}: the end of a job matters to `hetplan adapt` alone; not used"])
-        # The command line's objective takes the place of the job's.
+        # The command line's objective replaces the job's.
         self.write("j.json", {**JOB, "qoe": {"latency": 1}})
         self.assertEqual(self.warned(*self.plan, "--objective", "energy"),
                          ['j.json: /qoe/latency: objective "energy" does not ask for a latency; not used'])
@@ -284,7 +284,7 @@ class asked(toy_problem.folder_test):
         self.assertEqual(lives(), [])
         self.assertEqual(lives(qoe={"deadline": 9, "iterations": 3}), [])
         self.assertEqual(lives(qoe={"iterations": 3}), [])
-        self.assertEqual(lives(objective="latency", qoe={"latency": 3}), [])  # counts as kept or not
+        self.assertEqual(lives(objective="latency", qoe={"latency": 3}), [])  # reported as kept or missed
         self.assertEqual(lives(qoe={"deadline": 9}), ["j.json: /qoe/deadline: without qoe.iterations a job has no end; not used"])
         self.assertEqual(lives([{"at": 1, "qoe": {"deadline": 9}}]),
                          ["t.json: /events/0/qoe/deadline: without qoe.iterations the job has no end; not used"])
@@ -359,7 +359,7 @@ class asked(toy_problem.folder_test):
         self.assertEqual(warned({"latency": latency, "placement_bound": 123, "time_between_tokens": 7}),
                          ["p.json: /predicted/placement_bound: only the operators of an inference are placed; not used",
                           "p.json: /predicted/time_between_tokens: only generation makes tokens; not used"])
-        # Of an inference it counts, and another search may have found less; but no more than the latency.
+        # Inference has a placement bound, which a search may leave lower. It cannot exceed the latency.
         self.write("one.json", {"format": "hetplan/job/1", "mode": "inference", "batch": 1})
         self.run_it("plan", "m.json", "c.json", "one.json", "--planner", "heft", "--out", "p.json")
         plan = json.loads((self.path / "p.json").read_text())
@@ -415,7 +415,7 @@ class asked(toy_problem.folder_test):
 
         flow = {"from": "d0", "to": "d1", "microbatch": 0, "phase": "forward"}
         self.assertEqual(warned(), [])
-        # What is so anyway.
+        # Values that hold anyway are accepted without a warning.
         for mode in ("inference", "generation"):
             self.assertEqual(warned(mode=mode, schedule={"kind": "1f1b"}, sync="ring", copies="per_edge", transfers="overlap",
                                     workload={"optimizer_factor": 2, "context": 0, "tokens": 16}), [])
@@ -499,7 +499,7 @@ class asked(toy_problem.folder_test):
                 self.write("p.json", row["plan"])
                 self.assertEqual(self.warned("simulate", "many.json", "c.json", "p.json"), [], row["planner"])
         self.assertGreaterEqual(len(seen), 14)
-        # A rule for warm-ups asks for more than there are microbatches.
+        # A warm-up rule may ask for more microbatches than there are.
         self.write("j.json", {**JOB, "batch": 1})
         self.run_it("plan", "mobilenetv2", "edge-cluster", "j.json", "--planner", "pipedream", "--out", "p.json")
         self.assertGreater(max(json.loads((self.path / "p.json").read_text())["schedule"]["warmup"]), 1)
@@ -533,10 +533,10 @@ class asked(toy_problem.folder_test):
             self.assertNotIn("backups:", self.run_it(*self.adapt, "--backups", "3").stdout)
         nothing = "--backups: no plan that ran has both something to back up and another device with a way and room for it; not used"
         self.assertEqual(warned(leaves, options=("--backups", "3")), [nothing])  # all on one device
-        self.assertEqual(warned(leaves), [])  # nobody has asked
+        self.assertEqual(warned(leaves), [])
         self.assertNotIn("backups:", self.run_it(*self.adapt, "--backups", "3").stdout)
         self.assertNotIn("backups:", self.run_it(*self.adapt).stdout)
-        # A pipeline has a stage on each device; a copy of the other's needs room beside it.
+        # The stages stand on two devices; each needs room for a copy of the other.
         for weight, memory, lines in (("7 MB", "80 MB", []), ("4 MB", "40 MB", [nothing])):
             self.write("c.json", {**CLUSTER, "devices": [{**d, "memory": memory} for d in CLUSTER["devices"]]})
             self.write("m.json", {**MODEL, "layers": [{**x, "weight": weight} for x in MODEL["layers"]]})
@@ -587,7 +587,7 @@ class asked(toy_problem.folder_test):
             return warned(topology={"kind": "hierarchical", "capacity": 1e6, "groups": [
                 {"name": f"g{i}", "devices": g, "capacity": 1e6} for i, g in enumerate(groups)]})
 
-        self.assertEqual(grouped(["d0"], ["d1"]), [])  # what comes to a group of one takes its inner resource
+        self.assertEqual(grouped(["d0"], ["d1"]), [])  # transfers to a group of one use its inner resource
         self.assertEqual(grouped(["d0", "d1"], []),
                          ["c.json: /topology/capacity: nothing goes between groups, as all devices are in one; not used",
                           "c.json: /topology/groups/1: no device is in it; not used"])
@@ -653,7 +653,7 @@ class asked(toy_problem.folder_test):
             return self.warned(*self.plan)
 
         self.assertEqual(with_profiles("phone"), [])
-        self.assertEqual(with_profiles("phone", "laptop"), [])  # every device is measured
+        self.assertEqual(with_profiles("phone", "laptop"), [])
         self.assertEqual(with_profiles("phnoe"), [
             'model "toy": layer "l0" has a profile for kind "phnoe", which no device of cluster "home" is, and none for kind "phone" of "d0", '
             'which is timed by FLOP; did you mean "phone"?'])

@@ -12,7 +12,7 @@ import toy_problem
 SHARED = pathlib.Path(os.environ["HETPLAN_SHARED_DIR"])
 PLANNERS = ["on-device", "data-parallel", "ddp", "zero2", "fsdp", "pipeline", "zero-bubble", "gpipe", "pipedream", "dapple", "hetpipe",
             "edgeshard", "alpa", "metis", "asteroid", "deepcee", "dora-printed", "heft", "m-etf", "m-sct", "getf", "moirai", "dora"]
-PLACERS = ["heft", "m-etf", "m-sct", "getf", "moirai"]  # of operators, for inference alone
+PLACERS = ["heft", "m-etf", "m-sct", "getf", "moirai"]  # place operators, for inference only
 
 
 def needs_shared(path):
@@ -77,7 +77,7 @@ class a_first_session(folder_test):
         self.done("plan", "bert-base", "traffic-monitor", "--planner", "pipeline", "--out", "p.json")
         simulate = ("simulate", "bert-base", "traffic-monitor", "p.json")
         plan = json.loads((self.path / "p.json").read_text())
-        plan.pop("predicted")  # of the network that it was planned for
+        plan.pop("predicted")  # predictions of the original network
         latency = {}
         for network in ("fair_share", "exclusive", "per_link", "unlimited"):
             latency[network] = self.document(*simulate, "--network", network)["latency"]
@@ -85,7 +85,7 @@ class a_first_session(folder_test):
             self.assertEqual(latency[network], self.document(*simulate[:3], "q.json")["latency"])
         self.assertNotEqual(latency["fair_share"], latency["exclusive"])
         self.assertLess(latency["unlimited"], latency["fair_share"])
-        self.assertLessEqual(latency["unlimited"], min(latency["exclusive"], latency["per_link"]))  # no link has two transfers at once
+        self.assertLessEqual(latency["unlimited"], min(latency["exclusive"], latency["per_link"]))  # no link carries two transfers at once
 
 
 class documents(folder_test):
@@ -223,7 +223,7 @@ class documents(folder_test):
     def test_compare_has_a_row_per_planner(self):
         rows = self.document("compare", "qwen3-1.7b", "smart-home-2")["rows"]
         self.assertEqual([r["planner"] for r in rows], [p for p in PLANNERS if p not in PLACERS])
-        blind = {"gpipe", "pipedream", "dapple", "hetpipe"}  # to memory; the two before have no pipeline
+        blind = {"gpipe", "pipedream", "dapple", "hetpipe"}  # planners that ignore memory; those listed below use no pipeline
         for row in rows:
             fails = row["planner"] in blind | {"on-device", "data-parallel", "ddp", "zero2", "fsdp"}
             self.assertEqual(row["status"], "out_of_memory" if fails else "feasible", row["planner"])
@@ -255,12 +255,12 @@ class documents(folder_test):
         self.assertEqual(result.returncode, 1, result.stderr)
         for row in json.loads(result.stdout)["rows"]:
             self.assertRegex(row["reason"], "^energy: ")
-            if row["planner"] in ("zero2", "fsdp", "deepcee"):  # no proof is of such plans
+            if row["planner"] in ("zero2", "fsdp", "deepcee"):  # no proofs for such plans
                 self.assertEqual(row["status"], "none found", row["planner"])
                 continue
             self.assertEqual(row["status"], "infeasible", row["planner"])
             self.assertGreater(row["proof"]["rows"][0]["needed"], row["proof"]["rows"][0]["available"])
-        # Nothing comes back from phone1: who trains on several devices all the same has no plan, and the others have theirs.
+        # phone1 cannot send: planners that train on several devices regardless find no plan, the others do.
         rows = {r["planner"]: r for r in self.document("compare", "start/model.json", "islands.json")["rows"]}
         self.assertEqual(rows["gpipe"]["status"], "none found")
         self.assertIn("joins the region of device", rows["deepcee"]["reason"])
@@ -293,7 +293,7 @@ class over_time(folder_test):
 
     def test_a_table_for_people(self):
         lines = self.done(*self.command).splitlines()
-        self.assertEqual(lines[0], "backups: after every 10 iterations")  # because a device leaves
+        self.assertEqual(lines[0], "backups: after every 10 iterations")  # the default, because a device leaves
         self.assertEqual(lines[1].split(), ["policy", "iterations", "each", "violations", "energy", "stall", "switches", "moved", "reaction"])
         self.assertEqual([line.split()[0] for line in lines[2:]], ["static", "network-only", "dora", "replan-always", "oracle"])
         self.assertNotIn("backups", self.done(*self.command, "--backups", "0"))
@@ -304,17 +304,17 @@ class over_time(folder_test):
             for key in ("iterations", "violations", "stall", "energy", "switches", "bytes_moved", "reaction"):
                 self.assertGreaterEqual(policy[key], 0, (policy["policy"], key))
             self.assertEqual(policy["status"], "feasible")
-            self.assertEqual(policy["violations"], 0)  # no latency is wanted
+            self.assertEqual(policy["violations"], 0)  # no latency is required
             self.assertAlmostEqual(policy["energy"], sum(policy["device_energy"].values()), delta=1e-9 * policy["energy"])
             stretches = policy["stretches"]
-            self.assertEqual([s[1] for s in stretches], [0] + [s[2] for s in stretches[:-1]])  # without gaps
+            self.assertEqual([s[1] for s in stretches], [0] + [s[2] for s in stretches[:-1]])
             self.assertEqual(stretches[-1][2], 120)
             self.assertEqual(sum(s[4] for s in stretches), policy["iterations"] + policy["lost"])
             halts = sum(s[2] - s[1] for s in stretches if s[0] in ("stalled", "migrating"))
             self.assertAlmostEqual(policy["stall"], halts, delta=1e-6)
         self.assertEqual(len({policy["plans"][0]["planner"] for policy in found.values()}), 1)
         static, dora, oracle = (found[name] for name in ("static", "dora", "oracle"))
-        self.assertAlmostEqual(static["stall"], 30, delta=1e-6)  # as long as the camera is away
+        self.assertAlmostEqual(static["stall"], 30, delta=1e-6)  # the camera's absence
         self.assertEqual((static["switches"], static["adoptions"]), (0, []))
         self.assertLess(dora["stall"], static["stall"])
         self.assertGreater(dora["iterations"], static["iterations"])
@@ -323,7 +323,7 @@ class over_time(folder_test):
     def test_policies_and_backups_can_be_chosen(self):
         found = self.policies("--policies", "replay,heavy-rescheduling,static", "--backups", "0")
         self.assertEqual(list(found), ["replay", "heavy-rescheduling", "static"])
-        for policy in found.values():  # nobody else has the camera's weights
+        for policy in found.values():  # no other device has the camera's weights
             self.assertEqual((policy["bytes_moved"], policy["switches"]), (0, 0))
             self.assertAlmostEqual(policy["stall"], 30, delta=1e-6)
         saved = self.policies("--policies", "replay", "--backups", "5")["replay"]
@@ -397,7 +397,7 @@ class over_time(folder_test):
 
     def test_a_job_that_fits_nowhere_has_status_1(self):
         result = self.run_it("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json")
-        self.assertEqual(result.returncode, 2)  # no such timeline
+        self.assertEqual(result.returncode, 2)
         self.write("empty.json", {"format": "hetplan/timeline/1", "duration": "60 s"})
         result = self.run_it("adapt", "llama3-8b", "smart-home-1", "job.json", "empty.json", "--json")
         self.assertEqual((result.returncode, result.stderr), (1, ""))
@@ -419,7 +419,7 @@ class over_time(folder_test):
         message = refused(everybody)
         self.assertIn("/events/3", message)
         self.assertIn("no device is left", message)
-        self.assertIn("/events/1", refused([self.SLOW, {**self.SLOW, "at": "9 s"}]))  # back in time
+        self.assertIn("/events/1", refused([self.SLOW, {**self.SLOW, "at": "9 s"}]))
         self.assertIn("/events/0/capacity", refused([{**self.SLOW, "capacity": "-1 Mbit/s"}]))
         self.assertIn("/events/0", refused([{"at": 1, "device": "camera1", "joins": True}]))
         self.assertIn("camera9", refused([{"at": 1, "device": "camera9", "leaves": True}]))
@@ -646,7 +646,7 @@ node3 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, ac
         self.cluster("gpu")
         plan = self.document("plan", "m.json", "c.json", "job.json")["plans"][0]
         self.assertAlmostEqual(plan["predicted"]["latency"], 4 * 0.015)
-        # Without --out the model is printed; the loader's time is asked for.
+        # Without --out, the model is printed; --input-time includes the loader's time.
         model = json.loads(self.done("import", "pipedream", "toy.txt", "--input-time", "as-measured"))
         self.assertEqual(model["layers"][0]["profile"]["pipedream"]["forward"], [0.009, 0.018])
 
@@ -673,7 +673,7 @@ node3 -- Linear(8, 2) -- forward_compute_time=1.0, backward_compute_time=2.0, ac
         self.assertLess(self.latency("plan", "both.json", "c.json", "job.json"), 4 * 0.01 + 1e-9)
 
     def test_a_table_is_placed_by_its_own_times(self):
-        # No bytes over a bandwidth: of two edges one is slow from a to b, the other from b to a.
+        # Transfer times need not follow bandwidths: one edge is slow from a to b, the other from b to a.
         self.write("t.json", json.dumps({"n": 3, "devices": 2, "edges": [[0, 1], [0, 2]], "op_time_ms": [[1, 9], [9, 1], [1, 9]],
                                          "edge_time_ms": [[[0, 2], [7, 0]], [[0, 7], [2, 0]]], "memory": [1, 1, 1], "capacity": [3, 3]}))
         self.assertEqual(self.done("import", "moirai", "t.json", "--place", "none"),
@@ -744,7 +744,7 @@ class reference_cases(folder_test):
                 (self.path / f"{part}.json").write_text(json.dumps(case[part]))
             result = self.run_it("simulate", "model.json", "cluster.json", "plan.json", "--json")
             self.assertEqual(result.returncode, 0, result.stderr)
-            for line in result.stderr.splitlines():  # drawn kinds of devices need not be there
+            for line in result.stderr.splitlines():  # profiled kinds of devices may be missing from the cluster
                 self.assertRegex(line, "^hetplan: warning: model .* has a profile for kind .*, which is timed by FLOP|; not used$")
             got = json.loads(result.stdout, parse_constant=self.fail)
             self.assertAlmostEqual(got["latency"] / case["expected"]["latency"], 1, delta=1e-9)

@@ -6,7 +6,7 @@ import unittest
 
 import toy_problem
 
-SHARES = [1 / 32, 1 / 16, 1 / 8]  # of the memory that the cluster has: there it matters to small models
+SHARES = [1 / 32, 1 / 16, 1 / 8]  # of the cluster's memory, so that it binds for small models
 
 
 class more_memory(toy_problem.folder_test):

@@ -10,7 +10,7 @@ import unittest
 import toy_problem
 
 CLI = os.environ["HETPLAN_CLI"]
-# Clears the screen, sets the title, forges a line, deletes, and once more by the second block of control characters.
+# Clears the screen, sets the title, forges a line, deletes a character, and clears the screen by a C1 control character.
 EVIL = "\x1b[2J\x1b]0;owned\x07\nfake: 1 device\r\x7f\u009b2J\t"
 FORBIDDEN = [chr(c) for c in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if chr(c) != "\n"]
 
@@ -74,7 +74,7 @@ class names(toy_problem.folder_test):
             d["memory"] = "1 kB"
         self.write("tiny.json", cluster)
         out, _ = self.printed(1, "plan", "m.json", "tiny.json", "j.json")
-        self.assertEqual(out.count("\n"), 3)  # the reason, of what it is proven, the row that proves it
+        self.assertEqual(out.count("\n"), 3)  # reason, subject of the proof, binding row
         self.printed(1, "compare", "m.json", "tiny.json", "j.json")
         self.printed(1, "adapt", "m.json", "tiny.json", "j.json", "t.json", "--policies", "static")
 
@@ -99,7 +99,7 @@ class names(toy_problem.folder_test):
         with open(self.path / "rows.csv", newline="") as f:
             rows = list(csv.DictReader(f))
         self.assertEqual([r["job"][0] for r in rows], ["'"] * 6 + ["p"])
-        self.assertGreater(float(rows[0]["latency"]), 0)  # numbers stay numbers
+        self.assertGreater(float(rows[0]["latency"]), 0)
 
     def test_names_in_command_lines_of_others(self):
         layers = ["embed", "l0.a", "l1.a", "head"]

@@ -12,7 +12,7 @@ import unittest
 
 import toy_problem
 
-# A few of protobuf's fields: a number or a text behind its key.
+# Encoders of the protobuf fields that the tests need: a number or text after its key.
 def number(field, value):
     text, value = bytes(), value % 2**64
     while value > 127:
@@ -150,7 +150,7 @@ class imports(toy_problem.folder_test):
                               self.refused(*command))
         self.done("import", "onnx", "m.onnx", "--out", "m.json")
         (self.path / "m.json").rename(self.path / "in.onnx")
-        self.done("show", "in.onnx")  # a model by another name
+        self.done("show", "in.onnx")  # a model under another name
 
     def test_bad_files_are_one_line_and_leave_nothing(self):
         out = ("--out", "m.json")
@@ -172,7 +172,7 @@ class imports(toy_problem.folder_test):
         self.assertIn("folder: expected a file, got a folder", self.refused("import", "onnx", "folder", *out))
         self.assertIn("nowhere.onnx: cannot read", self.refused("import", "onnx", "nowhere.onnx", *out))
         with open(self.path / "large.onnx", "wb") as file:
-            file.truncate(3_000_000_000)  # a hole: it takes no room
+            file.truncate(3_000_000_000)  # a sparse file that takes no space
         self.assertIn("large.onnx: expected at most 2147 MB, got more", self.refused("import", "onnx", "large.onnx", *out))
 
     def test_weights_may_be_larger_than_any_json_file(self):
@@ -221,7 +221,7 @@ class plans(toy_problem.folder_test):
             operators = 0
             for name in written:
                 self.assertRegex(name, r"^part\.\d\.board_[01]\.onnx$")
-                operators += len(json.loads(self.done("import", "onnx", name))["layers"])  # a model by itself
+                operators += len(json.loads(self.done("import", "onnx", name))["layers"])
             self.assertEqual(operators, 5)
 
     def test_a_placement_lists_operators_also_where_they_were_fused(self):

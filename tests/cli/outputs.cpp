@@ -19,14 +19,14 @@ TEST_CASE("a signal that another thread takes while a file is written leaves no 
   const fs::path folder = fs::temp_directory_path() / ("hetplan_outputs_" + std::to_string(getpid()));
   fs::create_directories(folder);
   const auto files = [&] { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); };
-  const std::string text(std::size_t{1} << 27, 'x');  // takes long enough to be met half written
+  const std::string text(std::size_t{1} << 27, 'x');  // large enough to be interrupted half written
   const pid_t child = fork();
   REQUIRE(child != -1);
   if (child == 0) {
-    std::signal(SIGTERM, SIG_DFL);  // Catch2 has a handler of its own
+    std::signal(SIGTERM, SIG_DFL);  // replaces Catch2's handler
     std::thread other([&] {
       while (files() < 2) std::this_thread::yield();
-      std::raise(SIGTERM);  // to this thread
+      std::raise(SIGTERM);
     });
     cli::outputs written({}, {});
     written.put((folder / "first").string(), "whole");

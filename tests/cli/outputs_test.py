@@ -54,13 +54,13 @@ class outputs(toy_problem.folder_test):
             with open(FULL, "wb") as full:
                 result = self.run_with(full, *command)
             self.assertEqual(result.returncode, 2, command)
-            # What is longer than a buffer fails before the end, where the reason is known.
+            # Output longer than a buffer fails before the end, where the reason is known.
             self.assertRegex(result.stderr, "^hetplan: standard output: cannot write(: No space left on device| all of it)\n$", command)
             self.assertEqual(self.contents(), before, command)
         with open(FULL, "wb") as full:
             result = self.run_with(full, "sweep", "s.json", "--out", "rows")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("0 computed now", self.done("sweep", "s.json", "--out", "rows"))  # what was computed is kept
+        self.assertIn("0 computed now", self.done("sweep", "s.json", "--out", "rows"))  # computed rows are kept
 
     def test_a_closed_standard_output_is_an_error_and_no_file_takes_its_place(self):
         before = self.contents()
@@ -93,7 +93,7 @@ class outputs(toy_problem.folder_test):
             result = self.run_with(said, *self.plan, "--out", "/dev/stdout")
         self.assertEqual((result.returncode, (self.path / "said").read_bytes()), (2, b""))
         self.assertIn("where standard output goes", result.stderr)
-        self.done(*self.plan, "--out", "/dev/null", "--svg", "/dev/null")  # not files
+        self.done(*self.plan, "--out", "/dev/null", "--svg", "/dev/null")
 
     def test_where_one_output_fails_none_is_written(self):
         self.refused(*self.plan, "--out", "new.json", "--svg", "no/such/folder")
@@ -105,7 +105,7 @@ class outputs(toy_problem.folder_test):
             self.assertFalse((self.path / "new.json").exists())
 
     def test_an_interrupted_command_leaves_no_temporary_file(self):
-        # A large document into a pipe that nobody reads: the command waits with its file written and not yet in place.
+        # A large document fills a pipe that nobody reads: the command waits, with its file written but not yet renamed.
         before = self.contents()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             p = subprocess.Popen([CLI, "show", "qwen-omni", "--json", "--dot", "graph"], cwd=self.path, stdout=subprocess.PIPE,
@@ -123,7 +123,7 @@ class outputs(toy_problem.folder_test):
             self.assertEqual(self.contents(), before)
 
     def test_where_the_system_refuses_a_name_the_files_before_it_have_theirs(self):
-        # A large document into a pipe that is not read yet: the command waits with both files written, and a folder takes a name.
+        # A large document fills a pipe: the command waits with both files written, while a folder takes the second name.
         wordy = toy_problem.model(1, 1, 1)
         wordy["edges"] = []
         for layer in wordy["layers"]:

@@ -16,7 +16,7 @@ def drawn(*arguments):
         try:
             while part := os.read(ours, 65536):
                 text += part
-        except OSError:  # Linux says so when the last writer is gone
+        except OSError:  # raised by Linux once the last writer is gone
             pass
     os.close(ours)
     assert program.returncode == 0

@@ -166,7 +166,7 @@ class Serve(unittest.TestCase):
         self.assertEqual((found["status"], found["target"]), ("feasible", 0.99))
         self.assertGreaterEqual(found["best"]["attainment"], 0.99)
         self.assertIn("GPUs, at most", self.placed_by_a_system("--size-for", "0.5").stdout)
-        # What it found can be played, on the cloud that it was found for.
+        # The deployment found can be served on the cloud for which it was found.
         done = self.placed_by_a_system("--size-for", "0.9", "--out", str(self.at / "d.json"), "--out-cloud", str(self.at / "c.json"))
         self.assertEqual(done.returncode, 0, done.stderr)
         cloud = json.loads((self.at / "c.json").read_text())
@@ -239,7 +239,7 @@ class Serve(unittest.TestCase):
         slip = {**image["variants"][0], "name": "other", "gpu": "P10O"}
         self.assertEqual(warned(services={**SERVICES, "services": [{**image, "variants": [*image["variants"], slip]}]}),
                          ['service "image": variant "other" is for GPUs of kind "P10O", of which cloud "street" has none; did you mean "P100"?'])
-        other = {**slip, "gpu": "RTX4090"}  # of another cloud
+        other = {**slip, "gpu": "RTX4090"}  # a GPU of another cloud
         self.assertEqual(warned(services={**SERVICES, "services": [{**image, "variants": [*image["variants"], other]}]}), [])
 
     def test_what_a_service_of_this_kind_has_no_use_for(self):

@@ -32,7 +32,7 @@ std::string refusal(const std::function<void(device&)>& change) {
   return refusal(d);
 }
 
-/// A network whose one resource and one route can be spoilt.
+/// A network with one resource and one route, which tests make invalid.
 struct odd_network {
   std::vector<resource> listed{{"wire", 1_MB_per_s}};
   route path{1_ms, {{resource_id(0), 1}}};
@@ -85,7 +85,7 @@ TEST_CASE("a device's numbers are checked one by one, and the message names fiel
 
   CHECK(refusal([](device& d) { d.memory_bandwidth = bytes_per_second(inf); }) == "no error");
   CHECK(refusal([](device& d) { d.memory_budget = 8_GB; }) == "no error");
-  CHECK(refusal([](device& d) { d.compute = {}; }) == "no error");  // a profile may know better
+  CHECK(refusal([](device& d) { d.compute = {}; }) == "no error");  // a profile may stand in
   CHECK(refusal([](device& d) { d.power = {2_W, 2_W}; }) == "no error");
 }
 

@@ -29,7 +29,7 @@ exchange_cost between(const cluster& c, const std::vector<int>& a, const std::ve
   return peak_exchange(c.network(), ids(a), ids(b));
 }
 
-/// a, b, c with a wire per ordered pair, each of its own width and latency; c -> a is missing.
+/// Three devices with one wire per ordered pair, each of its own bandwidth and latency; c -> a is missing.
 cluster uneven() {
   return {"uneven", named("abc"),
           route_table{{{"ab", 8_MB_per_s}, {"ba", 4_MB_per_s}, {"ac", 2_MB_per_s}, {"bc", 1_MB_per_s}, {"cb", 16_MB_per_s}},
@@ -80,7 +80,7 @@ TEST_CASE("the least bandwidth and the largest latency of all pairs are charged,
   const exchange_cost near = between(c, {0}, {1});
   CHECK(near == exchange_cost{{0.001, 1 / 8e6}, {0.002, 1 / 4e6}, false});
   CHECK(between(c, {1}, {0}) == exchange_cost{near.backward, near.forward, false});
-  CHECK(between(c, {1}, {2}) == exchange_cost{{0.004, 1 / 0.5e6}, {0.005, 1 / 16e6}, false});  // weight 2 halves the wire
+  CHECK(between(c, {1}, {2}) == exchange_cost{{0.004, 1 / 0.5e6}, {0.005, 1 / 16e6}, false});  // weight 2 halves the wire's bandwidth
   const exchange_cost all = between(c, {1}, {0, 2});
   CHECK(all == exchange_cost{{0.004, 1 / 0.5e6}, {0.005, 1 / 8e6}, false});
 }
@@ -90,7 +90,7 @@ TEST_CASE("a route that is missing makes its direction endless, and only its dir
   CHECK(between(c, {0}, {2}) == exchange_cost{{0.003, 1 / 2e6}, {inf, inf}, false});
   CHECK(between(c, {0, 1}, {2}) == exchange_cost{{0.004, 1 / 0.5e6}, {inf, inf}, false});
   CHECK(peak_transfer(c.network(), device_id(2), device_id(0)) == transfer_cost{inf, inf});
-  CHECK(peak_transfer(c.network(), device_id(0), device_id(0)) == transfer_cost{inf, inf});  // none to itself
+  CHECK(peak_transfer(c.network(), device_id(0), device_id(0)) == transfer_cost{inf, inf});
 }
 
 TEST_CASE("a route without resources is as fast as its latency") {
@@ -112,14 +112,14 @@ TEST_CASE("a ring reduction loads a shared medium with all n flows, a mesh with 
     INFO(n << " devices");
     std::vector<int> first;
     for (int i = 0; i < n; ++i) first.push_back(i);
-    const double each = 2.0 * (n - 1) / n / (4 * MB);  // 2 (n-1)/n W / bandwidth
+    const double each = 2.0 * (n - 1) / n / (4 * MB);
     const transfer_cost wires = ring_reduction(cluster("c", named("abcdef"), mesh{4_MB_per_s, 1_ms}).network(), ids(first));
     CHECK(wires.s_per_byte == Approx(each));
     CHECK(wires.latency_s == 0.001);
     const transfer_cost air = ring_reduction(cluster("c", named("abcdef"), shared_medium{4_MB_per_s, 1_ms}).network(), ids(first));
     CHECK(air.s_per_byte == Approx(n * each));
     CHECK(air.latency_s == 0.001);
-    // One device sends to the next and receives from the one before: on one link if that is half duplex.
+    // In a ring, a half-duplex link carries both what its device sends and what it receives.
     CHECK(ring_reduction(cluster("c", named("abcdef"), star{4_MB_per_s}).network(), ids(first)).s_per_byte == Approx(each));
     CHECK(ring_reduction(cluster("c", named("abcdef"), star{4_MB_per_s, {}, duplex::half}).network(), ids(first)).s_per_byte ==
           Approx(2 * each));
@@ -129,14 +129,14 @@ TEST_CASE("a ring reduction loads a shared medium with all n flows, a mesh with 
 TEST_CASE("a ring reduction goes round in list order and waits for its slowest step") {
   const cluster c("c", named("abcd"), ring{4_MB_per_s, 1_ms});
   CHECK(ring_reduction(c.network(), ids({0, 1, 2, 3})) == transfer_cost{0.001, 2 * 0.75 / 4e6});
-  // In the order a, c, b, d some neighbours on the list are two hops apart and share wires.
+  // In the order a, c, b, d, some neighbours are two hops apart and share wires.
   const transfer_cost crossed = ring_reduction(c.network(), ids({0, 2, 1, 3}));
   CHECK(crossed.latency_s == Approx(0.002));
   CHECK(crossed.s_per_byte == Approx(2 * 2 * 0.75 / 4e6));  // b -> c carries a-c and b-d
   CHECK(ring_reduction(c.network(), ids({2})) == transfer_cost{});
   CHECK(ring_reduction(c.network(), {}) == transfer_cost{});
   CHECK(ring_reduction(uneven().network(), ids({0, 1})) == transfer_cost{0.002, 1 / 4e6});
-  CHECK(ring_reduction(uneven().network(), ids({0, 1, 2})) == transfer_cost{inf, inf});  // c -> a is missing
+  CHECK(ring_reduction(uneven().network(), ids({0, 1, 2})) == transfer_cost{inf, inf});
   CHECK(ring_reduction(uneven().network(), ids({1, 2})).s_per_byte == Approx(2 / 1e6));  // weight 2 on 1 MB/s
 }
 

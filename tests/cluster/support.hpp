@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Devices called by letters, and routes between them in words.
+/// Devices named by letters, and routes as text.
 
 #include <cmath>
 #include <string>
@@ -16,7 +16,7 @@ inline std::vector<device> named(const std::string& letters) {
   return all;
 }
 
-/// "a->b b->c: 3 ms"; a weight other than 1 follows its resource: "wifi*2: 0 ms".
+/// Returns a route as text, such as "a->b b->c: 3 ms". A weight other than 1 follows its resource: "wifi*2: 0 ms".
 inline std::string way(const cluster& c, const std::string& from, const std::string& to) {
   const route* r = c.network().find(c.find(from), c.find(to));
   if (r == nullptr) return "none";

@@ -144,7 +144,7 @@ TEST_CASE("of several routes that match, both ends win over one end, one over no
           {"*", "*", path(1)}, {"*", "*", path(2)}, {"*", "b", path(3)}, {"a", "*", path(4)}, {"a", "c", path(5)}, {"a", "c", path(6)}}};
   const cluster c("c", named("abc"), t);
   CHECK(way(c, "a", "c") == "wifi: 5 ms");
-  CHECK(way(c, "a", "b") == "wifi: 3 ms");  // {*, b} and {a, *} name one end each: the first listed
+  CHECK(way(c, "a", "b") == "wifi: 3 ms");  // {*, b} and {a, *} are equally specific: the first listed applies
   CHECK(way(c, "c", "b") == "wifi: 3 ms");
   CHECK(way(c, "c", "a") == "wifi: 1 ms");
   CHECK(way(c, "b", "c") == "wifi: 1 ms");
@@ -169,7 +169,7 @@ TEST_CASE("a resource that a route lists twice adds its weights, and the peak is
   CHECK(peak_MB_per_s(c, "a", "b") == Approx(3.2));
   CHECK(peak_MB_per_s(c, "b", "a") == Approx(8));
   CHECK(way(c, "a", "c") == ": 2 ms");
-  CHECK(peak_MB_per_s(c, "a", "c") == std::numeric_limits<double>::infinity());  // infinitely fast after the latency
+  CHECK(peak_MB_per_s(c, "a", "c") == std::numeric_limits<double>::infinity());
 }
 
 TEST_CASE("a network asks a model that prepares its routes once, and gets what the model says of each pair") {

@@ -38,7 +38,7 @@ TEST_CASE("without contention every pair keeps its peak bandwidth and latency, o
 }
 
 TEST_CASE("transfers that meet in the air have it to themselves in the view") {
-  // One medium for two transfers at once: twice as long as on wires.
+  // Two transfers at once take twice as long on one medium as on wires.
   const cluster air = wireless(3);
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1), work_of("c", 1)}, {{0, 1, 4}, {0, 2, 4}});
   const plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})});

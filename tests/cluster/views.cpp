@@ -17,7 +17,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Devices "d0", "d1", ... of these rates, in FLOP/s.
+/// Returns devices "d0", "d1", ... of these rates in FLOP/s.
 std::vector<device> of_rates(const std::vector<double>& rates) {
   std::vector<device> all;
   for (const double r : rates) all.push_back(worker("d" + std::to_string(all.size()), r));
@@ -26,7 +26,7 @@ std::vector<device> of_rates(const std::vector<double>& rates) {
 cluster joined(std::vector<device> devices) { return {"joined", std::move(devices), mesh{bytes_per_second(1)}}; }
 int median_of(const std::vector<double>& rates) { return median_device(joined(of_rates(rates))).value; }
 
-/// The device without what tells it from another one.
+/// Returns the device without its identity.
 device unnamed(device d) {
   d.id = {};
   d.name = "any";
@@ -42,7 +42,7 @@ void check_same_names(const cluster& a, const cluster& b) {
   }
 }
 
-/// The same up to the rounding of a mean of equal numbers.
+/// Checks that the networks agree up to the rounding of a mean of equal numbers.
 void check_same_network(const cluster& a, const cluster& b) {
   REQUIRE(a.network().resources().size() == b.network().resources().size());
   for (const device& x : a.devices()) {
@@ -63,15 +63,15 @@ TEST_CASE("other devices take the places of a cluster's, and its network stays")
   const cluster c("c", of_rates({1, 2, 3}), star{5_MB_per_s, 1_ms});
   std::vector<device> others = of_rates({7, 8, 9});
   others[0].name = "new";
-  others[1].id = device_id(17);  // whatever it says
+  others[1].id = device_id(17);  // ignored
   const cluster other = c.with_devices(others);
   CHECK(other.name() == "c");
   CHECK(other.network() == c.network());
   CHECK(other[device_id(0)].name == "new");
-  CHECK(other[device_id(0)].kind == "new");  // as in every cluster
+  CHECK(other[device_id(0)].kind == "new");
   CHECK(other[device_id(1)].id == device_id(1));
   CHECK(other[device_id(2)].compute == flops_per_second(9));
-  CHECK(c[device_id(2)].compute == flops_per_second(3));  // not this one's
+  CHECK(c[device_id(2)].compute == flops_per_second(3));
   CHECK(c.with_devices({c.devices().begin(), c.devices().end()}) == c);
   const cluster one("one", worker("only"));
   CHECK(one.with_devices({worker("other")})[device_id(0)].name == "other");
@@ -96,7 +96,7 @@ TEST_CASE("the median device by hand: the slower of two middles, and the smaller
   CHECK(median_of({4, 1, 3, 2}) == 3);
   CHECK(median_of({5, 5, 5, 5}) == 1);
   CHECK(median_of({2, 1, 1, 9, 1}) == 4);  // by rate 1 1 1 2 9, by id 1 2 4 0 3
-  // Three accelerators of 2 FLOP/s are faster than one of 5.
+  // Three accelerators of 2 FLOP/s exceed one of 5 FLOP/s.
   std::vector<device> devices = of_rates({5, 2, 1});
   devices[1].accelerators = 3;
   CHECK(median_device(joined(devices)) == device_id(0));
@@ -125,7 +125,7 @@ TEST_CASE("the homogeneous view by hand: the median device, the least memory, th
   devices[2].memory = 6_GB;
   devices[2].memory_budget = 5_GB;
   devices[2].power = {1_W, 7_W};
-  // d0 <-> d1 at 30 B/s and 1 s, d1 -> d2 at 60 B/s and 3 s, d2 -> d1 without limit, d0 and d2 are not joined.
+  // d0 <-> d1: 30 B/s, 1 s. d1 -> d2: 60 B/s, 4 s. d2 -> d1: no bandwidth limit. d0 and d2 are not connected.
   route_table t{{{"a", bytes_per_second(30)}, {"b", bytes_per_second(120)}}, {}};
   t.rules = {{"d0", "d1", {1_s, {{resource_id(0), 1}}}},
              {"d1", "d0", {1_s, {{resource_id(0), 1}}}},
@@ -137,7 +137,7 @@ TEST_CASE("the homogeneous view by hand: the median device, the least memory, th
     CHECK(d.memory == 3_GB);
     CHECK_FALSE(d.memory_budget.has_value());
     CHECK(d.compute == flops_per_second(2));
-    CHECK(d.kind == "d2");  // profiles of the median device
+    CHECK(d.kind == "d2");  // kind of the median device
     CHECK(d.power == power_profile{1_W, 7_W});
   }
   for (const auto& [from, to] : std::vector<std::pair<int, int>>{{0, 1}, {1, 0}, {1, 2}, {2, 1}, {0, 2}, {2, 0}}) {
@@ -146,7 +146,7 @@ TEST_CASE("the homogeneous view by hand: the median device, the least memory, th
     CHECK(way->latency.value() == near(2));                                                    // (1 + 1 + 4) / 3
     CHECK(seen.network().peak_bandwidth(device_id(from), device_id(to)).value() == near(40));  // (30 + 30 + 60) / 3
   }
-  // Another one may stand for all.
+  // Another device may be the model for all.
   const cluster slow = homogeneous(c, device_id(1));
   for (const device& d : slow.devices()) CHECK(d.compute == flops_per_second(4));
 }
@@ -193,7 +193,7 @@ TEST_CASE("in a homogeneous view all devices are alike but for their names, and 
         }
       }
     }
-    // Who is alike already stays as it is.
+    // A homogeneous cluster does not change.
     const cluster again = homogeneous(seen);
     REQUIRE(std::equal(again.devices().begin(), again.devices().end(), seen.devices().begin(), seen.devices().end()));
     check_same_network(again, seen);
@@ -233,7 +233,7 @@ TEST_CASE("views without memory limits or network costs change that and nothing 
     }
     REQUIRE(without_network_costs(free) == free);
 
-    // What is hidden first does not matter.
+    // Views commute.
     REQUIRE(without_memory_limits(free) == without_network_costs(roomy));
     REQUIRE(homogeneous(roomy) == without_memory_limits(homogeneous(c)));
     const cluster alike = homogeneous(c);
@@ -263,7 +263,7 @@ TEST_CASE("a plan that splits no tensors is valid on a cluster exactly where it 
       for (assignment& a : s.devices) a.tensor_parallel = 1;
     }
     plan wrong = p;
-    wrong.stages.back().devices.back().device = device_id(c.size());  // nobody
+    wrong.stages.back().devices.back().device = device_id(c.size());  // no such device
     for (const cluster& view :
          {homogeneous(c), without_memory_limits(c), without_network_costs(c), homogeneous(without_network_costs(c))}) {
       REQUIRE_FALSE(validate(p, m, c));
@@ -276,7 +276,7 @@ TEST_CASE("a plan that splits no tensors is valid on a cluster exactly where it 
 }
 
 TEST_CASE("a plan has all the time of the network in the view that overlooks it") {
-  // 1 + 4 on the wire + 1 as it is; 2 where transfers are free; the mean of wires of 2 and of 6 B/s in the homogeneous view.
+  // As it is, 1 + 4 on the wire + 1. Without network costs, 2. Homogeneous: a wire with the mean of 2 and 6 B/s.
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 8}});
   const plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
   const route_table t{{{"there", bytes_per_second(2)}, {"back", bytes_per_second(6)}},

@@ -33,7 +33,7 @@ struct link {
   char from, to;
   double MB_per_s, latency_ms;
 };
-/// Wires for both ways, "a--b".
+/// Wires in both directions, named "a--b".
 route_table wires(const std::vector<link>& links) {
   route_table table;
   for (const link& l : links) {
@@ -49,14 +49,14 @@ std::string widest_way(const std::string& letters, const std::vector<link>& link
   return way(cluster("c", named(letters), widest_routes{wires(links)}), from, to);
 }
 
-/// Every simple path from one device to all others, compared as the header says.
+/// Brute force over all simple paths from a device, ordered as the header defines.
 class all_paths {
  public:
   struct best_path {
     double width = 0;
     int hops = 0;
     double latency_s = 0;
-    std::vector<std::size_t> backwards;  ///< from the destination, without it
+    std::vector<std::size_t> backwards;  ///< from the destination to the source, without the destination
   };
 
   all_paths(const network& direct, std::size_t devices) : direct_(direct), devices_(devices) {}
@@ -102,7 +102,7 @@ TEST_CASE("Moirai's indirect channel: 100 MB over 10 and 5 MB/s take 20 s") {
   CHECK(way(c, "A", "F") == "A--B B--D D--F: 7 ms");
   CHECK(way(c, "A", "D") == "A--B B--D: 3 ms");
   CHECK(100_MB / c.network().peak_bandwidth(c.find("A"), c.find("D")) == 20_s);
-  CHECK(way(c, "A", "C") == "A--C: 1 ms");  // direct, although the way over B, D, F and E is wider
+  CHECK(way(c, "A", "C") == "A--C: 1 ms");  // direct, although the path over B, D, F and E is wider
   for (const device& a : c.devices()) {
     for (const device& b : c.devices()) CHECK((c.network().find(a.id, b.id) == nullptr) == (a.id == b.id));
   }

@@ -19,7 +19,7 @@ using namespace hetplan;
 namespace test_decomposition {
 namespace {
 
-/// a -> b -> c
+/// The chain a -> b -> c.
 planning_graph chain_of_three() {
   planning_graph_builder b("toy");
   for (const char* name : {"a", "b", "c"}) b.add_layer({.name = name, .forward_flops = 1_FLOP});
@@ -37,7 +37,7 @@ layer_sequence row_of(const std::vector<std::vector<int>>& blocks, std::vector<s
   return s;
 }
 
-/// What is said of a decomposition that answers this for a -> b -> c.
+/// Returns the error for a decomposition of the chain with this answer.
 std::string refusal(const layer_sequence& answer) {
   const decompose::any_decomposition d = [&](const planning_graph&) { return answer; };
   return test::message_of<invalid_model>([&] { return d(chain_of_three()); });

@@ -63,7 +63,7 @@ cluster from_settings(const std::string& name) {
 
 device_groups grouped(const cluster& c, bytes message = 1_MB) { return group_devices(c, message, coarsen::compute_scores(c.devices())); }
 
-/// Distances without structure, many of them equal, some infinite, as asked.
+/// Returns random distances, with many equal ones if `ties` and some infinite ones if `holes`.
 distance_matrix random_distances(random_source& random, int size, bool ties, bool holes) {
   distance_matrix d(static_cast<std::size_t>(size));
   for (std::size_t a = 0; a < d.size(); ++a) {
@@ -79,8 +79,8 @@ struct planted {
   sets regions;
 };
 
-/// Regions of several scales, of two devices and more and one of a single one: inside, distances are within a factor of two; outside, they
-/// are more than twice those inside either.
+/// Regions of several scales, one of them a single device. Distances inside a region are within a factor of two; those to another
+/// region are more than twice as long as any inside either.
 planted plant(random_source& random) {
   const int regions = random.integer(2, 7);
   std::vector<std::size_t> of;
@@ -107,7 +107,7 @@ planted plant(random_source& random) {
   return p;
 }
 
-/// Average linkage as it is defined: every mean from all pairs, every step over all pairs of groups.
+/// Average linkage by definition: each mean from all pairs of devices, each step over all pairs of groups.
 sets by_definition(const distance_matrix& d, double threshold) {
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < d.size(); ++i) groups.push_back({i});
@@ -150,7 +150,7 @@ sets by_definition(const distance_matrix& d, double threshold) {
   return all;
 }
 
-/// Without the check that regions are joined, which random distances need not pass.
+/// Returns the regions without the check for connected regions, which random distances need not pass.
 sets regions_by_linkage(const distance_matrix& d, double threshold) {
   coarsen::average_linkage grown(d);
   grown.merge_while([&](double far, double a, double b) { return far <= (1 + threshold) * std::min(a, b) * (1 + 1e-12); });
@@ -185,7 +185,7 @@ TEST_CASE("planted regions are found, one of a single device among them") {
 }
 
 TEST_CASE("two single devices are one region unless something is nearer to each") {
-  // 0, 1, 2 and 3, 4 are regions; 5 and 6 are on their own.
+  // {0, 1, 2} and {3, 4} are regions; 5 and 6 are single devices.
   const auto with = [](double between_singles) {
     distance_matrix d(7);
     const auto side = [](std::size_t i) { return i < 3 ? 0 : i < 5 ? 1 : static_cast<int>(i); };
@@ -209,7 +209,7 @@ TEST_CASE("DeepCEE's setting 1 has two regions, setting 2 one, Fig 12a four") {
     CAPTURE(message.value());
     const device_groups first = grouped(from_settings("deepcee-1"), message);
     CHECK(regions_of(first) == sets{cloud, lan});
-    CHECK(classes_of(first) == sets{cloud, edge, end});  // 35.58 and 29.77 TFLOP/s are no like devices
+    CHECK(classes_of(first) == sets{cloud, edge, end});  // 35.58 and 29.77 TFLOP/s differ too much
     CHECK(first.regions[0].classes.size() == 1);
     const device_groups second = grouped(from_settings("deepcee-2"), message);
     CHECK(regions_of(second) == sets{all});
@@ -254,7 +254,7 @@ TEST_CASE("of ties the pair with the smaller first devices merges first") {
   CHECK((g.merges[2].left == 5 && g.merges[2].right == 3));
   for (const auto& m : g.merges) CHECK(m.height == Approx(0.1));
   CHECK(g == group_devices(d, alike(d)));
-  distance_matrix nothing(3);  // all in one place
+  distance_matrix nothing(3);
   CHECK(group_devices(nothing, alike(nothing)).regions.size() == 1);
 }
 
@@ -379,24 +379,24 @@ TEST_CASE("of a pair's two directions the slower one counts, and both must be th
   CHECK(d(0, 2) == infinite);
   CHECK(d(1, 1) == 0);
   CHECK(coarsen::network_distances(c, 0_B)(0, 1) == 2e-3);
-  // a, which c cannot send to, is in no region with it, whatever b is.
+  // a and c share no region, because c cannot send to a.
   CHECK(regions_of(group_devices(c, 1_MB, std::vector<double>{1, 1, 1})) == sets{{0}, {1, 2}});
   CHECK(coarsen::network_distances(cluster("alone", three()[0]), 1_MB).size() == 1);
 }
 
 TEST_CASE("a region that nothing joins to another is named") {
-  const route_table wires{{{"wire", 1_GB_per_s}}, {way("a", "b", 0), way("b", "a", 0), way("a", "c", 0)}};  // c cannot answer
+  const route_table wires{{{"wire", 1_GB_per_s}}, {way("a", "b", 0), way("b", "a", 0), way("a", "c", 0)}};  // c has no way back
   const cluster c("c", three(), wires);
   CHECK_THROWS_WITH(
       group_devices(c, 1_MB, std::vector<double>{1, 1, 1}),
       "group_devices: no pair of routes, there and back, joins the region of device 2 \"c\" to another device; expected a link "
       "between regions");
-  distance_matrix d(5);  // two islands
+  distance_matrix d(5);
   for (std::size_t a = 0; a < 5; ++a) {
     for (std::size_t b = a + 1; b < 5; ++b) d.set(a, b, (a < 2) == (b < 2) ? 1 : infinite);
   }
   CHECK_THROWS_WITH(group_devices(d, alike(d)), Contains("joins the region of device 0, device 1 to another device"));
-  // In a row all are joined, though the ends are not to each other: then the tree has more than one root.
+  // In a row, all regions are joined although the ends are not joined directly: the merge tree has several roots.
   distance_matrix row(3);
   row.set(0, 1, 1);
   row.set(1, 2, 3);
@@ -436,7 +436,7 @@ TEST_CASE("bad input of groups says who, what was given, and what was expected")
   CHECK_THROWS_WITH(coarsen::network_distances(c, bytes(nan)), "network_distances: message = nan B; expected finite >= 0");
 }
 
-/// Seconds by phase and device; of a layer called "free" none.
+/// Times by phase and device; a layer called "free" takes none.
 struct known_times {
   [[nodiscard]] seconds time(const work& w, const device& d) const {
     if (w.layer.name == "free") return {};

@@ -31,10 +31,10 @@ using rule_list = std::vector<std::vector<std::string>>;
 
 fusion_rules rules_of(rule_list rules) { return {.name = "toy", .rules = std::move(rules)}; }
 
-/// Moirai's Table I.
+/// The rules of Moirai's Table I.
 fusion_rules table_1() { return rules_of({{"conv", "bn"}, {"conv", "bn", "relu"}, {"conv", "bn", "add", "relu"}}); }
 
-/// Layers "0", "1", ... of these kinds; every edge has 1 byte.
+/// Returns a model with layers "0", "1", ... of these kinds; every edge has 1 byte.
 planning_graph build(const std::vector<std::string>& kinds, const std::vector<std::pair<int, int>>& edges) {
   planning_graph_builder b("toy");
   for (const std::string& kind : kinds) {
@@ -44,7 +44,7 @@ planning_graph build(const std::vector<std::string>& kinds, const std::vector<st
   return std::move(b).build();
 }
 
-/// "0+1 2": members of a block with "+", blocks in order.
+/// Returns blocks as text: members joined by "+", blocks in order, as in "0+1 2".
 std::string text_of(const blocks& b) {
   std::string text;
   for (const auto& block : b.layers) {
@@ -78,7 +78,7 @@ std::size_t longest(const fusion_rules& rules) {
   return most;
 }
 
-/// Checks what the header promises of blocks, each promise from its words.
+/// Checks the header's guarantees for blocks by their definitions.
 void check_blocks(const planning_graph& model, const fusion_rules& rules, const blocks& b) {
   std::vector<int> times(model.size(), 0);
   REQUIRE(b.block_of.size() == model.size());
@@ -98,9 +98,9 @@ void check_blocks(const planning_graph& model, const fusion_rules& rules, const 
     if (types.size() > 1) REQUIRE(std::count(rules.rules.begin(), rules.rules.end(), types) > 0);
   }
   REQUIRE(std::all_of(times.begin(), times.end(), [](int t) { return t == 1; }));
-  for (const layer_edge& e : model.edges()) REQUIRE(b.block_of[e.from.index()] <= b.block_of[e.to.index()]);  // acyclic
+  for (const layer_edge& e : model.edges()) REQUIRE(b.block_of[e.from.index()] <= b.block_of[e.to.index()]);
 
-  // Convex: no path leaves a block and comes back, by the transitive closure.
+  // Convexity by the transitive closure: no path leaves a block and returns.
   const std::size_t n = model.size();
   std::vector<std::vector<char>> reaches(n, std::vector<char>(n, 0));
   for (std::size_t u = n; u-- > 0;) {
@@ -149,7 +149,7 @@ TEST_CASE("of two branches into one operator the longer rule gets it, then the f
   CHECK(fused(alike, edges, table_1()) == "2+3 0+1+4+5");
   const fusion_rules unlike = rules_of({{"conv", "bn"}, {"mul", "bn", "add"}, {"conv", "bn", "add", "relu"}});
   CHECK(fused({"mul", "bn", "conv", "bn", "add", "relu"}, edges, unlike) == "0 1 2+3+4+5");
-  // What the first branch gives up may begin a block of its own.
+  // Operators released by the first branch may start a block of their own.
   const fusion_rules again = rules_of({{"a", "b", "c", "add"}, {"b", "c"}, {"conv", "bn", "relu", "add", "relu"}});
   CHECK(fused({"a", "b", "c", "conv", "bn", "relu", "add", "relu"}, {{0, 1}, {1, 2}, {2, 6}, {3, 4}, {4, 5}, {5, 6}, {6, 7}}, again) ==
         "0 1+2 3+4+5+6+7");
@@ -188,7 +188,7 @@ TEST_CASE("the rules that ship have two types each and none twice") {
   for (const fusion_rules& rules : {coarsen::tensorrt_like(), coarsen::onednn_like()}) {
     INFO(rules.name);
     CHECK(std::set<std::vector<std::string>>(rules.rules.begin(), rules.rules.end()).size() == rules.rules.size());
-    CHECK(coarsen::detail::rules_as_types(rules) == rules.rules);  // written as types already
+    CHECK(coarsen::detail::rules_as_types(rules) == rules.rules);  // rules are types already
   }
   CHECK(coarsen::no_fusion().rules.empty());
 }
@@ -272,7 +272,7 @@ TEST_CASE("an operator is looked at a bounded number of times, however large the
       CAPTURE(branches, size);
       test::random_source random(test::first_seed());
       const fusion_rules rules = random_rules(random, 2);
-      // Chains of up to six operators that meet in one, over and over.
+      // Repeated joins of chains of up to six operators each.
       std::vector<std::pair<int, int>> edges;
       int at = 1;
       for (int join = 0; at < size;) {
@@ -334,7 +334,7 @@ TEST_CASE("a fused layer has what its members had, less the traffic that stays i
   CHECK(l.activation == bytes(14));
   CHECK(l.activation_for_weights == bytes(9));
   CHECK(l.kv_bytes_per_token == bytes(9));
-  CHECK(l.traffic == bytes(7 + 70));  // 30 written, 30 read and 50 written, 57 read and 70 written; 30 + 30 + 50 + 50 stay inside
+  CHECK(l.traffic == bytes(7 + 70));  // 30 written; 30 read, 50 written; 57 read, 70 written; 30 + 30 + 50 + 50 stay inside
   REQUIRE(g.edges().size() == 3);
   CHECK(g.edges()[0] == layer_edge{layer_id(0), layer_id(1), bytes(7), bytes(0)});
   CHECK(g.edges()[1] == layer_edge{layer_id(1), layer_id(2), bytes(60), bytes(60)});
@@ -422,7 +422,7 @@ TEST_CASE("a fused profile is the sum of the members less the saved traffic, and
   CHECK(sum.backward_s == numbers{2 + 3, 4 + 3, 8 + 3, 16 + 3});
   CHECK(profile("slow", {}).forward_s == numbers{12, 12});
   CHECK(profile("slow", {}).backward_s.empty());
-  // 20 bytes a sample are saved, 0.2 s; of two devices the faster memory counts.
+  // 20 bytes a sample are saved, 0.2 s by the faster memory of two devices.
   const std::vector<device> two{{.name = "x", .kind = "fast", .memory = 1_GB, .memory_bandwidth = bytes_per_second(50)},
                                 {.name = "y", .kind = "fast", .memory = 1_GB, .memory_bandwidth = bytes_per_second(100)}};
   const numbers less = profile("fast", two).forward_s;
@@ -495,7 +495,7 @@ TEST_CASE("blocks of another model, or against its edges, are refused") {
   refused({{{layer_id(0)}, {layer_id(1)}, {layer_id(2)}, {}}, {0, 1, 2}});
   refused({{{layer_id(0)}, {layer_id(1)}, {layer_id(2), layer_id(2)}}, {0, 1, 2}});
   refused({{{layer_id(1)}, {layer_id(0)}, {layer_id(2)}}, {0, 1, 2}});
-  refused({{{layer_id(1)}, {layer_id(0)}, {layer_id(2)}}, {1, 0, 2}});  // 0 reads nothing and comes second
+  refused({{{layer_id(1)}, {layer_id(0)}, {layer_id(2)}}, {1, 0, 2}});  // 0 has no inputs but comes second
   refused({{{layer_id(0), layer_id(2)}, {layer_id(1)}}, {0, 1, 0}});    // a cycle
 }
 

@@ -56,7 +56,7 @@ groups_of_layers layers_of(const coarsen::blocks& b) {
 
 groups_of_layers merged(const planning_graph& model, double share) { return layers_of(merge_small(model, {.share = share})); }
 
-/// Layers in random shapes: sparse and dense, ties and none, some without weight or work, some in groups.
+/// Returns a random model: sparse or dense, with or without ties, weights, work and weight groups.
 planning_graph random_model(test::random_source& random, int size) {
   const double density = random.chance(0.5) ? 2.0 / size : random.between(0.1, 0.6);
   const bool tied = random.chance(0.4), weights = random.chance(0.9), work = random.chance(0.9);
@@ -101,7 +101,7 @@ bool has_cycle(const planning_graph& model, const labels& of) {
   return !left.empty();
 }
 
-/// Sums over the layers of one block from scratch: parameters' bytes and FLOP.
+/// Returns the parameter bytes and FLOP of a block, summed from scratch.
 std::pair<double, double> size_of(const planning_graph& model, const labels& of, std::size_t block) {
   double weight = 0, work = 0;
   std::set<int> groups;
@@ -115,12 +115,12 @@ std::pair<double, double> size_of(const planning_graph& model, const labels& of,
 
 bool below(const planning_graph& model, const labels& of, std::size_t block, double share) {
   const auto [all_weight, all_work] = size_of(model, labels(model.size(), 0), 0);
-  if (all_weight == 0 && all_work == 0) return false;  // nothing is known to be small
+  if (all_weight == 0 && all_work == 0) return false;  // without sizes, nothing is known to be small
   const auto [weight, work] = size_of(model, of, block);
   return (all_weight == 0 || weight < share * all_weight) && (all_work == 0 || work < share * all_work) && share > 0;
 }
 
-/// The allowed contraction that goes first, tried one by one: the labels after it, or nothing.
+/// Returns the labels after the best allowed contraction, found by trying each; empty if there is none.
 labels best_contraction(const planning_graph& model, const labels& of, double share) {
   std::map<std::pair<std::size_t, std::size_t>, std::map<std::size_t, double>> crossing;  // by pair: producer -> bytes
   std::map<std::size_t, std::set<std::size_t>> readers;                                   // producer -> other blocks
@@ -179,11 +179,11 @@ bool has_layer_of(const planning_graph& model, const std::vector<layer_id>& bloc
 TEST_CASE("a tensor that another block reads too frees nothing: of a diamond the edges into the sink are contracted first") {
   const std::vector<spec> work{{1}, {4}, {4}, {1}};
   const std::vector<tensor> diamond{{0, 1, 10}, {0, 2, 20}, {1, 3, 5}, {2, 3, 5}};
-  // 1-3 first: it frees 5. Then 2 -> 1,3 would have 9, 0 -> 1,3 has a path around it, and 0 -> 2 is left.
+  // 1-3 frees 5 and comes first. Then {1, 2, 3} would have 9, 0 -> {1, 3} has a path around it, and 0 -> 2 is left.
   CHECK(merged(build(work, diamond), 0.6) == groups_of_layers{{0, 2}, {1, 3}});
   CHECK(merged(build(work, diamond), 0.5) == groups_of_layers{{0}, {1}, {2}, {3}});  // 5 is not less than 5
   CHECK(merged(build(work, diamond), 0.95) == groups_of_layers{{0}, {1, 2, 3}});     // 9 is less than 9.5
-  CHECK(merged(build(work, diamond), 1) == groups_of_layers{{0}, {1, 2, 3}});        // less than all
+  CHECK(merged(build(work, diamond), 1) == groups_of_layers{{0}, {1, 2, 3}});
   const std::vector<tensor> uneven{{0, 1, 20}, {0, 2, 10}, {1, 3, 5}, {2, 3, 6}};
   CHECK(merged(build(work, uneven), 0.6) == groups_of_layers{{0, 1}, {2, 3}});  // 2-3 frees more than 1-3
 
@@ -199,40 +199,40 @@ TEST_CASE("an edge with a path around it waits until the path is inside a block"
 }
 
 TEST_CASE("residual blocks close before the next one opens") {
-  // Two blocks x -> a -> b -> add, x -> add; every tensor has 8 bytes. What x and the first add make is read twice: it
-  // frees its 8 bytes once both readers are in one block.
+  // Two blocks x -> a -> b -> add, x -> add, with tensors of 8 bytes. The outputs of x and of the first add have two readers and free
+  // their 8 bytes once both are in one block.
   const std::vector<tensor> edges{{0, 1, 8}, {1, 2, 8}, {2, 3, 8}, {0, 3, 8}, {3, 4, 8}, {4, 5, 8}, {5, 6, 8}, {3, 6, 8}};
   CHECK(merged(build(std::vector<spec>(7), edges), 0.6) == groups_of_layers{{0, 1, 2, 3}, {4, 5, 6}});
   const auto with_behind = [](double behind) {
     return merged(build(std::vector<spec>(5), {{0, 1, 8}, {1, 2, 3}, {0, 2, 4}, {2, 3, behind}, {3, 4, 1}}), 0.7);
   };
-  CHECK(with_behind(2) == groups_of_layers{{0, 1, 2}, {3, 4}});    // 1-2 frees 3, then 0-1,2 frees 8
-  CHECK(with_behind(6) == groups_of_layers{{0}, {1, 2, 3}, {4}});  // 2-3 frees 6, then 1-2,3 frees 3 and 0-1 nothing
+  CHECK(with_behind(2) == groups_of_layers{{0, 1, 2}, {3, 4}});    // 1-2 frees 3, then {1, 2} with 0 frees 8
+  CHECK(with_behind(6) == groups_of_layers{{0}, {1, 2, 3}, {4}});  // 2-3 frees 6, then {2, 3} with 1 frees 3, with 0 nothing
 }
 
 TEST_CASE("a tensor that several layers of a block read crosses once, tensors of several layers add up") {
-  // 1 and 2 merge first (100 bytes); then 3 fits either in front or behind.
+  // 1 and 2 merge first (100 bytes); then 3 fits in front or behind.
   const auto one_producer = [](double behind) {
     return merged(build({{1}, {1}, {1}, {1}, {1}}, {{0, 1, 5}, {0, 2, 6}, {1, 2, 100}, {2, 3, behind}, {3, 4, 0}}), 0.7);
   };
   CHECK(one_producer(5) == groups_of_layers{{0, 1, 2}, {3, 4}});
-  CHECK(one_producer(7) == groups_of_layers{{0}, {1, 2, 3}, {4}});  // 6 cross from 0, not 11
-  // A layer too large to merge reads 0, 1 and 2: their tensors free nothing, and what crosses decides.
+  CHECK(one_producer(7) == groups_of_layers{{0}, {1, 2, 3}, {4}});  // 6 bytes cross from 0, not 11
+  // A layer too large to merge reads 0, 1 and 2: their tensors free nothing, and the crossing bytes decide.
   const auto two_producers = [](double behind) {
     return merged(build({{1}, {1}, {1}, {1}, {1}, {20}},
                         {{0, 1, 100}, {0, 2, 5}, {1, 2, 6}, {2, 3, behind}, {3, 4, 0}, {0, 5, 1}, {1, 5, 1}, {2, 5, 1}}),
                   0.14);
   };
-  CHECK(two_producers(10) == groups_of_layers{{0, 1, 2}, {3, 4}, {5}});  // 11 cross
+  CHECK(two_producers(10) == groups_of_layers{{0, 1, 2}, {3, 4}, {5}});  // 11 bytes cross
   CHECK(two_producers(12) == groups_of_layers{{0, 1}, {2, 3, 4}, {5}});
 }
 
 TEST_CASE("a weight group counts once in a block and once in the whole") {
   const std::vector<tensor> chain{{0, 1, 1}, {1, 2, 1}};
-  // Tied: 4 of 10. Apart: 8 of 14.
+  // Tied, 4 of 10 bytes. Separate, 8 of 14 bytes.
   CHECK(merged(build({{0, 4, "tied"}, {0, 4, "tied"}, {0, 6}}, chain), 0.5) == groups_of_layers{{0, 1}, {2}});
   CHECK(merged(build({{0, 4}, {0, 4}, {0, 6}}, chain), 0.5) == groups_of_layers{{0}, {1}, {2}});
-  // A second layer of a group adds nothing to a block that has one: 2 + 4 of 11, over the layer between them.
+  // A second layer of a group adds nothing to its block: 2 + 4 of 11 bytes, across the layer between.
   CHECK(merged(build({{0, 4, "tied"}, {0, 2}, {0, 4, "tied"}, {0, 5}}, {{0, 1, 1}, {1, 2, 1}, {2, 3, 1}}), 0.6) ==
         groups_of_layers{{0, 1, 2}, {3}});
 }
@@ -248,7 +248,7 @@ TEST_CASE("both parameters and FLOP limit a block, and what a model has none of 
 }
 
 TEST_CASE("blocks are numbered with every edge going forward, even where their smallest layers are not in order") {
-  // 1-4 merge; 3 feeds them and is larger than 1, and comes after 2 only because 2 is ready first.
+  // 1 and 4 merge. 3 feeds them although its number exceeds 1, and follows 2 only because 2 is ready first.
   const auto b = merge_small(build({{5}, {1}, {5}, {5}, {1}}, {{1, 4, 9}, {3, 4, 1}, {0, 3, 1}}), {.share = 0.2});
   CHECK(layers_of(b) == groups_of_layers{{0}, {2}, {3}, {1, 4}});
   CHECK(b.block_of == std::vector<std::size_t>{0, 3, 1, 2, 3});

@@ -52,7 +52,7 @@ coarsen::blocks blocks_of_model(std::size_t size, const std::vector<std::vector<
   return b;
 }
 
-/// Layers by block by chain.
+/// Returns layers by block by chain.
 nested chains_of(const layer_sequence& s) {
   nested all;
   for (std::size_t c = 0; c < s.chains(); ++c) {
@@ -65,7 +65,7 @@ nested chains_of(const layer_sequence& s) {
   return all;
 }
 
-/// Edges between different blocks, each once.
+/// Returns the edges between different blocks, each once.
 pair_set quotient(const planning_graph& model, const std::vector<std::size_t>& block_of) {
   pair_set edges;
   for (const layer_edge& e : model.edges()) {
@@ -87,7 +87,7 @@ bool has_cycle(std::size_t size, pair_set edges) {
   return !edges.empty();
 }
 
-/// Any partition: most have a cycle between blocks.
+/// Returns a random partition; most have cycles between blocks.
 coarsen::blocks random_partition(test::random_source& random, const planning_graph& model) {
   std::vector<std::vector<int>> layers(1 + random.index(model.size()));
   for (const layer& l : model.layers()) layers[random.index(layers.size())].push_back(l.id.value);
@@ -96,10 +96,10 @@ coarsen::blocks random_partition(test::random_source& random, const planning_gra
   return blocks_of_model(model.size(), layers);
 }
 
-/// A partition without cycles, with its blocks in any numbering.
+/// Returns a random partition without cycles, with blocks in any order.
 coarsen::blocks random_blocks(test::random_source& random, const planning_graph& model) {
   std::vector<std::vector<int>> layers;
-  if (random.chance(0.5)) {  // neighbours in the numbering
+  if (random.chance(0.5)) {  // consecutive layers
     int next = 0;
     const int all = static_cast<int>(model.size());
     for (const int size : random.split(all, random.integer(1, all))) {
@@ -117,13 +117,13 @@ coarsen::blocks random_blocks(test::random_source& random, const planning_graph&
   return blocks_of_model(model.size(), layers);
 }
 
-/// Position in the sequence of every block, found by content.
+/// Returns each block's position in the sequence, found by its layers.
 std::vector<std::size_t> positions(const layer_sequence& s, const coarsen::blocks& b) {
   std::vector<std::size_t> at(b.size(), s.size());
   for (std::size_t i = 0; i < s.size(); ++i) {
     REQUIRE(std::is_sorted(s.blocks[i].begin(), s.blocks[i].end()));
     const std::size_t k = b.block_of[s.blocks[i].front().index()];
-    REQUIRE(at[k] == s.size());  // once
+    REQUIRE(at[k] == s.size());
     at[k] = i;
     auto sorted = b.layers[k];
     std::sort(sorted.begin(), sorted.end());
@@ -145,7 +145,7 @@ TEST_CASE("a chain is one chain, a diamond four, loose layers one each") {
 }
 
 TEST_CASE("two towers that join are a chain each, listed one after the other, and the join begins the third") {
-  // 0 -> 2 -> 4 and 1 -> 3 -> 5 meet in 6 -> 7: the numbering alternates between the towers, the sequence does not.
+  // 0 -> 2 -> 4 and 1 -> 3 -> 5 meet in 6 -> 7: numbers alternate between the towers, the sequence does not.
   const layer_sequence s = serial(build(8, {{0, 2}, {2, 4}, {1, 3}, {3, 5}, {4, 6}, {5, 6}, {6, 7}}));
   CHECK(chains_of(s) == nested{{{0}, {2}, {4}}, {{1}, {3}, {5}}, {{6}, {7}}});
 }
@@ -163,7 +163,7 @@ TEST_CASE("parallel edges between two blocks count once") {
 }
 
 TEST_CASE("of the chains that are ready the one with the smallest block is next, in any numbering of the blocks") {
-  // 0 -> 1 and 2 -> 3, loose. As blocks: 3 is block 0, 0 is 1, 1 is 2, 2 is 3, so the chain 2 -> 3 has the smallest block.
+  // Two separate chains, 0 -> 1 and 2 -> 3. Layers 3, 0, 1, 2 are blocks 0, 1, 2, 3, so the chain 2 -> 3 has the smallest block.
   const planning_graph g = build(4, {{0, 1}, {2, 3}});
   CHECK(chains_of(serial(g, blocks_of_model(4, {{3}, {0}, {1}, {2}}))) == nested{{{2}, {3}}, {{0}, {1}}});
   CHECK(chains_of(serial(g)) == nested{{{0}, {1}}, {{2}, {3}}});
@@ -222,7 +222,7 @@ TEST_CASE("chains of random blocks are serial and maximal, and no edge points ba
     REQUIRE(s.size() == b.size());
     const auto at = positions(s, b);
 
-    pair_set edges;  // by position
+    pair_set edges;
     for (const auto& [u, v] : quotient(g, b.block_of)) {
       REQUIRE(at[u] < at[v]);
       edges.emplace(at[u], at[v]);
@@ -244,7 +244,7 @@ TEST_CASE("chains of random blocks are serial and maximal, and no edge points ba
       if (out[u] == 1 && in[v] == 1) REQUIRE(s.chain_of(u) == s.chain_of(v));
     }
 
-    // Of the chains that wait for nothing more, the one with the smallest block comes.
+    // Of the chains ready at a time, the one with the smallest block is next.
     std::vector<std::size_t> smallest(s.chains(), b.size());
     for (std::size_t k = 0; k < b.size(); ++k) smallest[s.chain_of(at[k])] = std::min(smallest[s.chain_of(at[k])], k);
     for (std::size_t next = 0; next < s.chains(); ++next) {

@@ -10,7 +10,7 @@ namespace test_erased {
 using namespace hetplan;
 
 struct counter {
-  std::shared_ptr<int> alive;  ///< use_count: this object and the test's own
+  std::shared_ptr<int> alive;  ///< shared with the test, which reads its use_count
   int value = 0;
   int add(int n) { return value += n; }
   [[nodiscard]] int get() const { return value; }

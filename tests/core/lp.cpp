@@ -25,7 +25,7 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-/// Dantzig's: maximise 3x + 5y, x <= 4, 2y <= 12, 3x + 2y <= 18.
+/// Dantzig's example: maximise 3x + 5y with x <= 4, 2y <= 12, 3x + 2y <= 18.
 lp_problem windows_and_doors() {
   lp_problem p;
   const int x = p.add_column(-3), y = p.add_column(-5);
@@ -45,7 +45,7 @@ lp_problem random_problem(std::mt19937_64& random, int columns, int rows) {
   return p;
 }
 
-/// Six terms a row; has an answer.
+/// Returns a feasible problem with six terms a row.
 lp_problem random_covering(std::mt19937_64& random, int columns, int rows) {
   lp_problem p = random_problem(random, columns, rows);
   for (lp_problem::row& r : p.rows) {
@@ -55,13 +55,13 @@ lp_problem random_covering(std::mt19937_64& random, int columns, int rows) {
   return p;
 }
 
-/// Few terms a row, limits of every kind; some have no answer, some no end.
+/// Returns a sparse problem with limits of every kind; some are infeasible, some unbounded.
 lp_problem random_sparse_problem(std::mt19937_64& random) {
   std::uniform_int_distribution<int> size(3, 40), terms(1, 5), kind(0, 9);
   std::uniform_real_distribution<double> value(-4, 4), room(0.5, 6);
   lp_problem p;
   const int columns = size(random), rows = size(random);
-  std::vector<double> inside;  // mostly a feasible point
+  std::vector<double> inside;  // feasible unless a row is out of reach
   for (int c = 0; c < columns; ++c) {
     const int k = kind(random);
     inside.push_back(value(random));
@@ -87,10 +87,10 @@ lp_problem random_sparse_problem(std::mt19937_64& random) {
   return p;
 }
 
-/// The dual's own objective, which no feasible point is below.
+/// Returns the objective of the dual, a lower bound on that of all feasible points.
 double dual_objective(const lp_problem& p, const std::vector<double>& duals) {
   const auto least = [](double price, double low, double high) {
-    if (std::abs(price) < 1e-7) return 0.0;  // a price of rounding, maybe against a limit that is none
+    if (std::abs(price) < 1e-7) return 0.0;  // a rounding error, maybe at an infinite limit
     return price * (price > 0 ? low : high);
   };
   std::vector<double> reduced = p.objective;
@@ -120,7 +120,7 @@ bool keeps_limits(const lp_problem& p, const std::vector<double>& x) {
 TEMPLATE_TEST_CASE("a linear program that a solver would choke on is refused with its place", "", LP_SOLVERS) {
   const auto refuses = [](const lp_problem& p, const std::string& message) {
     CHECK_THROWS_MATCHES(check_lp_problem(p), invalid_input, Catch::Message(message));
-    CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message(message));  // before the solver sees it
+    CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message(message));  // before the solver runs
   };
   CHECK_NOTHROW(check_lp_problem(windows_and_doors()));
   CHECK_NOTHROW(check_lp_problem({}));
@@ -164,10 +164,10 @@ TEMPLATE_TEST_CASE("a linear program that a solver would choke on is refused wit
 
 TEMPLATE_TEST_CASE("limits that no number keeps are refused, not read as no limits", "", LP_SOLVERS) {
   lp_problem p = windows_and_doors();
-  p.lower[0] = inf;  // x >= inf
+  p.lower[0] = inf;
   CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message("lp: no number keeps the limits of column 0"));
   p = windows_and_doors();
-  p.lower[0] = p.upper[0] = -inf;  // x <= -inf
+  p.lower[0] = p.upper[0] = -inf;
   CHECK_THROWS_AS(TestType{}.solve(p), invalid_input);
   p = windows_and_doors();
   p.rows[2].lower = inf;
@@ -207,7 +207,7 @@ TEMPLATE_TEST_CASE("limits of every kind bind: free, one-sided, double, fixed", 
             fixed = p.add_column(7, 4, 4);
   p.rows = {{.terms = {{free, 1}, {fixed, 1}}, .lower = -10, .upper = 10},  // free >= -14
             {.terms = {{both, 2}}, .lower = 6, .upper = 6},                 // both = 3
-            {.terms = {{below, 1}}}};                                       // no limits
+            {.terms = {{below, 1}}}};
   const lp_solution s = TestType{}.solve(p);
   REQUIRE(s.status == lp_status::optimal);
   CHECK(s.x == std::vector<double>{-14, 3, 3, 4});
@@ -221,7 +221,7 @@ TEMPLATE_TEST_CASE("a program without rows or without columns has an answer", ""
   CHECK(TestType{}.solve(p).x == std::vector<double>{1, 5});
   CHECK(TestType{}.solve({}).status == lp_status::optimal);
   lp_problem impossible;
-  impossible.rows = {{.terms = {}, .lower = 1}};  // 0 >= 1
+  impossible.rows = {{.terms = {}, .lower = 1}};
   CHECK(TestType{}.solve(impossible).status == lp_status::infeasible);
 }
 
@@ -294,9 +294,9 @@ TEMPLATE_TEST_CASE("a start that is no basis costs time, not the answer", "", LP
   same(p, {{basic}, {basic, at_upper}}, answer);                                       // too small
   same(p, {{basic, basic, basic}, {at_lower, at_lower, at_lower}}, answer);            // too large
   same(p, {{basic, basic}, {basic, basic, basic}}, answer);                            // too many basic
-  same(p, {{at_lower, at_lower}, {at_upper, at_upper, at_upper}}, answer);             // too few
-  same(p, {{at_upper, free}, {basic, basic, basic}}, answer);                          // at limits that are none
-  same(p, {{basic, static_cast<lp_position>(99)}, {at_upper, basic, basic}}, answer);  // no position at all
+  same(p, {{at_lower, at_lower}, {at_upper, at_upper, at_upper}}, answer);             // too few basic
+  same(p, {{at_upper, free}, {basic, basic, basic}}, answer);                          // at infinite limits
+  same(p, {{basic, static_cast<lp_position>(99)}, {at_upper, basic, basic}}, answer);  // not a position
 
   lp_problem twins;  // x + y <= 2 and 2x + 2y <= 4: singular with both columns basic
   twins.add_column(-1);
@@ -435,7 +435,7 @@ TEST_CASE("a fatal error of GLPK ends neither the process nor what other threads
   other.join();
   CHECK(printed.text() == "");
   CHECK(std::ranges::all_of(elsewhere, [&](const lp_solution& s) { return s.status == lp_status::optimal && s.x == answer.x; }));
-  CHECK(glpk_lp{}.solve(large).status == lp_status::optimal);  // a limit of memory ends with its call
+  CHECK(glpk_lp{}.solve(large).status == lp_status::optimal);  // a memory limit ends with its call
   CHECK_THROWS_AS(glpk_lp{.max_memory_MB = 0}.solve(small), invalid_input);
 }
 

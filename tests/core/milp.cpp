@@ -24,7 +24,7 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// Maximise value within some capacities; every thing taken or not.
+/// Returns a 0-1 knapsack problem with several capacities.
 milp_problem knapsack(std::mt19937_64& random, int things, int capacities) {
   std::uniform_int_distribution<int> value(1, 40), weight(1, 30);
   milp_problem p;
@@ -42,7 +42,7 @@ milp_problem knapsack(std::mt19937_64& random, int things, int capacities) {
   return p;
 }
 
-/// Every job on one machine, within the machines' capacities; the column of job j on machine m is j * machines + m.
+/// Returns a problem that assigns each job to one machine of limited capacity. Column j * machines + m puts job j on machine m.
 milp_problem random_assignment(std::mt19937_64& random, int jobs, int machines) {
   std::uniform_int_distribution<int> cost(1, 30), size(1, 9), capacity(6, 14);
   milp_problem p;
@@ -62,7 +62,7 @@ milp_problem random_assignment(std::mt19937_64& random, int jobs, int machines) 
   return p;
 }
 
-/// Some of the columns integers, costs and terms that are none, limits on both sides.
+/// Returns a problem with integer and continuous columns, fractional data, and limits on both sides.
 milp_problem mixed(std::mt19937_64& random, int columns, int rows) {
   std::uniform_real_distribution<double> cost(-5, 5), term(-3, 3);
   std::uniform_int_distribution<int> coin(0, 1);
@@ -81,7 +81,7 @@ milp_problem mixed(std::mt19937_64& random, int columns, int rows) {
   return p;
 }
 
-/// Sparse, with limits on one side, on both, or none, and costs that find an end all the same.
+/// Returns a sparse, bounded problem with limits on one side, on both, or none.
 milp_problem mixed_with_few_limits(std::mt19937_64& random) {
   std::uniform_int_distribution<int> size(3, 24), terms(1, 5), kind(0, 9);
   std::uniform_real_distribution<double> value(-4, 4), room(0.5, 6);
@@ -116,7 +116,7 @@ milp_problem mixed_with_few_limits(std::mt19937_64& random) {
   return p;
 }
 
-/// Takes or leaves every column, all of them of 0 and 1; infinity if nothing is feasible.
+/// Returns the least cost over all 0-1 columns by enumeration; infinity if the problem is infeasible.
 double least_by_enumeration(const lp_problem& p) {
   const std::size_t n = p.objective.size();
   double least = inf;
@@ -134,7 +134,6 @@ double least_by_enumeration(const lp_problem& p) {
   return least;
 }
 
-/// x keeps all limits, its integers are such, and its cost is the objective.
 void check_solution(const milp_problem& p, const milp_solution& s) {
   REQUIRE(s.x.size() == p.relaxation.objective.size());
   for (const int c : p.integers) CHECK(s.x[static_cast<std::size_t>(c)] == std::round(s.x[static_cast<std::size_t>(c)]));
@@ -198,7 +197,7 @@ TEMPLATE_TEST_CASE("mixed programs have one optimum, whoever solves them", "[lon
 }
 
 TEMPLATE_TEST_CASE("integers are exact, and the other columns fit them", "", MILP_SOLVERS) {
-  // Opens sites at a cost, ships from them what they hold. With a hold of 1e5, an opening of 1e-6 would ship for nothing.
+  // Facility location. With a capacity of 1e5, a facility opened by 1e-6 would ship almost for free.
   milp_problem p;
   const int open = p.relaxation.add_column(10, 0, 1), other = p.relaxation.add_column(11, 0, 1);
   const int ship = p.relaxation.add_column(1, 0), elsewhere = p.relaxation.add_column(0.5, 0);
@@ -237,16 +236,16 @@ TEMPLATE_TEST_CASE("a mixed-integer program without integers, rows or columns ha
   p.relaxation.upper[0] = 2.75;  // no integer within
   CHECK(TestType{}.solve(p).status == milp_status::infeasible);
   milp_problem impossible;
-  impossible.relaxation.rows = {{.terms = {}, .lower = 1}};  // 0 >= 1
+  impossible.relaxation.rows = {{.terms = {}, .lower = 1}};
   CHECK(TestType{}.solve(impossible).status == milp_status::infeasible);
 }
 
 TEMPLATE_TEST_CASE("infeasible and unbounded mixed-integer programs are told apart", "", MILP_SOLVERS) {
-  milp_problem none;  // 2x + 2y = 3: the relaxation has an answer
+  milp_problem none;  // 2x + 2y = 3: the relaxation is feasible
   none.integers = {none.relaxation.add_column(1, 0, 5), none.relaxation.add_column(1, 0, 5)};
   none.relaxation.rows = {{.terms = {{0, 2}, {1, 2}}, .lower = 3, .upper = 3}};
   CHECK(TestType{}.solve(none).status == milp_status::infeasible);
-  none.relaxation.rows[0].lower = none.relaxation.rows[0].upper = 30;  // the relaxation has none
+  none.relaxation.rows[0].lower = none.relaxation.rows[0].upper = 30;  // the relaxation is infeasible
   CHECK(TestType{}.solve(none).status == milp_status::infeasible);
 
   milp_problem endless;
@@ -267,7 +266,7 @@ TEMPLATE_TEST_CASE("a limit of nodes keeps what was found, with a bound below it
       TestType limited;
       limited.max_nodes = nodes;
       const milp_solution s = limited.solve(p), again = limited.solve(p);
-      CHECK(s.x == again.x);  // limits count, they do not measure time
+      CHECK(s.x == again.x);  // limits count nodes, not time
       CHECK(s.bound == again.bound);
       CHECK(s.nodes == again.nodes);
       CHECK(s.bound <= best.objective + 1e-6);
@@ -359,8 +358,8 @@ TEMPLATE_TEST_CASE("of a start only the integers count", "", MILP_SOLVERS) {
   const milp_solution begun = detail::begin_with(glpk_lp{}, p, {2.2, -1e30});
   CHECK(begun.x == std::vector<double>{2, 0.75});
   CHECK(begun.objective == -2.375);
-  CHECK(detail::begin_with(glpk_lp{}, p, {4, 0}).x.empty());   // breaks the row
-  CHECK(detail::begin_with(glpk_lp{}, p, {10, 0}).x.empty());  // and the column's limit
+  CHECK(detail::begin_with(glpk_lp{}, p, {4, 0}).x.empty());  // beyond the row's limit
+  CHECK(detail::begin_with(glpk_lp{}, p, {10, 0}).x.empty());
   CHECK(TestType{}.solve(p, {2.2, -1e30}).x == std::vector<double>{3, 0.75});
 }
 
@@ -390,7 +389,7 @@ TEST_CASE("a solver that takes no start is asked without") {
 }
 
 TEST_CASE("an attempt that a limit ends without an answer does not lose the answer of the one before") {
-  // x <= 1e9 y, y binary, x >= 1: a solver's y = 1e-9 is 0 once rounded, and then x fits nowhere. y = 1 does.
+  // x <= 1e9 y, y binary, x >= 1: a solver's y = 1e-9 rounds to 0, which leaves no x. y = 1 is feasible.
   milp_problem p;
   const int x = p.relaxation.add_column(0, 1, 10), y = p.relaxation.add_column(1, 0, 1);
   p.integers = {y};
@@ -427,7 +426,7 @@ TEMPLATE_TEST_CASE("a mixed-integer program that a solver would choke on is refu
   const milp_problem good = knapsack(random, 4, 1);
   const auto refuses = [](const milp_problem& p, const std::string& message) {
     CHECK_THROWS_MATCHES(check_milp_problem(p), invalid_input, Catch::Message(message));
-    CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message(message));  // before the solver sees it
+    CHECK_THROWS_MATCHES(TestType{}.solve(p), invalid_input, Catch::Message(message));  // before the solver runs
   };
   CHECK_NOTHROW(check_milp_problem(good));
   CHECK_NOTHROW(check_milp_problem({}));
@@ -505,7 +504,7 @@ TEST_CASE("a fatal error of GLPK in a mixed-integer program ends neither the pro
     CHECK(s.x.empty());
     CHECK(glpk_milp{}.solve(small).x == answer.x);
   }
-  // In the middle of the search, too; what was found until then is lost.
+  // The limit may also end a search half way; its incumbent is lost.
   const milp_problem deep = knapsack(random, 150, 20);
   CHECK(glpk_milp{.max_nodes = 1'000'000, .max_memory_MB = 2}.solve(deep).status == milp_status::unsolved);
   other.join();

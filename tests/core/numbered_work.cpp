@@ -19,9 +19,9 @@ using namespace hetplan;
 
 namespace {
 
-const std::vector<int> crews{-1, 0, 1, 2, 3, 8, 40};  // 0: as many as the machine runs at once
+const std::vector<int> crews{-1, 0, 1, 2, 3, 8, 40};  // 0: as many threads as the machine runs at once
 
-/// Pieces with small numbers take longest, so that later ones end first.
+/// Early pieces take longest, so that later ones end first.
 std::size_t slow_square(std::size_t i) {
   std::this_thread::sleep_for(std::chrono::microseconds(300 / (i + 1)));
   return i * i;

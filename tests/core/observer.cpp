@@ -16,7 +16,7 @@ struct ended {
   int number;
 };
 
-/// Not copyable, not const: an observer may keep what it saw.
+/// An observer with state: neither copyable nor const.
 struct diary {
   diary() = default;
   diary(const diary&) = delete;
@@ -69,7 +69,7 @@ TEST_CASE("an any_observer refers to what it is made from, and several are one")
     return control::go;
   };
   CHECK(tell(counts, 1) == control::go);
-  CHECK(seen == 1);  // the caller's own, not a copy
+  CHECK(seen == 1);  // the caller's own object, not a copy
   CHECK(tell(stops_at_two, 2) == control::stop);
   CHECK(tell(all_of(stops_at_two, counts), 2) == control::stop);
   CHECK(tell(all_of(counts, stops_at_two), 3) == control::go);

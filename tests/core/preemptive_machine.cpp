@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The bound of one machine against all sets of its jobs.
+// The preemptive one-machine bound against enumeration of all sets of jobs.
 
 #include <hetplan/solve/preemptive_machine.hpp>
 
@@ -20,7 +20,7 @@ using namespace hetplan::test;
 
 double bound_of(std::vector<machine_job> jobs) { return preemptive_machine_bound(jobs); }
 
-/// The largest of all sets of jobs: least head + all work + least tail.
+/// Returns the maximum over all sets of jobs of least head + total work + least tail.
 double by_all_sets(const std::vector<machine_job>& jobs) {
   double most = 0;
   for (std::size_t set = 1; set < (std::size_t{1} << jobs.size()); ++set) {
@@ -39,11 +39,11 @@ double by_all_sets(const std::vector<machine_job>& jobs) {
 TEST_CASE("one machine's bound by hand: a long tail that comes late interrupts") {
   CHECK(bound_of({}) == 0);
   CHECK(bound_of({{1, 2, 3}}) == near(6));
-  // 0-1 first, 1-2 second (tail 5: 7), 2-5 the rest of the first: 5. Without interruption: 4 + 1 + 5 = 10.
+  // First job 0-1, second 1-2 (with its tail of 5: 7), rest of the first 2-5. Without preemption: 4 + 1 + 5 = 10.
   CHECK(bound_of({{0, 4, 0}, {1, 1, 5}}) == near(7));
-  // The set of both: 0 + 5 + 2 = 7; each alone 6.
+  // The set of both jobs: 0 + 5 + 2 = 7. Each job alone: 6.
   CHECK(bound_of({{0, 4, 2}, {0, 1, 5}}) == near(7));
-  // Idle between two jobs: the later one alone.
+  // The machine idles between the jobs: the later one alone determines the bound.
   CHECK(bound_of({{0, 1, 0}, {10, 1, 1}}) == near(12));
 }
 

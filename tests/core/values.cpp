@@ -29,7 +29,7 @@ concept compares = requires(A a, B b) { a < b; };
 template <class A, class B>
 concept equates = requires(A a, B b) { a == b; };
 
-/// The literal has this type and this many SI units.
+/// Checks a literal's type and its value in SI units.
 template <class Quantity>
 void check_si(std::type_identity_t<Quantity> q, double si) {
   CHECK(q.value() == Approx(si).epsilon(1e-15));
@@ -205,7 +205,7 @@ TEST_CASE("amounts and times are compared to one part in 10^9") {
   CHECK(at_most(seconds(0.1) + seconds(0.2), seconds(0.3)));
   CHECK_FALSE(at_most(0.301_s, 0.3_s));
 
-  // On a clock: a part of the span, and four steps of the clock.
+  // On a clock: tolerances of a part of the span and of four steps of the clock.
   CHECK(at_most(1000 + 0.9e-9, 1000, 1));
   CHECK_FALSE(at_most(1000 + 1.1e-9, 1000, 0.5));
   CHECK_FALSE(at_most(1000.0001, 1000, 0.3));

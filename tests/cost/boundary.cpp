@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The price of a boundary: what two layers cost because one follows the other on a device. Every sum of layers says the same.
+// Boundary prices: the cost of one layer following another on a device, in every sum over layers.
 #include <limits>
 #include <memory>
 #include <string>
@@ -24,12 +24,12 @@ namespace {
 constexpr phase phases[] = {phase::forward, phase::backward_input, phase::backward_weight};
 constexpr device_id one(0);
 
-/// A second per layer and sample, a quarter for each boundary, whatever the batch.
+/// One second per layer and sample, and 0.25 s per boundary, whatever the batch.
 struct quarter {
   [[nodiscard]] seconds time(const work& w, const device&) const { return 1_s * w.batch; }
   [[nodiscard]] seconds boundary(const layer&, const layer&, const work_kind&, const device&) const { return 0.25_s; }
 };
-/// Tells both layers, their order, phase, batch, degree and device apart; counts questions about boundaries.
+/// Times that differ by both layers, their order, phase, batch, degree and device; counts questions about boundaries.
 struct jagged {
   std::shared_ptr<int> asked = std::make_shared<int>(0);
 
@@ -89,7 +89,7 @@ TEST_CASE("k layers on a device pay k - 1 boundaries in each phase, and a cut sa
         for (const phase what : phases) CHECK(stage_time_s(cost, m, s, a, c[one], what, 0) == each);
         CHECK(t.time(first, last, one, share).total_s == 3 * each);
         CHECK(t.time(first, last, one, share).backward_s == 2 * each);
-        s.recompute = true;  // it runs on across its boundaries again
+        s.recompute = true;  // recomputation crosses the boundaries again
         CHECK(stage_time_s(cost, m, s, a, c[one], phase::backward_input, 0) == 2 * each);
       }
     }
@@ -107,7 +107,7 @@ TEST_CASE("a table of any row prices each stage as its layers in that order, one
   for (int round = 0; round < 40; ++round) {
     INFO("round " << round);
     const int size = random.integer(1, 9);
-    planning_graph_builder b("islands");  // without edges any order is a row
+    planning_graph_builder b("islands");  // without edges, every order is valid
     for (int l = 0; l < size; ++l) b.add_layer({.name = std::to_string(l), .forward_flops = 1_GFLOP, .weight = 1_MB});
     const planning_graph m = std::move(b).build();
     std::vector<layer_id> order;
@@ -156,7 +156,7 @@ TEST_CASE("adapters pass boundaries on, and what is slow pays them slowly") {
     const bool priced = none.boundary(m[all[0]], m[all[1]], {}, c[one]) > 0_s;
     CHECK(none.times_boundaries() == priced);
     const prefix_table t(m, sequence_of(m), c, none, plain_memory{}, {}, 1);
-    CHECK((t.totals(one, 1) == t.entries(one, 1)) != priced);  // without prices the same numbers, not a copy
+    CHECK((t.totals(one, 1) == t.entries(one, 1)) != priced);  // without boundary prices, the same array
   }
 }
 

@@ -35,7 +35,7 @@ layer dense(bool trainable) {
   return l;
 }
 
-/// a -> b -> c -> d with a skip a -> d; b and d share a tensor.
+/// The chain a -> b -> c -> d with a skip a -> d; b and d share a tensor.
 planning_graph skip_chain() {
   planning_graph_builder b("m");
   b.add_layer({.name = "a", .forward_flops = 1_GFLOP, .activation = 1_B});
@@ -57,7 +57,7 @@ cluster pair() {
 }
 constexpr device_id fast(0), slow(1);
 
-/// The step takes a second per byte of weight on the first device, two on the second.
+/// An optimizer step of one second per byte of weight on the first device, two on the second.
 struct with_step : roofline {
   [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return 1_s * l.weight.value() * (d.id.value + 1.0); }
 };
@@ -133,7 +133,7 @@ TEST_CASE("a model whose energy falls as the usage grows, or is no number, has n
       slopes_of(falling, phone()), invalid_model,
       Catch::Message(R"(energy model: energy(device "p") rises by -1 J per unit of one part of the usage; expected finite >= 0)"));
   device lazy = phone();
-  lazy.power.active = 1_W;  // less than idle
+  lazy.power.active = 1_W;
   CHECK_THROWS_AS(slopes_of(linear_power{}, lazy), invalid_model);
   struct odd {
     double idle_J = 0, sent_J = 0, received_J = 0;
@@ -203,7 +203,7 @@ TEST_CASE("a stage table sums times and memory of consecutive layers") {
   CHECK(t.time(1, 3, slow, 2).total_s == Approx(0.072));
   CHECK(t.time(1, 3, slow, 2).backward_s == Approx(0.048));
   CHECK(t.time(2, 2, fast, 2).total_s == 0);
-  CHECK(t.state_bytes(2, 3) == Approx(30));       // 10 (1 + 1 + 1)
+  CHECK(t.state_bytes(2, 3) == Approx(30));
   CHECK(t.activation_bytes(1, 4) == Approx(14));  // of one sample
   CHECK(t.cache_bytes(0, 4) == 0);
   CHECK(t.optimizer_s(0, 4, fast) == 0);
@@ -218,7 +218,7 @@ TEST_CASE("a stage table sums times and memory of consecutive layers") {
 }
 
 TEST_CASE("a stage table knows every share of a microbatch, though batch and time are not proportional") {
-  struct steps {  // a call takes as long for two samples as for one, and the phases differ
+  struct steps {  // two samples take as long as one, and phases differ
     [[nodiscard]] seconds time(const work& w, const device&) const {
       const double phases = w.phase == phase::forward ? 1 : w.phase == phase::backward_input ? 10 : 100;
       return 1_s * phases * std::ceil(w.batch / 2);
@@ -236,7 +236,7 @@ TEST_CASE("a stage table knows every share of a microbatch, though batch and tim
 }
 
 TEST_CASE("a stage runs at the degree of tensor parallelism with the least time, the smaller on a tie") {
-  // One layer of 4 GFLOP, and the bytes that its accelerators gather over 1 GB/s.
+  // One layer of 4 GFLOP, whose accelerators gather its output over 1 GB/s.
   const auto model = [](bytes gathered) {
     planning_graph_builder b("m");
     b.add_layer({.name = "a", .forward_flops = 4_GFLOP, .backward_input_flops = 0_FLOP});
@@ -253,14 +253,14 @@ TEST_CASE("a stage runs at the degree of tensor parallelism with the least time,
     CHECK(t.degrees(fast) == accelerators);
     return t.time(0, 2, fast, 1);
   };
-  CHECK(time(1_MB, 4).degree == 4);  // 1 + 1.5 ms; 3 at degree 2
+  CHECK(time(1_MB, 4).degree == 4);  // 1 + 1.5 ms; 3 ms at degree 2
   CHECK(time(1_MB, 4).total_s == Approx(0.0025));
-  CHECK(time(4_MB, 4).degree == 1);  // 4 ms; at least 6 with others
+  CHECK(time(4_MB, 4).degree == 1);  // 4 ms; at least 6 ms at higher degrees
   CHECK(time(4_MB, 4).total_s == Approx(0.004));
   CHECK(time(2_MB, 2).degree == 1);  // 4 ms either way
   CHECK(time(1_MB, 1).degree == 1);
 
-  // One layer would rather be alone, the next one not: what counts is the whole stage. Its backward follows the choice.
+  // Layer a is faster at degree 1, b at degree 2: the whole stage decides, and its backward follows.
   planning_graph_builder b("m");
   b.add_layer({.name = "a", .forward_flops = 4_GFLOP});
   b.add_layer({.name = "b", .forward_flops = 10_GFLOP});
@@ -312,12 +312,12 @@ TEST_CASE("trainable bytes of a stage count a shared tensor once; tied bytes are
   CHECK(t.trainable_bytes(0, 1) == 0);
   CHECK(t.trainable_bytes(1, 3) == 50);
   CHECK(t.trainable_bytes(3, 4) == 40);
-  CHECK(t.tied_bytes(0, 4) == 0);  // both inside
+  CHECK(t.tied_bytes(0, 4) == 0);  // both holders inside
   CHECK(t.tied_bytes(0, 3) == 40);
   CHECK(t.tied_bytes(1, 2) == 40);
   CHECK(t.tied_bytes(0, 1) == 0);
   CHECK(t.tied_bytes(2, 3) == 0);
-  CHECK(t.tied_bytes(3, 4) == 0);  // the last that holds it
+  CHECK(t.tied_bytes(3, 4) == 0);  // no later holder
 
   planning_graph_builder b("frozen");
   for (const char* name : {"a", "b"}) {

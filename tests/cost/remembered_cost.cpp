@@ -27,7 +27,7 @@ struct counts {
   std::atomic<int> asked = 0, inside = 0, most_inside = 0;
 };
 
-/// Tells devices and layers apart, counts questions, and how many of them run at once.
+/// Times that differ by device and layer; counts the questions, and how many run at once.
 struct counting {
   std::shared_ptr<counts> seen = std::make_shared<counts>();
 
@@ -77,7 +77,7 @@ TEST_CASE("a remembered total is, bit for bit, what the model itself answers lay
     const double known = remembered.total_s(m, part, k, d, 0.25);
     const int asked = mine.seen->asked - before;
     REQUIRE(known == direct.total_s(m, part, k, d, 0.25));
-    mine.seen->asked = before + asked;  // the direct one asked too
+    mine.seen->asked = before + asked;  // excludes questions of `direct`
   }
   CHECK(mine.seen->asked == static_cast<int>(questions.size()));
 }
@@ -119,7 +119,7 @@ TEST_CASE("at its limit it forgets all, and asks again") {
   const planning_graph m = layers(4);
   const cluster c = devices(3);
   const counting mine;
-  const any_cost_model cost(remembered_cost(mine, m, c, 2 * m.size()));  // two devices' worth
+  const any_cost_model cost(remembered_cost(mine, m, c, 2 * m.size()));  // room for two devices
   const std::vector<layer_id> all{layer_id(0), layer_id(1), layer_id(2), layer_id(3)};
   const auto asked = [&](int d) {
     const int before = mine.seen->asked;
@@ -129,7 +129,7 @@ TEST_CASE("at its limit it forgets all, and asks again") {
   CHECK(asked(0) == 4);
   CHECK(asked(1) == 4);
   CHECK(asked(0) + asked(1) == 0);
-  CHECK(asked(2) == 4);  // the third does not fit: the others are forgotten
+  CHECK(asked(2) == 4);  // no room for a third: the others are forgotten
   CHECK(asked(2) == 0);
   CHECK(asked(0) == 4);
 }
@@ -211,7 +211,7 @@ TEST_CASE("planning with a problem asks no more than the model has answers, and 
   CHECK(judged_twice(problem) == 0);
   const planning_problem copy = problem;
   CHECK(judged_twice(copy) == 0);
-  problem.cost = mine;  // another model, whatever was remembered of the first
+  problem.cost = mine;  // a new model, with nothing remembered
   CHECK(judged_twice(problem) > 0);
 }
 

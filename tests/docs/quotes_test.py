@@ -91,7 +91,7 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
-NAMES_DATA = "pages.test_sessions_print_what_is_shown"  # for tests/skips.py
+NAMES_DATA = "pages.test_sessions_print_what_is_shown"  # read by tests/skips.py
 print(f"USED: {NAMES_DATA}: ../shared/data" if SHARED.exists() else f"SKIPPED: {NAMES_DATA}: no ../shared/data", flush=True)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The code that the pages under docs/ quote (docs.quotes_test compares them): here it compiles and does what they say.
+// Code that the pages under docs/ quote (docs.quotes_test compares them), compiled and tested.
 
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/coarsen/device_groups.hpp>
@@ -31,7 +31,7 @@ using namespace hetplan;
 namespace {
 
 // [placement_value]
-/// Every service is worth as much, once: as many different ones as there is room for.
+/// Values each service once: the more different services are placed, the better.
 struct variety {
   std::vector<char> placed;  // by service
 
@@ -42,7 +42,7 @@ struct variety {
 static_assert(serve::check_placement_value<variety>());
 // [placement_value]
 
-/// Seconds per sample by kind of layer, from a table that was measured elsewhere.
+/// Seconds per sample by kind of layer, from an external table of measurements.
 struct table_model {
   std::map<std::string, double> forward_s;
 
@@ -62,7 +62,7 @@ struct with_adam : roofline {
 static_assert(check_cost_model<with_adam>() && times_optimizer_step<with_adam>);
 
 // [memory_model]
-/// Activation checkpointing: blocks keep nothing and run their forward again before the backward.
+/// Activation checkpointing: blocks keep no activations and repeat their forward before the backward.
 struct recomputing_memory {
   bytes state(const layer& l, const workload& w) const { return plain_memory{}.state(l, w); }
   bytes activations(const layer& l, const workload&) const { return l.kind == "block" ? 0_B : l.activation; }
@@ -82,7 +82,7 @@ static_assert(check_cost_model<recomputing_time>());
 // [memory_model]
 
 // [network_model]
-/// Two rooms, each with a Wi-Fi of its own, joined by one powerline that both directions share.
+/// Two rooms, each with Wi-Fi of its own, joined by a powerline that both directions share.
 struct two_rooms {
   std::size_t in_first_room;  ///< devices, in cluster order
   bytes_per_second wifi = 300_Mbit_per_s, powerline = 80_Mbit_per_s;
@@ -98,7 +98,7 @@ static_assert(check_network_model<two_rooms>());
 // [network_model]
 
 // [network_policy]
-/// Gradient reductions take only what activations and gradients leave.
+/// Gradient reductions use only the bandwidth that activations and their gradients leave.
 struct reductions_last {
   int tier(const tasks::transfer& t) const { return t.kind == transfer_kind::sync ? 1 : 0; }
   route_access access() const { return route_access::shared; }
@@ -106,14 +106,14 @@ struct reductions_last {
 static_assert(check_network_policy<reductions_last>());
 // [network_policy]
 
-/// Energy times delay: a compromise that needs no target.
+/// The energy-delay product: a compromise without a target.
 struct energy_delay {
   double score(seconds response, joules energy) const { return energy.value() * response.value(); }
 };
 static_assert(check_objective<energy_delay>());
 
 // [objective]
-/// The battery that a plan drains most, as little as possible.
+/// Minimises the energy of the battery that a plan drains most.
 struct even_drain {
   double score(const evaluation& e) const {
     joules most;
@@ -125,7 +125,7 @@ static_assert(check_objective<even_drain>());
 // [objective]
 
 // [latency_estimator]
-/// One microbatch after the other: nobody works while somebody else does.
+/// Runs one microbatch after another: stages never overlap.
 struct one_by_one {
   seconds latency(const pipeline_steps& s) const {
     double microbatch_s = 0, end_s = 0;
@@ -138,7 +138,7 @@ static_assert(check_latency_estimator<one_by_one>());
 // [latency_estimator]
 
 // [criterion]
-/// The busiest device's share of the time: the rest is what its owner can have of it.
+/// The busiest device's share of the time, which its owner cannot use.
 struct least_room {
   double value(const evaluation& e) const {
     seconds most;
@@ -150,7 +150,7 @@ static_assert(mix::check_criterion<least_room>());
 // [criterion]
 
 // [failure_detector]
-/// Whoever waits for a silent device gives it up after four seconds; all else is told once a minute.
+/// A silent device that others wait for is given up after four seconds; all other events are seen once a minute.
 struct by_waiting {
   seconds noticed(seconds at) const { return at + 4_s; }
   seconds seen(seconds at) const { return std::max(at, std::ceil(at / 60_s) * 60_s); }
@@ -159,7 +159,7 @@ static_assert(adapt::check_failure_detector<by_waiting>());
 // [failure_detector]
 
 // [lp_solver]
-/// Leaves large programs to the closed bound: a simplex of thousands of columns takes seconds.
+/// Leaves large programs to the closed bound: a simplex with thousands of columns takes seconds.
 template <lp_solver Inner>
 struct small_only {
   Inner inner = {};
@@ -171,7 +171,7 @@ static_assert(check_lp_solver<small_only<no_lp>>());
 // [lp_solver]
 
 // [milp_solver]
-/// Asks a second solver where the first finds nothing within its limits.
+/// Asks a second solver if the first finds nothing within its limits.
 template <milp_solver First, milp_solver Second>
 struct one_then_another {
   First first = {};
@@ -185,7 +185,7 @@ struct one_then_another {
 static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
 // [milp_solver]
 
-/// Layers in proportion to the devices' memories, largest memory first: what exo does with its devices.
+/// Splits layers in proportion to the devices' memories, largest memory first, as exo does.
 [[nodiscard]] plan_result by_memory(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                     const candidate_observer& observer = {}) {
   std::vector<device> roomiest(problem.cluster.devices().begin(), problem.cluster.devices().end());
@@ -210,7 +210,7 @@ static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
   return recipes::judge_choice(problem, objective, std::move(p), observer);
 }
 
-/// One request at a time through single devices: the smallest sum of all steps, transfers alone on their wires.
+/// Serves one request at a time on single devices: the smallest sum of all steps, with transfers alone on their wires.
 [[nodiscard]] plan_result shortest_way(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                        const candidate_observer& observer = {}) {
   const planning_graph chain = chain_view(problem.model);
@@ -219,7 +219,7 @@ static_assert(check_milp_solver<one_then_another<no_milp, no_milp>>());
   return recipes::judge_choice(problem, objective, std::move(chosen), observer);
 }
 
-/// The two fastest devices, the model cut in two where the slower step is shortest by FLOP.
+/// Cuts the model in two for the two fastest devices, where the slower step by FLOP is shortest.
 [[nodiscard]] plan_result two_halves(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                      const candidate_observer& observer = {}) {
   ranking best(problem, objective, keep);
@@ -270,7 +270,7 @@ TEST_CASE("Dora takes device orderings and schedulers as options") {
   const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 4}};
   // [device_ordering]
-  // The cluster's classes as the tables list them, last first.
+  // The cluster's classes in reverse order of the tables.
   const auto least_memory_first = [](const partition::search_tables& t, int largest_group) {
     std::vector<std::size_t> order(t.classes.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
@@ -281,14 +281,14 @@ TEST_CASE("Dora takes device orderings and schedulers as options") {
   // [device_ordering]
   CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 1, how).status.ok());
   // [transfer_scheduler]
-  // Oldest first: whoever may start earliest on a network of its own.
+  // Oldest first: the transfer that may start earliest on an idle network.
   recipes::dora_options oldest_first;
   oldest_first.network.scheduler = schedule::listed_transfers{schedule::earliest_first{}};
   // [transfer_scheduler]
   const plan_result by_age = recipes::dora(problem, minimize_latency{}, 1, oldest_first);
   CHECK(by_age.status.ok());
   // [search_start]
-  // In the order of their numbers: the larger the priority, the later. Beside it, as they end if nobody interferes.
+  // Two starts: messages in order of their numbers (a larger priority is later), and in order of their ends without contention.
   const auto by_number = [](const schedule::cep_graph& cep, const trace&) {
     schedule::message_rules rules(cep.messages(), {schedule::chunk_rule{}});
     for (std::size_t m = 0; m < rules.size(); ++m) rules[m][0].priority = static_cast<int>(m);
@@ -297,7 +297,7 @@ TEST_CASE("Dora takes device orderings and schedulers as options") {
   const std::vector<schedule::any_search_start> starts{by_number, schedule::order_of_ends{}};
   // [search_start]
   // [search_move]
-  // The two change places.
+  // The two chunks swap priorities.
   const auto swap_places = [](const schedule::cep_graph&, schedule::message_rules rules, const schedule::contention& at) {
     std::swap(rules[at.urgent.message][at.urgent.chunk].priority, rules[at.rival.message][at.rival.chunk].priority);
     return rules;
@@ -316,7 +316,7 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
   const layer_id right = b.add_layer({.name = "right", .forward_flops = 12_GFLOP, .trainable = false});
   const layer_id join = b.add_layer({.name = "join", .forward_flops = 2_GFLOP, .weight = 1_MB});
   b.add_edge(stem, left, 600_kB);
-  b.add_edge(stem, right, 600_kB, 0_B);  // nothing flows back: right does not learn
+  b.add_edge(stem, right, 600_kB, 0_B);  // no gradient: right is frozen
   b.add_edge(left, join, 300_kB);
   b.add_edge(right, join, 300_kB, 0_B);
   const planning_graph model = std::move(b).build();
@@ -330,7 +330,7 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
                       .launch = 10_us,
                       .power = {8_W, 50_W}};
   device phone{.name = "phone", .memory = 12_GB, .memory_budget = 8_GB, .compute = 1.6_TFLOP_per_s};
-  phone.max_busy = 0.5;  // the owner uses it too
+  phone.max_busy = 0.5;  // shared with the owner
   const cluster home("home", {laptop, phone}, shared_medium{600_Mbit_per_s, 2_ms});
 
   plan p{.model = model.name(), .cluster = home.name(), .microbatch_size = 2, .microbatches = 4};
@@ -340,7 +340,7 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
 
   const judgement j = evaluate(p, model, home, roofline{});
   const evaluation& e = j.evaluation;
-  const auto limit = find_broken_limit(e, home);  // the phone's memory, energy budget, busy share
+  const auto limit = find_broken_limit(e, home);  // the phone's memory, energy budget or busy share
   CHECK_FALSE(validate(p, model, home));
   CHECK(e.latency > 0_s);
   CHECK(e.bound <= e.latency);
@@ -353,7 +353,7 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
   CHECK(g.edges[0].backward_cut == 300_kB);
   CHECK(g[stage_id(0)].depth == 2);
 
-  const stage_costs s(p, model, home, roofline{});  // the models are asked here
+  const stage_costs s(p, model, home, roofline{});
   CHECK(estimate(s).latency > 0_s);
   CHECK(estimate(s, {}, one_by_one{}).latency >= estimate(s).latency);
   CHECK(judge(s).evaluation.latency == e.latency);
@@ -363,8 +363,8 @@ TEST_CASE("a graph, a cluster and a plan are values that are made in one express
 
   const std::vector<double> scores = coarsen::compute_scores(home.devices(), roofline{}, model);  // samples/s
   const coarsen::device_groups groups = coarsen::group_devices(home, 1_MB, scores);
-  CHECK(groups.regions.size() == 1);             // one network
-  CHECK(groups.regions[0].classes.size() == 2);  // a laptop and a phone
+  CHECK(groups.regions.size() == 1);
+  CHECK(groups.regions[0].classes.size() == 2);
 }
 
 TEST_CASE("work that no plan describes is a task graph too") {
@@ -380,10 +380,10 @@ TEST_CASE("work that no plan describes is a task graph too") {
   b.depend(send, consume);
   b.append_to_order(produce);
   b.append_to_order(consume);
-  b.add(tasks::transfer{.from = phone, .to = laptop, .route = way, .volume_bytes = 75e6, .release_s = 0.1});  // somebody's download
+  b.add(tasks::transfer{.from = phone, .to = laptop, .route = way, .volume_bytes = 75e6, .release_s = 0.1});  // a background download
   const trace t = simulate(std::move(b).build(), home.network());
 
-  // Alone, 15 MB at 75 MB/s take 0.2 s; beside the download they take 0.4 s.
+  // 15 MB at 75 MB/s take 0.2 s alone and 0.4 s beside the download.
   CHECK(t.transfers[0].end_s == Approx(0.5 + 0.002 + 0.4));
   CHECK(t.computes[1].end_s == Approx(1.102));
   CHECK(t.peak_bytes[0] == 1e8);
@@ -494,7 +494,7 @@ TEST_CASE("plans are kept by criteria of one's own, and what a set of them is wo
   const plan_result r = recipes::pipeline(problem, minimize_latency{}, 50);
   const mix::pareto_set<std::size_t> front = mix::pareto_plans(r.plans, mix::response_time{}, least_room{});
   for (const auto& e : front.entries()) CHECK(e.point[0] == r.plans[e.item].evaluation.response().value());  // fastest first
-  const double worth = mix::hypervolume(front, std::vector{100.0, 2.0});  // against a plan of 100 s that is twice as busy as can be
+  const double worth = mix::hypervolume(front, std::vector{100.0, 2.0});  // reference: 100 s and twice as busy as possible
 
   CHECK(front.size() > 1);
   CHECK(worth > 0);
@@ -527,7 +527,7 @@ TEST_CASE("a timeline changes conditions, and a job lives through it") {
   CHECK(h.status.ok());
   double end_s = 0;
   for (const adapt::stretch& s : h.stretches) {
-    CHECK(s.start_s == end_s);  // without gaps
+    CHECK(s.start_s == end_s);
     end_s = s.end_s;
   }
   CHECK(end_s == 600);
@@ -553,7 +553,7 @@ TEST_CASE("what a switch moves is a value, and the simulator says what it takes"
   next.stages[1].layers.insert(next.stages[1].layers.begin(), layer_id(3));  // block3 moves from the laptop to the phone
   const adapt::holdings held = adapt::holdings_of(p, model, home.size());
   const adapt::migration m = delta_migration(held, next, model, home, now);
-  CHECK(m.volume() == 120_MB);  // its weights and, for Adam, twice as much beside them
+  CHECK(m.volume() == 120_MB);  // its weights and, for Adam, twice as many bytes of state
   const adapt::migration_run run = run_migration(m, home, now);
   CHECK(run.time.value() == Approx(0.002 + 120e6 / 75e6));
 }
@@ -571,7 +571,7 @@ TEST_CASE("any recipe behind a callable can be asked again") {
   const adapt::timeline slow{60_s, {{20_s, adapt::speed_becomes{device_id(0), 0.25}}}};
   const adapt::history h = run(problem, slow, policy);
   CHECK(h.status.ok());
-  REQUIRE(h.plans.size() == 1);  // asked again, it has nothing better to say
+  REQUIRE(h.plans.size() == 1);  // replanning finds nothing better
   CHECK(h.plans[0].planner == "two-halves");
 }
 

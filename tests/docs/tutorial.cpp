@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What docs/tutorial.md adds to examples/01: compare, judge again, change the network, draw, keep as a file.
+// Code that docs/tutorial.md adds to examples/01: compare, judge again, change the network, draw, keep as a file.
 
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/hetplan.hpp>
@@ -33,7 +33,7 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
   for (const plan_result& r : {recipes::on_device(problem, minimize_latency{}), recipes::data_parallel(problem, minimize_latency{}),
                                recipes::pipeline(problem, minimize_latency{}), result}) {
     if (r.plans.empty()) {
-      print(r.status.reason);  // which limit, on which device, by how much
+      print(r.status.reason);  // the broken limit, its device and the excess
       continue;
     }
     const auto& [p, e] = r.plans.front();
@@ -45,14 +45,14 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
 
   auto [best, predicted] = result.plans.front();
   const judgement again = evaluate(best, model, home, roofline{});
-  CHECK(again.evaluation == predicted);  // the same judge, the same bits
+  CHECK(again.evaluation == predicted);  // equal bit for bit
 
   best.sharing_policy = sharing::exclusive;
   const judgement one_at_a_time = evaluate(best, model, home, roofline{});
   CHECK(one_at_a_time.evaluation.latency != again.evaluation.latency);
   best.sharing_policy = sharing::fair_share;
 
-  const std::string file = "docs_tutorial";  // in the build folder
+  const std::string file = "docs_tutorial";
   const judgement j = evaluate(best, model, home, roofline{}, judge_models{}, no_lp{}, {.record = true});
   io::write_atomically(file + ".svg", draw::gantt_svg(best, home, j));
   io::write_atomically(file + ".json", io::write_plan({best, j.evaluation}, model, home));

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is told of an adaptation: the picture and the page.
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -72,7 +70,7 @@ TEST_CASE("what the picture shows of the conditions is what applying the events 
         CHECK(at(d.away, time) == (now.present[d.index] != 0 ? 0 : 1));
       }
       if (view.hidden > 0) continue;
-      // What has no row never changed.
+      // Resources without a row never changed.
       const adapt::conditions described = adapt::nominal(c);
       for (std::size_t r = 0; r < now.capacity.size(); ++r) {
         const bool shown = std::any_of(view.resources.begin(), view.resources.end(), [&](const auto& x) { return x.index == r; });
@@ -114,7 +112,7 @@ TEST_CASE("times are written as on a clock") {
   CHECK(clock_text(125) == "2 min 5 s");
   CHECK(clock_text(7200) == "2 h");
   CHECK(clock_text(7384) == "2 h 3 min");
-  const auto rule = [](double span) { return tick_rule({0, 880, span}, time_labels::clock); };  // 11 ticks at most
+  const auto rule = [](double span) { return tick_rule({0, 880, span}, time_labels::clock); };  // at most 11 ticks
   const auto clock_label = [&](double s) { return rule(86400).label(s, 86400); };
   CHECK(clock_label(0) == "0");
   CHECK(clock_label(90) == "1 min 30 s");
@@ -187,7 +185,7 @@ TEST_CASE("a band knows least, most and mean of every part of the time") {
   draw::detail::value_band band(axis, 10);
   band.add(2, 3.5, 1);
   band.add(3.5, 5, 3);
-  // Part 2 has one value, part 3 both, part 4 the other: a box over part 3 between lines without height; y is down from 40.
+  // Part 2 has one value, part 3 both, part 4 the other: a box over part 3 between flat lines. y points down from 40.
   CHECK(band.range({0, 40}, 4) == "M2 30h1v-20h2h-1v20Z");
   CHECK(draw::detail::step_line({{2, 3.5, 1}, {3.5, 5, 3}, {7, 8, 2}}, axis, {0, 40}, 4) == "M2 30H3.5V10H5M7 20H8");
   CHECK(draw::detail::step_area({{2, 3.5, 1}, {3.5, 5, 3}, {7, 8, 2}}, axis, {0, 40}, 4) == "M2 40V30H3.5V10H5V40ZM7 40V20H8V40Z");
@@ -207,7 +205,7 @@ TEST_CASE("picture and page of anything are well formed, self-contained, and nam
     CHECK(markup_fault(svg) == "");
     CHECK(markup_fault(markup_of(page)) == "");
     CHECK(svg.size() < 300'000);
-    CHECK(count(svg, "http") == 1);  // the name space
+    CHECK(count(svg, "http") == 1);  // the namespace
     CHECK_FALSE(has(page, "http:"));
     CHECK_FALSE(has(page, "https:"));
     CHECK_FALSE(has(page, " src="));
@@ -252,7 +250,7 @@ TEST_CASE("the picture tells conditions, plans, halts, adoptions and wishes") {
            R"(|>25 iterations<|>10 late (40 %)<|>halted 30 s<|>716 J<|>20 s<|>100 s<)",
            '|')) {
     INFO(words);
-    // 100 s is 1 min 40 s on the axis; titles say it in seconds.
+    // The axis shows 100 s as 1 min 40 s; titles use seconds.
     CHECK((has(svg, words) || words == ">100 s<"));
   }
   CHECK(has(
@@ -260,7 +258,7 @@ TEST_CASE("the picture tells conditions, plans, halts, adoptions and wishes") {
       "ladder: plan A → B (re-planned)&#10;d1 is gone&#10;caused at 30 s, decided 20 s later, in force 30 s later&#10;halted for 10 s&#10;"
       "moved 4 MB with 2 J"));
   CHECK(has(svg, "ladder, 60 s to 100 s&#10;plan B&#10;running&#10;10 iterations, response 4 s, wanted 3 s&#10;10 of them late&#10;400 J"));
-  CHECK_FALSE(has(svg, ">d0<"));  // it never changed
+  CHECK_FALSE(has(svg, ">d0<"));  // d0 never changed
 }
 
 TEST_CASE("a day of seconds under five policies stays small, and its halts stay visible") {
@@ -291,7 +289,7 @@ TEST_CASE("a day of seconds under five policies stays small, and its halts stay 
   const std::string svg = draw::adaptation_svg(rows, t, two_layers(), c, {.latency = 1_s});
   CHECK(markup_fault(svg) == "");
   CHECK(svg.size() < 300'000);
-  // A second of 86 400 is a hundredth of a pixel; the strip, 15 pixels high, shows it all the same.
+  // One second of 86 400 is a hundredth of a pixel; the strip, 15 pixels high, still shows it.
   const std::size_t end = svg.find("Z\" fill=\"" + draw::detail::adaptation_colors::stalled.hex() + "\"");
   REQUIRE(end != std::string::npos);
   const std::size_t down = svg.rfind('v', end);
@@ -318,7 +316,7 @@ TEST_CASE("the page marks the best of a column where one is better") {
     return page.substr(from, page.find("</tr>", from) - from);
   };
   const std::string best = "<b title=\"best\">★ ";
-  // 10 iterations of 4 samples in 50 s against 20 in 100 s: alike, so nobody is best; 10 J each, too.
+  // 10 iterations of 4 samples in 50 s equal 20 in 100 s, at 10 J each: neither is best.
   CHECK(row_of("slow") ==
         "<tr><td>slow</td><td class=\"n\">10</td><td class=\"n\">0.8/s</td><td class=\"n\">50 %</td><td class=\"n\">7 s</td>"
         "<td class=\"n\">100 J</td><td class=\"n\">10 J</td><td class=\"n\">0</td><td class=\"n\">0 B</td><td class=\"n\">–</td>"
@@ -330,7 +328,7 @@ TEST_CASE("the page marks the best of a column where one is better") {
             best +
             "0 %</b></td><td class=\"n\">7 s</td><td class=\"n\">200 J</td>"
             "<td class=\"n\">10 J</td><td class=\"n\">0</td><td class=\"n\">0 B</td><td class=\"n\">–</td><td class=\"n\">–</td>");
-  // With the same work, energy has a best as well.
+  // With equal work, energy has a best, too.
   rows[1].history.iterations = 10;
   rows[1].history.lost = 0;
   CHECK(has(row_of("slow"), "<td class=\"n\">" + best + "100 J</b></td><td class=\"n\">" + best + "10 J</b></td>"));

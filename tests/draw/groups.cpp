@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Groups of devices as a section and a page.
-
 #include <string>
 #include <vector>
 
@@ -18,7 +16,7 @@ using namespace hetplan;
 using test::count;
 using test::has;
 
-/// LANs of so many devices each, joined by a slower network.
+/// Returns LANs of these sizes, joined by a slower network.
 cluster lans(const std::vector<int>& sizes, const std::string& name = "d") {
   hierarchical net{10_Mbit_per_s, 5_ms, duplex::full, {}};
   std::vector<device> devices;
@@ -49,7 +47,7 @@ TEST_CASE("the page of groups has a row for each device, a merge for each step a
   CHECK(count(page, "class=\"around\"") == 3);
   CHECK(has(page, ">region 3</text>"));
   CHECK(has(page, ">2b</text>"));
-  CHECK(count(page, ">d5</text>") == 2);  // its row and its column
+  CHECK(count(page, ">d5</text>") == 2);
   CHECK(has(page, "data-rows=\"[&quot;d0&quot;,&quot;d1&quot;,"));
   CHECK(has(page, "data-values=\"0,8,8,8,"));  // in ms
   CHECK(has(page, "inside region 1&#10;8 ms apart"));
@@ -63,7 +61,7 @@ TEST_CASE("with many devices a row is a region") {
   CHECK(count(page, "class=\"merge inside\"") == 0);
   CHECK(count(page, "class=\"merge\"") == 3);
   CHECK(count(page, ">region 2</text>") == 2);
-  CHECK_FALSE(has(page, " more</td>"));  // no class has more than 24
+  CHECK_FALSE(has(page, " more</td>"));  // no class has more than 24 devices
   CHECK(has(page_of(lans({100})), " and 26 more</td>"));
 }
 

@@ -9,7 +9,7 @@ from browser import main, page_test
 
 CLUSTER = pathlib.Path(os.environ["HETPLAN_SOURCE_DIR"]) / "bench/settings/deepcee-1.json"
 
-# Runs in the page after its own scripts; what it finds is read from the dumped document.
+# Runs in the page after its scripts. Its findings are read from the dumped document.
 DRIVER = """
 <script>
 window.addEventListener("load", () => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What is asked of every picture and page: words in it, and whether it is well formed.
+/// Checks of pictures and pages: words and well-formedness.
 
 #include <algorithm>
 #include <set>
@@ -18,7 +18,7 @@ inline std::size_t count(const std::string& text, const std::string& what) {
 }
 inline bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
-/// The page without the insides of its style and its script, whose < and > are no tags.
+/// Returns the page without the contents of its style and script, whose `<` and `>` are not tags.
 inline std::string markup_of(std::string page) {
   for (const std::string name : {"style", "script"}) {
     const std::string open = "<" + name + ">", close = "</" + name + ">";
@@ -31,7 +31,7 @@ inline std::string markup_of(std::string page) {
   return page;
 }
 
-/// "" if every tag is closed in turn, quotes end, ids are unique, and only our own references occur; else what is wrong.
+/// Returns the first fault of the markup: unclosed tags or quotes, duplicate ids, unknown entities. Returns "" if there is none.
 inline std::string markup_fault(const std::string& text) {
   const std::set<std::string> never_closed{"!DOCTYPE", "meta", "br"}, references{"lt", "gt", "amp", "quot"};
   std::vector<std::string> open;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Gantt charts, Chrome traces and DOT graphs: well formed whatever the names, and true to the trace.
+// Gantt charts, Chrome traces and DOT graphs: well formed for any names, and true to the trace.
 
 #include <catch2/catch.hpp>
 
@@ -28,7 +28,7 @@ using namespace hetplan;
 
 namespace {
 
-/// Braces balance outside of quoted strings, and strings end.
+/// Returns true if braces balance outside quoted strings and all strings end.
 bool dot_balanced(const std::string& text) {
   int depth = 0;
   bool quoted = false;
@@ -58,7 +58,7 @@ cluster devices(int n, const Network& net, const std::string& prefix = "d") {
   return {"home", std::move(all), net};
 }
 
-/// Stage i holds layers [i n / stages, (i + 1) n / stages) on device i.
+/// Returns a plan whose stage i holds layers [i n / stages, (i + 1) n / stages) on device i.
 plan pipeline(const planning_graph& g, int stages, int microbatches, workload w = {}) {
   plan p{.model = g.name(), .cluster = "home", .planner = "by hand", .workload = w, .microbatch_size = 2, .microbatches = microbatches};
   const int n = static_cast<int>(g.size());
@@ -73,7 +73,7 @@ judgement run(const plan& p, const planning_graph& g, const cluster& c, bool rec
   return evaluate(p, g, c, roofline{}, {}, no_lp{}, simulator_options{.record = record});
 }
 
-/// A forward transfer meets a later one's latency: with two microbatches in flight the medium is shared.
+/// A plan whose transfers meet: with two microbatches in flight, they share the medium.
 struct contended {
   planning_graph model = chain(2, 1_MB);
   cluster home = devices(2, shared_medium{100_Mbit_per_s, 1_ms});
@@ -139,14 +139,14 @@ TEST_CASE("contention is marked exactly where transfers share a resource") {
   CHECK(svg.find("transfers share shared") != std::string::npos);
   CHECK(svg.find("% contended") != std::string::npos);
 
-  // One microbatch: one transfer at a time.
+  // With one microbatch, transfers never meet.
   const plan one = pipeline(x.model, 2, 1);
   const std::string calm = draw::gantt_svg(one, x.home, run(one, x.model, x.home));
   CHECK(calm.find("contention") == std::string::npos);
   CHECK(calm.find("contended") == std::string::npos);
   CHECK(calm.find("forward d0 → d1") != std::string::npos);
 
-  // One transfer follows the other, kept waiting by its ports: the end of one and the start of the next are no contention.
+  // Exclusive transfers take turns: the end of one and the start of the next are no contention.
   plan turns = pipeline(x.model, 2, 4, {.mode = mode::inference});
   turns.sharing_policy = sharing::exclusive;
   const std::string taking_turns = draw::gantt_svg(turns, x.home, run(turns, x.model, x.home));
@@ -428,7 +428,7 @@ TEST_CASE("dot draws wires as edges, shared media and uplinks as nodes") {
   CHECK(test::count(switched, "shape=diamond") == 1);
   CHECK(test::count(switched, " -> ") == 16);
 
-  // A group of two has a medium of its own that longer routes pass through.
+  // A group of two devices has a medium of its own, which longer routes pass.
   const hierarchical h{.capacity = 100_Mbit_per_s, .groups = {{"near", {"d0", "d1"}, 900_Mbit_per_s}, {"far", {"d2"}, 900_Mbit_per_s}}};
   const std::string groups = draw::dot(devices(3, h));
   CHECK(groups.find("near\\n900 Mbit/s") != std::string::npos);
@@ -474,7 +474,7 @@ TEST_CASE("where operators are stages of their own, pictures name them as long a
     CHECK((svg.find(">60 stages<") != std::string::npos) == many);
     CHECK((html.find("60 stages: a row for each device.") != std::string::npos) == many);
     CHECK(test::count(html, "<tr><td") < (many ? 30U : 40U));
-    CHECK(svg.find(">" + g[layer_id(3)].name + "</text>") != std::string::npos);  // on its bar
+    CHECK(svg.find(">" + g[layer_id(3)].name + "</text>") != std::string::npos);
     CHECK(test::count(graph, "subgraph cluster_") == (many ? 0 : 6));
     CHECK(test::count(graph, "fillcolor") >= g.size());
   }
@@ -489,7 +489,7 @@ TEST_CASE("dot shows a plan's layers where they fit and its stages where not") {
   const std::string stages = draw::dot(x.p, x.model, x.home, {.max_plan_layers = 1});
   CHECK(test::count(stages, "subgraph") == 0);
   CHECK(test::count(stages, " -> ") == 1);
-  CHECK(test::count(stages, "penwidth") == 1);  // it leaves a device
+  CHECK(test::count(stages, "penwidth") == 1);  // the edge leaves a device
   const std::string work = draw::dot(x.j.graph);
   CHECK(dot_balanced(work));
   CHECK(work.find("device 1") != std::string::npos);

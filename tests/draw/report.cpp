@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// The report page: what is on it, that names cannot break it, that it needs nothing beside itself.
-
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/simulate/evaluate.hpp>
@@ -27,7 +25,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// A page for one plan, judged and recorded.
+/// Returns the page of one plan, judged and recorded.
 std::string page_of(const plan& p, const planning_graph& m, const cluster& c, const simulator_options& o = {.record = true},
                     const draw::report_options& options = {}) {
   const judgement j = evaluate(p, m, c, roofline{}, {}, no_lp{}, o);
@@ -178,9 +176,9 @@ TEST_CASE("candidates: the front has those that no other beats in both") {
   const auto points = draw::detail::candidate_points(plans);
   std::vector<bool> dominated;
   for (const auto& p : points) dominated.push_back(p.dominated);
-  CHECK(dominated == std::vector{false, false, true, false, false});  // equals do not dominate each other
+  CHECK(dominated == std::vector{false, false, true, false, false});  // equal plans do not dominate each other
   const std::string chart = draw::detail::pareto_chart(plans, wired(2));
-  CHECK(count(chart, "class=\"candidate\"") == 4);  // two on one spot
+  CHECK(count(chart, "class=\"candidate\"") == 4);  // two coincide
   CHECK(has(chart, ">2, 4<"));
   CHECK(has(chart, "id=\"front\""));
 }

@@ -8,7 +8,7 @@ from browser import browse, document, main, page_test
 
 CLI = os.environ["HETPLAN_CLI"]
 
-# Runs in the page after its own script; what it finds is read from the dumped document.
+# Runs in the page after its script. Its findings are read from the dumped document.
 DRIVER = """
 <script>
 window.addEventListener("load", () => {
@@ -110,7 +110,7 @@ class a_report_in_a_browser(page_test):
         near("bare_wheel", 0, 1)  # scrolls the page
         start, end = found["wheel"]
         self.assertLess(end - start, 0.9)
-        self.assertAlmostEqual((start + end) / 2, 0.5, delta=0.01)  # around the pointer
+        self.assertAlmostEqual((start + end) / 2, 0.5, delta=0.01)  # zooms around the pointer
         self.assertEqual(len(found["transforms"]), 3)
         self.assertEqual(len(set(found["transforms"])), 1)  # all charts together
         self.assertGreater(len(found["ticks"]), 3)
@@ -133,7 +133,7 @@ class a_report_in_a_browser(page_test):
         self.assertEqual(found["before_mark"], 0)
         self.assertEqual(found["marked"]["pressed"], "true")
         self.assertGreater(found["marked"]["faded"], 0)
-        self.assertEqual(found["titles"], 0)  # or the browser would show a second tip
+        self.assertEqual(found["titles"], 0)  # else the browser would show a second tooltip
 
     def test_the_page_is_drawn(self):
         self.check_drawn()

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// The picture of a search's table: well formed, one element per cell, one arrow per stage of the best plan.
-
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -39,7 +37,7 @@ TEST_CASE("the picture of a search's table has every filled cell and an arrow pe
     REQUIRE(picture == draw::search_table_svg(tables, space, cells, r, how));
     if (r.plans.empty()) continue;
     ++pictures;
-    // Whole plans share the cells of the head: at least one, at most as many as plans.
+    // Whole plans share the cells of the head: at least one, at most one per plan.
     REQUIRE(test::count(picture, "class=\"cell\"") > cells.size());
     REQUIRE(test::count(picture, "class=\"cell\"") <= cells.size() + r.plans.size());
     REQUIRE(test::count(picture, "class=\"stage\"") == r.plans.front().plan.stages.size());

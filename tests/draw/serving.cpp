@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is told of requests over time: the page.
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -30,7 +28,7 @@ std::string page_of(const test::serving_setting& s, const service_history& h, co
   return draw::serving_report_html(h, s.cloud, s.services, s.placed, run);
 }
 
-/// What stands between `from` and `to`, behind `where`.
+/// Returns the text between `from` and `to`, after `where`.
 std::string between(const std::string& text, const std::string& where, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from, text.find(where));
   REQUIRE(at != std::string::npos);

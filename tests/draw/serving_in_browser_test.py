@@ -29,7 +29,7 @@ DEPLOYMENT["changes"] = [{"at": 6, "instances": DEPLOYMENT["instances"][:-1]}]
 FAULTS = {"format": "hetplan/faults/1", "events": [{"at": 2, "kind": "slow_link", "server": "north", "factor": 0.1, "until": 4},
                                                    {"at": 5, "kind": "server_fails", "server": "east <b>"}]}
 
-# Runs in the page after its own scripts; what it finds is read from the dumped document.
+# Runs in the page after its scripts. Its findings are read from the dumped document.
 DRIVER = """
 <script>
 window.addEventListener("load", () => {
@@ -106,7 +106,7 @@ class a_page_of_serving_in_a_browser(page_test):
         self.assertIn("requests a second", found["bin"])
         self.assertIsNone(found["nothing"])
         self.assertEqual(len(found["before"]), 2)
-        self.assertEqual(len(set(found["after"])), 1)  # together
+        self.assertEqual(len(set(found["after"])), 1)  # zoomed together
         self.assertNotEqual(found["before"], found["after"])
         self.assertEqual(found["counts"][".slice"], 7)
         self.assertEqual(found["counts"][".tie"], 1)

@@ -3,7 +3,7 @@
 
 from browser import main, page_test
 
-# Runs in the page after its own script; what it finds is read from the dumped document.
+# Runs in the page after its script. Its findings are read from the dumped document.
 DRIVER = """
 <script>
 window.addEventListener("load", () => {

@@ -23,7 +23,7 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 const workload inference{.mode = mode::inference};
 
-/// Layers without edges that weigh so many bytes.
+/// Returns layers without edges, of these weights in bytes.
 planning_graph weights(const std::vector<double>& bytes_of, const std::vector<std::string>& groups = {}) {
   planning_graph_builder b("m");
   for (std::size_t i = 0; i < bytes_of.size(); ++i) {
@@ -35,7 +35,7 @@ planning_graph weights(const std::vector<double>& bytes_of, const std::vector<st
   return std::move(b).build();
 }
 
-/// times[layer][device] per sample, as minimal_times would have found them.
+/// Returns layer minima from times[layer][device] per sample.
 layer_minima minima(const std::vector<std::vector<double>>& times) {
   layer_minima m;
   m.devices = times.front().size();
@@ -53,7 +53,7 @@ double bound(const std::vector<std::vector<double>>& times, const std::vector<do
   return compute_bound(weights(held), minima(times), plain_memory{}, inference, batch, capacity, lp).value();
 }
 
-/// The fractional optimum with a column for every layer and device, nothing merged, nothing scaled.
+/// Returns the fractional optimum by a plain LP, with a column for every layer and device.
 double direct_lp(const std::vector<std::vector<double>>& times, const std::vector<double>& held, const std::vector<double>& capacity) {
   lp_problem p;
   const int makespan = p.add_column(1);
@@ -78,7 +78,7 @@ double direct_lp(const std::vector<std::vector<double>>& times, const std::vecto
   return s.status == lp_status::optimal ? s.objective : inf;
 }
 
-/// Two devices: fill device 0 in the order of its advantage until both end together.
+/// Returns the fractional optimum for two devices: device 0 takes layers in order of its advantage until both end together.
 double two_device_optimum(std::vector<std::vector<double>> times) {
   std::sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a[0] * b[1] < b[0] * a[1]; });
   double there = 0, here = 0;
@@ -95,7 +95,7 @@ double two_device_optimum(std::vector<std::vector<double>> times) {
   return here;
 }
 
-/// The best assignment of whole layers that fits, or infinity.
+/// Returns the best integral assignment that fits into memory; infinity if there is none.
 double whole_layers(const std::vector<std::vector<double>>& times, const std::vector<double>& held, const std::vector<double>& capacity) {
   const std::size_t devices = capacity.size();
   std::vector<std::size_t> of(times.size(), 0);
@@ -125,7 +125,7 @@ std::vector<std::vector<double>> random_times(std::mt19937_64& random, std::size
   return times;
 }
 
-/// Seconds by phase, device and batch: on device 1 a second sample comes free, and two accelerators halve F.
+/// Times by phase, device and batch: device 1 runs a second sample for free, and two accelerators halve F.
 struct stepwise {
   [[nodiscard]] seconds time(const work& w, const device& d) const {
     const double calls = d.id == device_id(1) ? std::ceil(w.batch / 2) : w.batch;
@@ -145,12 +145,12 @@ TEST_CASE("the least times are over batch sizes, degrees and devices, per sample
   CHECK(one.forward_backward_s == std::vector<double>{10});
   const layer_minima several = minimal_times(chain(1), c, stepwise{}, {}, 3);
   CHECK(several.per_sample_s == std::vector<double>{18, 10.5});
-  CHECK(several.forward_backward_s == std::vector<double>{10});  // one call is enough
+  CHECK(several.forward_backward_s == std::vector<double>{10});
   const layer_minima forwards = minimal_times(chain(1), c, stepwise{}, inference, 3);
   CHECK(forwards.per_sample_s == std::vector<double>{3, 3});
   CHECK(forwards.forward_backward_s == std::vector<double>{3});
 
-  two[0].interconnect.reset();  // no tensor parallelism without it
+  two[0].interconnect.reset();
   CHECK(minimal_times(chain(1), cluster("c", two, shared_medium{1_MB_per_s}), stepwise{}, inference, 1).per_sample_s ==
         std::vector<double>{6, 6});
 }
@@ -194,7 +194,7 @@ TEST_CASE("batch sizes whose time no profile tells are no plan's, so the bound l
   };
   double largest = 0;
   CHECK(minimal_times(g, devices(1), any_cost_model(watched{&largest}), {}, 100).per_sample_s == m.per_sample_s);
-  CHECK(largest == 5);  // nobody asks for what would throw
+  CHECK(largest == 5);  // unknown batches are not asked for
   struct tells_no_limit {
     [[nodiscard]] seconds time(const work& w, const device& d) const { return profiled{}.time(w, d); }
   };
@@ -214,9 +214,9 @@ TEST_CASE("the path goes there and back; where no gradient returns it turns earl
   CHECK(path(chain(3), f, fb) == 70);
   CHECK(path(chain(3), f, fb, mode::inference) == 7);
   CHECK(path(chain(3), f, fb, mode::generation) == 7);
-  CHECK(path(chain(3, {1}), f, fb) == 1 + 2 + 40);       // b -> c has no gradient: c turns alone
-  CHECK(path(chain(3, {0}), f, fb) == 1 + 20 + 40);      // a does not see the gradient again
-  CHECK(path(chain(3, {0, 1}), f, {10, 60, 40}) == 61);  // a there, b there and back; c is shorter
+  CHECK(path(chain(3, {1}), f, fb) == 1 + 2 + 40);       // b -> c has no gradient: backward of c only
+  CHECK(path(chain(3, {0}), f, fb) == 1 + 20 + 40);      // backward of b and c only
+  CHECK(path(chain(3, {0, 1}), f, {10, 60, 40}) == 61);  // forward of a, both passes of b; c is shorter
 
   planning_graph_builder b("diamond");
   for (const char* name : {"a", "b", "c", "d"}) b.add_layer({.name = name, .forward_flops = 1_FLOP});
@@ -225,15 +225,15 @@ TEST_CASE("the path goes there and back; where no gradient returns it turns earl
   b.add_edge("b", "d", 1_B);
   b.add_edge("c", "d", 1_B, 0_B);
   const planning_graph diamond = std::move(b).build();
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 1000, 40}) == 1 + 1000);       // c, which returns to nobody
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 200, 40}) == 201);             // a, c there and back
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 200, 101, 40}) == 10 + 200 + 40);  // the way with gradients
-  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 101, 40}) == 1 + 100 + 40);    // the way without, d turns
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 1000, 40}) == 1 + 1000);  // forward of a, both passes of c
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 200, 40}) == 201);
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 200, 101, 40}) == 10 + 200 + 40);  // the path with gradients
+  CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 101, 40}) == 1 + 100 + 40);    // the path without gradients, backward of d only
   CHECK(path(diamond, {1, 2, 100, 4}, {10, 20, 101, 40}, mode::inference) == 1 + 100 + 4);
 }
 
 TEST_CASE("for related devices the closed bound is the optimum: all work over all speed") {
-  // Work 1, 2, 3 s on the first device; the others twice and half as fast.
+  // Work of 1, 2, 3 s on the first device; the others are twice and half as fast.
   const std::vector<std::vector<double>> times{{1, 0.5, 2}, {2, 1, 4}, {3, 1.5, 6}};
   CHECK(bound(times, {0, 0, 0}, {inf, inf, inf}, no_lp{}) == Approx(6 / 3.5));
   CHECK(bound(times, {0, 0, 0}, {inf, inf, inf}, glpk_lp{}) == Approx(6 / 3.5));
@@ -243,19 +243,19 @@ TEST_CASE("for related devices the closed bound is the optimum: all work over al
 }
 
 TEST_CASE("for unrelated devices the LP's bound is above the closed one") {
-  // A on the first, B on the second but for a fifth: 1 + 3/5 = 2 * 4/5.
+  // A on the first device, B on the second but for a fifth: 1 + 3/5 = 2 * 4/5.
   const std::vector<std::vector<double>> times{{1, 4}, {3, 2}};
   CHECK(bound(times, {0, 0}, {inf, inf}, no_lp{}) == Approx(1.4));  // shares 0.6 and 0.4
   CHECK(bound(times, {0, 0}, {inf, inf}, glpk_lp{}) == Approx(1.6));
 }
 
 TEST_CASE("memory that does not hold all layers sends work to slower devices") {
-  // Alone 3/4 s; with room for half of the 10 bytes on the fast device, the slow one needs 3/2 s.
+  // Both devices take 3/4 s. With room for half of the 10 bytes on the fast one, the slow one needs 3/2 s.
   CHECK(bound({{1, 3}}, {10}, {inf, inf}, glpk_lp{}) == Approx(0.75));
   CHECK(bound({{1, 3}}, {10}, {5, inf}, glpk_lp{}) == Approx(1.5));
   CHECK(bound({{1, 3}}, {10}, {5, 5}, glpk_lp{}) == Approx(1.5));
   CHECK(bound({{1, 3}}, {10}, {10, 1}, glpk_lp{}) == Approx(0.9));
-  CHECK(bound({{1, 3}}, {10}, {5, inf}, no_lp{}) == Approx(0.75));  // the closed relaxation has no memory
+  CHECK(bound({{1, 3}}, {10}, {5, inf}, no_lp{}) == Approx(0.75));  // the closed bound ignores memory
 }
 
 TEST_CASE("what no device can hold still gets a bound that is finite and valid") {
@@ -270,7 +270,7 @@ TEST_CASE("devices that take no time leave no bound") {
 }
 
 TEST_CASE("a tensor that layers share is held at least for the average of their shares") {
-  // Two layers of one 10-byte tensor: together they hold 10 bytes, not 20, so each device may take half of each.
+  // Two layers share a 10-byte tensor: they hold 10 bytes, not 20, so each device may take half of each layer.
   const planning_graph tied = weights({10, 10}, {"t", "t"}), apart = weights({10, 10});
   const layer_minima m = minima({{1, 3}, {1, 3}});
   const std::vector<double> capacity{5, inf};
@@ -283,7 +283,7 @@ TEST_CASE("in generation the cache of every sequence needs memory too") {
   b.add_layer({.name = "a", .forward_flops = 1_FLOP, .weight = 4_B, .kv_bytes_per_token = 1_B});
   const planning_graph g = std::move(b).build();
   const workload w{.mode = mode::generation, .context = 3};
-  // 4 + 2 * 3 = 10 bytes for two sequences; 5 fit on the fast device.
+  // Two sequences take 4 + 2 * 3 = 10 bytes; 5 fit on the fast device.
   CHECK(compute_bound(g, minima({{1, 3}}), plain_memory{}, w, 2, {5, inf}, glpk_lp{}).value() == Approx(3));
   CHECK(compute_bound(g, minima({{1, 3}}), plain_memory{}, inference, 2, {5, inf}, glpk_lp{}).value() == Approx(1.5));
 }
@@ -341,7 +341,7 @@ TEST_CASE("a solver's nonsense cannot spoil the bound") {
 }
 
 TEST_CASE("the bound of a plan covers its batch and all its tokens, whatever its stages and microbatches") {
-  // roofline: 1 GFLOP on 1 TFLOP/s is 1 ms each for F and B; no weights, so no W.
+  // 1 GFLOP at 1 TFLOP/s takes 1 ms each for F and B; without weights, there is no W.
   const planning_graph g = chain(2);
   plan p = stage_per_device({{0}, {1}}, 2, 4);
   const auto of = [&](const cluster& c) { return 1e3 * plan_bound(p, g, c, roofline{}, plain_memory{}, glpk_lp{}, true).value(); };
@@ -352,14 +352,14 @@ TEST_CASE("the bound of a plan covers its batch and all its tokens, whatever its
   p.workload = {.mode = mode::generation, .tokens = 5};
   CHECK(of(devices(2)) == Approx(40));
 
-  // A launch of 8 ms costs least where the whole batch of 8 shares it: 1 ms per sample and layer.
+  // A launch of 8 ms costs least if the whole batch of 8 shares it: 1 ms per sample and layer.
   p.workload = inference;
   const cluster c("c", device{.name = "d0", .memory = 1_GB, .compute = 1_TFLOP_per_s, .launch = 8_ms});
   CHECK(of(c) == Approx(8 * 2 * (1 + 1)));
   p.microbatch_size = 8;
   p.microbatches = 1;
   p.stages[1].microbatch_size = 4;
-  CHECK(of(c) == Approx(8 * 2 * (1 + 1)));  // the plans of one job have one bound
+  CHECK(of(c) == Approx(8 * 2 * (1 + 1)));  // one bound for all plans of a job
 }
 
 TEST_CASE("a plan that breaks its memory is bounded without memory") {
@@ -372,7 +372,7 @@ TEST_CASE("a plan that breaks its memory is bounded without memory") {
   plan p = stage_per_device({{0}}, 1, 12);
   p.workload = inference;
   const auto ms = [&](bool within) { return 1e3 * plan_bound(p, g, c, roofline{}, plain_memory{}, glpk_lp{}, within).value(); };
-  CHECK(ms(true) == Approx(6));   // half of the samples on the slow one
+  CHECK(ms(true) == Approx(6));   // half of the samples on the slow device
   CHECK(ms(false) == Approx(3));  // 12 / (3 + 1)
 }
 

@@ -26,7 +26,7 @@ double critical_s(const plan& p, const planning_graph& m, const cluster& c) {
   return estimate<critical_path>(p, m, c, roofline{}).latency.value();
 }
 
-/// One layer a stage, stage s alone on device s, 1 B both ways between neighbours.
+/// Returns a chain of layers with these forward and backward times, and `cut` bytes both ways between neighbours.
 planning_graph chain_of(const std::vector<std::pair<double, double>>& forward_backward, double cut = 1) {
   std::vector<layer_spec> layers;
   std::vector<tensor> edges;
@@ -43,26 +43,24 @@ plan one_each(mode how, int stages, int microbatches, schedule_kind kind = sched
   return plan_of(how, 1, microbatches, std::move(all), kind);
 }
 
-/// A cost model whose optimizer takes 3 s a tensor.
 struct slow_optimizer {
   [[nodiscard]] seconds time(const work& w, const device& d) const { return roofline{}.time(w, d); }
   [[nodiscard]] seconds optimizer_step(const layer&, const device&) const { return seconds(3); }
 };
 
-/// The archetype: nothing but the one member.
 struct always_one_second {
   [[nodiscard]] seconds latency(const pipeline_steps&) const { return seconds(1); }
 };
 static_assert(check_latency_estimator<always_one_second>());
 
-/// Random layers in a row on random devices, cut into stages with one group of devices each.
+/// A random chain of layers on random devices, cut into stages of one device each.
 struct random_chain {
   std::vector<layer_spec> layers;
   std::vector<tensor> edges;
   std::vector<device> devices;
   hetplan::plan plan;
 
-  /// @param traffic  bytes of a cut per FLOP of a stage: on 1 FLOP/s and 1 B/s the ratio of wire time to compute.
+  /// @param traffic  bytes of a cut per FLOP of a stage: at 1 FLOP/s and 1 B/s, the ratio of wire time to compute time.
   random_chain(random_source& random, int stages, int microbatches, double traffic) {
     std::vector<stage> all;
     const int size = random.integer(1, 3);
@@ -93,14 +91,13 @@ struct random_chain {
     devices.push_back(std::move(d));
   }
   [[nodiscard]] planning_graph model() const { return model_of(layers, edges); }
-  /// Warm-up c depth - d instead of the default.
+  /// Sets warm-ups of `per_stage` depth - `less`.
   void set_warmup(int per_stage, int less) {
     const int n = static_cast<int>(plan.stages.size());
     for (int s = 0; s < n; ++s) plan.schedule.warmup.push_back(per_stage * (n - s) - less);
   }
 };
 
-/// Relative errors, as the tests print them.
 struct error_statistics {
   std::vector<double> errors;
 
@@ -145,7 +142,7 @@ TEST_CASE("steps by hand: two stages and the wire between them") {
   CHECK(full.links[0].total_s == near(7));
   CHECK(full.links[0].own_s == near(7 + 3 * 3));
   CHECK(make_steps(p, m, wireless(2, 0.5), roofline{}).links[0].own_s == near(7 + 3 * 6));
-  // As in the simulator, at most M are in flight, and GPipe holds all of them.
+  // As in the simulator, at most M microbatches are in flight, and GPipe holds all of them.
   CHECK(make_steps(one_each(mode::training, 2, 2), m, wired(2), roofline{}).stages[0].in_flight == 2);
   CHECK(make_steps(one_each(mode::training, 2, 7, schedule_kind::gpipe), m, wired(2), roofline{}).stages[1].in_flight == 7);
   const pipeline_steps inference = make_steps(one_each(mode::inference, 2, 7), m, wired(2), roofline{});
@@ -207,7 +204,7 @@ TEST_CASE("latency by hand: a diamond of stages is charged along its slower side
 }
 
 TEST_CASE("a side branch that ends the iteration counts, though it lies on no longest way") {
-  // Stage 1 dominates on a way of its own, whatever the way through stage 2 is.
+  // Stage 1 dominates on a branch of its own, whatever the branch through stage 2 takes.
   const planning_graph m = model_of({work_of("a", 1, 1), work_of("b", 3, 3), work_of("c", 4, 4), work_of("d", 3, 3)},
                                     {{0, 1, 1, 1}, {0, 2, 1, 1}, {2, 3, 1, 1}});
   const plan p = one_each(mode::training, 4, 5);
@@ -296,16 +293,16 @@ TEST_CASE("sum and largest by hand: every step once, the largest again for each 
   const auto latency = [](const plan& p, const planning_graph& m, const cluster& c) {
     return estimate(p, m, c, roofline{}, {}, {}, any_step_law(sum_and_largest{})).latency.value();
   };
-  // Stages of 3 and 4 s, a link of 3.5 s each way: the link is largest.
+  // Stages of 3 and 4 s and a link of 3.5 s each way: the link is the largest step.
   CHECK(latency(one_each(mode::training, 2, 4), chain_of({{1, 2}, {2, 2}}, 3), wired(2, 0.5)) == near(3 + 7 + 4 + 3 * 7));
   CHECK(latency(one_each(mode::training, 2, 4), chain_of({{1, 2}, {2, 9}}, 3), wired(2, 0.5)) == near(3 + 7 + 11 + 3 * 11));
-  CHECK(latency(one_each(mode::training, 2, 1), chain_of({{1, 2}, {2, 2}}, 3), wired(2, 0.5)) == near(14));  // nothing to wait for
-  // Inference: what it says of a pipeline there is what happens. Generation: the same between two tokens.
+  CHECK(latency(one_each(mode::training, 2, 1), chain_of({{1, 2}, {2, 2}}, 3), wired(2, 0.5)) == near(14));  // no second microbatch
+  // For inference in a pipeline, the formula is exact. Generation: the same between two tokens.
   CHECK(latency(one_each(mode::inference, 3, 4), chain_of({{1, 0}, {3, 0}, {1, 0}}, 0.5), wired(3)) == near(1 + 0.5 + 3 + 0.5 + 1 + 3 * 3));
   plan tokens = one_each(mode::generation, 2, 4);
   tokens.workload.tokens = 5;
   CHECK(latency(tokens, chain_of({{1, 0}, {3, 0}}, 2), wired(2)) == near(5 * (1 + 2 + 3 + 3 * 3)));
-  // A diamond: 2 + 2 + 4 + 2 + 2 along its slower side, and 4 again.
+  // A diamond: 2 + 2 + 4 + 2 + 2 along its slower side, and 4 for the second microbatch.
   const planning_graph diamond = model_of({work_of("a", 1, 1), work_of("b", 2, 2), work_of("c", 1, 1), work_of("d", 1, 1)},
                                           {{0, 1, 1, 1}, {0, 2, 1, 1}, {1, 3, 1, 1}, {2, 3, 1, 1}});
   CHECK(latency(one_each(mode::training, 4, 2), diamond, wired(4)) == near(12 + 4));
@@ -315,7 +312,7 @@ TEST_CASE("sum and largest by hand: every step once, the largest again for each 
   const planning_graph m = model_of({first, work_of("last", 1, 1)}, {{0, 1, 1, 1}});
   const plan ring = plan_of(mode::training, 2, 2, {stage_of({0}, {{0, 1}, {1, 1}}), stage_of({1}, {{2, 2}})}, schedule_kind::one_f_one_b);
   CHECK(latency(ring, m, wired(3)) == near((2 + 2) + 4 + 4 + 4));
-  plan free_ring = ring;  // a stage too slow for its ring to matter twice
+  plan free_ring = ring;  // a second stage of 2 s; the largest step is still 4 s
   free_ring.stages[1].devices = {{device_id(2), 1}, {device_id(3), 1}};
   CHECK(latency(free_ring, m, wired(4)) == near((2 + 2) + 4 + 2 + 4));
 }
@@ -324,20 +321,20 @@ TEST_CASE("the largest step by hand: a stage's work of the iteration, its reduct
   const auto latency = [](const plan& p, const planning_graph& m, const cluster& c) {
     return estimate(p, m, c, roofline{}, {}, {}, any_step_law(largest_step{})).latency.value();
   };
-  // Work 4 x 3 and 4 x 4 s. The link takes its latency once each way: 7 + 3 x 3 s in full duplex, 7 + 3 x 6 s where it shares the air.
+  // Work 4 x 3 and 4 x 4 s. The link pays its latency once each way: 7 + 3 x 3 s in full duplex, 7 + 3 x 6 s on a shared medium.
   const planning_graph m = chain_of({{1, 2}, {2, 2}}, 3);
   CHECK(latency(one_each(mode::training, 2, 4), m, wired(2, 0.5)) == near(16));
   CHECK(latency(one_each(mode::training, 2, 4), m, wired(2, 1)) == near(8 + 3 * 3));
   CHECK(latency(one_each(mode::training, 2, 4), m, wireless(2, 0.5)) == near(25));
   CHECK(latency(one_each(mode::training, 2, 4), chain_of({{1, 6}, {2, 2}}), wired(2)) == near(4 * 7));
   CHECK(latency(one_each(mode::inference, 3, 4), chain_of({{1, 0}, {3, 0}, {1, 0}}, 0.5), wired(3)) == near(4 * 3));
-  // A ring that is longer than all work: 20 s for 20 B in a group of two.
+  // A ring longer than all work: 20 s for 20 B in a group of two.
   layer_spec first = work_of("first", 1, 1);
   first.weight = bytes(20);
   const planning_graph heavy = model_of({first, work_of("last", 1, 1)}, {{0, 1, 1, 1}});
   const plan ring = plan_of(mode::training, 2, 2, {stage_of({0}, {{0, 1}, {1, 1}}), stage_of({1}, {{2, 2}})}, schedule_kind::one_f_one_b);
   CHECK(latency(ring, heavy, wired(3)) == near(20));
-  // Never more than what fills and drains as well.
+  // The dominant step adds fill and drain, so it is no less.
   CHECK(latency(ring, heavy, wired(3)) <= dominant_s(ring, heavy, wired(3)));
 }
 
@@ -388,7 +385,7 @@ TEST_CASE("plans that no estimator can read are refused") {
 }
 
 TEST_CASE("the dominant step of a chain is Asteroid's round latency, written as its equations 4 to 6") {
-  // Half duplex without latency, so that a communication step's M microbatches take M (E_f + E_b), as the paper has it.
+  // Half duplex without latency: M microbatches of a communication step take M (E_f + E_b), as in the paper.
   const std::uint64_t first = first_seed();
   for (std::uint64_t seed = first; seed < first + 600; ++seed) {
     INFO("seed " << seed);
@@ -396,7 +393,7 @@ TEST_CASE("the dominant step of a chain is Asteroid's round latency, written as 
     const int stages = random.integer(1, 6);
     random_chain r(random, stages, random.integer(1, 20), random.spread(0.05, 6));
     const double capacity = random.between(0.5, 2);
-    // Some stages are groups of three like devices: f, b and f + b are those of each.
+    // Some stages are groups of three equal devices; f, b and f + b are the times of each.
     for (stage& s : r.plan.stages) {
       if (!random.chance(0.4)) continue;
       const device like = r.devices[s.devices.front().device.index()];
@@ -407,7 +404,7 @@ TEST_CASE("the dominant step of a chain is Asteroid's round latency, written as 
         r.devices.push_back(twin);
       }
     }
-    // Groups share a microbatch: make it three samples times what each device had.
+    // Groups share a microbatch of three times the samples per device.
     const int each = r.plan.microbatch_size;
     r.plan.microbatch_size = 3 * each;
     for (stage& s : r.plan.stages) {
@@ -464,7 +461,7 @@ TEST_CASE("the dominant step of a chain is Asteroid's round latency, written as 
 }
 
 TEST_CASE("the critical path of a chain is Algorithm 2 as corrected, written with the sums of its text") {
-  // Half duplex without latency, so that a wire is a step like any other. steps 1..S, as in the paper.
+  // Half duplex without latency makes a link a step like any other. Steps are 1..S, as in the paper.
   const std::uint64_t first = first_seed();
   for (std::uint64_t seed = first; seed < first + 500; ++seed) {
     INFO("seed " << seed);
@@ -556,7 +553,7 @@ TEST_CASE("a collective off the longest way waits for the longest way to its own
   pipeline_steps steps = make_steps(one_each(mode::training, 6, 1), m, wired(6), roofline{});
   steps.stages[5].collective_s = 100;
   CHECK(critical_path{}.latency(steps).value() == near(1 + 1 + 4 + 1 + 1 + 1 + 1 + 1 + 100));
-  // The dominant step relates the collective to the end of the longest way, 26 s, and takes the backwards behind it off.
+  // The dominant step adds the collective at the end of the longest path, 26 s, less the backward passes behind it.
   CHECK(dominant_step{}.latency(steps).value() == near(26 + 100 - 6));
 }
 
@@ -566,7 +563,7 @@ TEST_CASE("on chains without contention both estimators stay near the simulator"
     int per_stage, less;  // warm-up
     double critical_median, critical_95, critical_above, dominant_median;
   };
-  // What is allowed is about twice what was measured; with one microbatch in flight both are exact.
+  // Tolerances are about twice the measured errors. With one microbatch in flight, both estimators are exact.
   const auto s = GENERATE(values<setting>({{"warm-up 2 depth - 1", 2, 1, 0.03, 0.12, 0.25, 0.05},
                                            {"warm-up depth", 1, 0, 0.05, 0.17, 0.25, 0.10},
                                            {"warm-up 1", 0, -1, 1e-9, 1e-9, 1e-9, 1e-9}}));
@@ -584,7 +581,7 @@ TEST_CASE("on chains without contention both estimators stay near the simulator"
     const double simulated = judged(r.plan, m, c).evaluation.latency.value();
     dominant.errors.push_back(dominant_s(r.plan, m, c) / simulated - 1);
     critical.errors.push_back(critical_s(r.plan, m, c) / simulated - 1);
-    // The dominant step only leaves waiting out.
+    // The dominant step neglects only waiting.
     CHECK(dominant.errors.back() <= 1e-9);
   }
   WARN(s.name << ": dominant step " << dominant.text());
@@ -640,7 +637,7 @@ TEST_CASE("memory of a chain is the simulator's peak under every warm-up, and so
     INFO("seed " << seed);
     random_source random(seed);
     random_chain r(random, random.integer(2, 5), random.integer(1, 12), 1);
-    // A group of two in place of one device keeps the microbatch.
+    // A group of two replaces one device and keeps the microbatch.
     if (r.plan.microbatch_size > 1 && random.chance(0.5)) {
       auto& group = r.plan.stages[random.index(r.plan.stages.size())].devices;
       group.front().samples -= 1;

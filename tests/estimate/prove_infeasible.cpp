@@ -21,7 +21,7 @@ device box(const char* name, double memory, double budget_J = 0, double max_busy
   return d;
 }
 
-/// Layers of 1 TFLOP that hold so many bytes each, in inference.
+/// Returns layers of 1 TFLOP with these weights in bytes.
 planning_graph layers_of(const std::vector<double>& weights, const char* group = "") {
   planning_graph_builder b("m");
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("what memory proves, by hand") {
     check_row(proof_for(layers_of({50, 50, 50}, "tied"), {box("a", 40)}, j), 50, 40);
   }
   SECTION("devices may share out the optimizer's state, so one layer alone needs less of each") {
-    hetplan::job training{.batch = 4};  // Adam: weights, gradients and two more; on two devices one each
+    hetplan::job training{.batch = 4};  // Adam: weights, gradients and two moments; two devices hold one moment each
     CHECK_FALSE(proof_for(layers_of({10}), {box("a", 30), box("b", 30)}, training));
     check_row(proof_for(layers_of({10}), {box("a", 29), box("b", 29)}, training), 30, 29);
     check_row(proof_for(layers_of({10, 10}), {box("a", 30), box("b", 49)}, training), 80, 79);
@@ -77,9 +77,9 @@ TEST_CASE("what memory proves, by hand") {
 }
 
 TEST_CASE("what energy budgets and busy shares prove, by hand") {
-  const hetplan::job j = inference(2);  // each layer takes 2 s for both samples, 12 W
+  const hetplan::job j = inference(2);  // each layer takes 2 s for both samples, at 12 W
   const planning_graph two = layers_of({1, 1});
-  // A run takes 2 s at least: one sample through both layers. 20 J: b seconds of work, at 12 W up to there, are 5/3 s.
+  // A run takes at least 2 s: one sample through both layers.
   SECTION("four seconds of work do not fit into budgets for three") {
     for (const any_lp_solver& lp : {any_lp_solver{}, any_lp_solver(glpk_lp{})}) {
       check_row(proof_for(two, {box("a", 1e9, 19), box("b", 1e9, 19)}, j, lp), 4, 3);  // 2 J/s x 2 s + 10 W x 1.5 s = 19 J
@@ -87,7 +87,7 @@ TEST_CASE("what energy budgets and busy shares prove, by hand") {
     }
   }
   SECTION("a busy share makes the run longer, and the device idles at its cost") {
-    // 1.6 s of work in 4 s: 8 J + 16 J. A device of 0.4 may work as long as its budget pays for both.
+    // 1.6 s of work at a busy share of 0.4 take 4 s: 8 J idle + 16 J active. A longer run has to pay for both.
     check_row(proof_for(two, {box("a", 1e9, 24, 0.4), box("b", 1e9, 24, 0.4)}, j), 4, 3.2);
   }
   SECTION("a device without a budget could do it all, unless it has no room") {

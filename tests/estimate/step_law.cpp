@@ -19,7 +19,7 @@ using namespace hetplan;
 namespace test_step_law {
 namespace {
 
-/// Any DAG of stages whose numbers are a topological order, every second one a chain.
+/// Returns a random DAG of stages in topological order; a chain for even seeds.
 [[nodiscard]] pipeline_steps random_steps(std::uint64_t seed) {
   std::mt19937_64 draw(seed);
   const auto below = [&](std::uint64_t n) { return draw() % n; };
@@ -51,7 +51,7 @@ namespace {
   return p;
 }
 
-/// Something that is wrong in one place.
+/// Faults of a law, each in one property.
 enum class fault { none, falls_with_tail, falls_with_stage, grows_with_backward, response_falls, bound_too_high, not_a_number, negative };
 struct liar : test::no_flush {
   fault what = fault::none;
@@ -146,7 +146,7 @@ TEST_CASE("a law that goes wrong where nobody has tried it is named all the same
     return test::message_of<invalid_model>([&] { return law.latency(p); });
   };
   struct far_off : test::no_flush {
-    double reach_s = 0, takes_s = 0;  ///< what it answers beyond 1000 s
+    double reach_s = 0, takes_s = 0;  ///< answers beyond 1000 s
     using no_flush::extend;
     [[nodiscard]] pipeline_tail extend(const pipelining& q, const stage_times& s, const pipeline_tail& behind) const {
       return s.total_s > 1000 ? pipeline_tail{reach_s, 0} : no_flush::extend(q, s, behind);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Workloads and splits of the dnn-partitioning tools: what is read, and every way to be wrong.
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -64,7 +62,7 @@ TEST_CASE("a dnn-partitioning workload is read in SI units; what it has besides 
   CHECK(w.operators[1].name.empty());
   CHECK(w.operators[1].transfer.value() == near(2e-3));
   CHECK(w.operators[2].backward);
-  CHECK(w.operators[2].transfer == seconds(0));  // nobody reads it
+  CHECK(w.operators[2].transfer == seconds(0));
   CHECK(w.edges == std::vector<std::pair<std::size_t, std::size_t>>{{0, 1}, {0, 2}, {1, 2}});
   CHECK_NOTHROW(place::check_placement_workload(w));
 }

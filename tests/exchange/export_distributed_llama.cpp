@@ -18,7 +18,7 @@ using namespace hetplan;
 
 namespace {
 
-/// All layers on rows of devices, the last device first.
+/// Returns a plan with all layers on rows of devices, the last device first.
 plan grid(const planning_graph& m, std::vector<int> columns, int rows = 1) {
   plan p{.model = m.name(), .cluster = "row", .microbatch_size = rows};
   p.workload.mode = mode::generation;

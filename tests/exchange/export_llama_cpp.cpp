@@ -18,11 +18,10 @@ using test::block_split;
 
 namespace {
 
-/// What llama.cpp does with a command line: who owns each block and, last, the head; -1 is the host's processor.
-///
-/// Its rule, in its own float: shares are summed up and divided by the sum; of the last `ngl` layers (n + 1 with the head) each
-/// goes to the first device whose share is larger than its position's. `counts_head` is how newer versions find the first of
-/// those layers, the others do without the head; for all layers both must agree.
+/// Returns the owner of each block and, last, of the head by llama.cpp's rule; -1 is the host's processor. The rule, in float as
+/// there: shares are accumulated and divided by their sum. Of the last `ngl` layers (n + 1 with the head), each goes to the first
+/// device whose share exceeds the layer's position. Newer versions count the head to find the first of these layers (`counts_head`),
+/// others do not; for all layers both must agree.
 std::vector<int> owners_in_llama_cpp(const std::string& command, int n_layer, bool counts_head) {
   const std::string line = test::split_text(command, '\n')[4];
   const std::vector<std::string> servers = test::split_text(test::option(line, "--rpc"), ',');
@@ -69,7 +68,7 @@ void check_owners(const block_split& s, const planning_graph& model, const clust
 
 TEST_CASE("the command line for llama.cpp, by hand") {
   const cluster devices = test::row_of_devices(3);
-  // Layers 0 to 3 on d1, 4, 5 and the head on d0.
+  // Layers 0 to 3 on d1; 4, 5 and the head on d0.
   const block_split two{{4, 2}};
   CHECK(exchange::llama_cpp_command(two.plan(), test::block_model(6), devices) ==
         "# rpc-server asks nobody who they are, and with --host 0.0.0.0 it listens on every network of the device: start it only where\n"
@@ -77,7 +76,7 @@ TEST_CASE("the command line for llama.cpp, by hand") {
         "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n"
         "# on d1, which reads the tokens:\n"
         "llama-cli -m MODEL.gguf --rpc d1:50052,d0:50052 --device RPC0,RPC1 -ngl 7 -ts 4,3\n");
-  // The embedding alone is the host and no server; the head alone is a layer.
+  // The embedding alone makes the host, which is no server. The head alone counts as a layer.
   const exchange::llama_cpp_split alone = exchange::split_for_llama_cpp(block_split{{0, 6, 0}}.plan(), test::block_model(6));
   CHECK(alone.host == device_id(2));
   CHECK(alone.devices == std::vector{device_id(1), device_id(0)});

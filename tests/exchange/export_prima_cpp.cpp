@@ -16,16 +16,15 @@ using test::block_split;
 
 namespace {
 
-/// What prima.cpp does with its command lines: who owns each block and, last, the head.
-///
-/// Its rule: windows are handed out from rank 1 on, in a ring, until the layer is reached; the head is rank 0's.
+/// Returns the owner of each block and, last, of the head by prima.cpp's rule: windows are handed out in a ring from rank 1 on until
+/// they reach the layer; the head belongs to rank 0.
 std::vector<int> owners_in_prima_cpp(const std::string& commands, int n_layer) {
   std::vector<std::string> lines;
   for (const std::string& line : test::split_text(commands, '\n')) {
     if (line.rfind("llama-cli ", 0) == 0) lines.push_back(line);
   }
   const std::size_t world = lines.size();
-  std::vector<std::string> names;  // by rank: each is the next of the one before
+  std::vector<std::string> names;  // by rank, from --next of the rank before
   for (std::size_t rank = 0; rank < world; ++rank) {
     CHECK(test::option(lines[rank], "--world") == std::to_string(world));
     CHECK(test::option(lines[rank], "--rank") == std::to_string(rank));
@@ -36,7 +35,7 @@ std::vector<int> owners_in_prima_cpp(const std::string& commands, int n_layer) {
   std::vector<int> windows;
   for (const std::string& w : test::split_text(test::option(lines[0] + " ", "-lw"), ',')) windows.push_back(std::stoi(w));
   REQUIRE(windows.size() == world);
-  REQUIRE(windows[0] > 0);  // 0 asks for its own scheduler
+  REQUIRE(windows[0] > 0);  // 0 selects prima.cpp's own scheduler
   std::vector<int> owners;
   for (int layer = 0; layer < n_layer; ++layer) {
     std::size_t rank = 1 % world;

@@ -15,8 +15,7 @@ using test::block_split;
 
 namespace {
 
-/// What torch.distributed.pipelining does with a split_spec: it runs along the module's parts, and a new stage begins before a
-/// part that is named with BEGINNING and behind one that is named with END. By block, then the head: its device.
+/// Returns the device of each block and of the head, as in torch: a stage begins before BEGINNING marks and after END marks.
 std::vector<int> owners_in_torch(const std::string& text, int blocks, const std::string& module) {
   std::map<std::string, bool> at_end;
   std::vector<int> devices;
@@ -28,7 +27,7 @@ std::vector<int> owners_in_torch(const std::string& text, int blocks, const std:
     const auto end = line.find('"', 5);
     const std::string point = line.substr(end + 1);
     REQUIRE((point == ": SplitPoint.BEGINNING," || point == ": SplitPoint.END,"));
-    REQUIRE(at_end.emplace(line.substr(5, end - 5), point == ": SplitPoint.END,").second);  // a dict has a key once
+    REQUIRE(at_end.emplace(line.substr(5, end - 5), point == ": SplitPoint.END,").second);
   }
   std::vector<int> owners;
   std::size_t stage = 0, named = 0;
@@ -62,7 +61,7 @@ TEST_CASE("the split_spec for torch, by hand") {
         "    \"layers.4\": SplitPoint.BEGINNING,\n"
         "    \"layers.5\": SplitPoint.BEGINNING,\n"
         "}\n");
-  // The head alone begins behind the last block, which cannot be named for its beginning as well.
+  // A head alone begins after the last block, which cannot be marked BEGINNING as well.
   using point = exchange::torch_split_point;
   const auto points = [](const block_split& s) { return exchange::split_for_torch(s.plan(), test::block_model(s.total())).points; };
   CHECK(points({{3, 0}}) == std::vector{point{2, true}});

@@ -15,8 +15,7 @@ using test::block_split;
 
 namespace {
 
-/// What vLLM does with the variable: rank r has the layers from the sum of the numbers before its own up to that and its own; the
-/// last rank has the head.
+/// Returns the device of each block and of the head, as in vLLM: ranks take consecutive layers by the variable, the last also the head.
 std::vector<int> owners_in_vllm(const std::string& command, int n_layer) {
   const auto lines = test::split_text(command, '\n');
   std::vector<int> devices;

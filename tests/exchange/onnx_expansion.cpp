@@ -31,7 +31,7 @@ void refuses(const onnx_text& m, const std::string& what, const exchange::onnx_o
   CHECK_THROWS_WITH(exchange::read_onnx(m.text(), "m.onnx", o), Contains("m.onnx: ") && Contains(what));
 }
 
-/// What each layer is, apart from its name.
+/// Returns each layer's attributes except its name.
 std::vector<std::tuple<std::string, double, double, double>> layers_of(const exchange::onnx_model& m) {
   std::vector<std::tuple<std::string, double, double, double>> all;
   for (const layer& l : m.graph.layers()) all.emplace_back(l.kind, l.forward_flops.value(), l.weight.value(), l.traffic.value());
@@ -52,7 +52,7 @@ onnx_text with_input(int opset = 15) {
   return m;
 }
 
-/// A product and its bias, and an activation behind it that is a function, too.
+/// Returns a model that calls a function of a product and a bias, which calls another function as activation.
 onnx_text with_functions() {
   onnx_text act;
   onnx_text::refers(act.node("LeakyRelu", {"a"}, "b"), "alpha", "slope", onnx::AttributeProto::FLOAT);
@@ -68,7 +68,7 @@ onnx_text with_functions() {
   m.weight("w", {6, 8});
   m.weight("v", {6, 3});
   m.weight("bias", {6});
-  onnx_text::real(m.node("Dense", {"x", "w", "bias"}, "h", "own"), "slope", 0.5);  // turned by default
+  onnx_text::real(m.node("Dense", {"x", "w", "bias"}, "h", "own"), "slope", 0.5);  // transposed by default
   onnx_text::integer(m.node("Dense", {"h", "v"}, "y", "own"), "turned", 0);        // without a bias
   m.output("y");
   return m;
@@ -114,7 +114,7 @@ TEST_CASE("a function may hand on its input, and names in it are its own") {
   twice.node("Relu", {"a"}, "t");
   onnx_text m = with_input();
   m.function("Twice", {"a"}, {"t", "a"}, twice);
-  auto& first = m.node("Twice", {"x"}, "t", "own");  // the caller's t is the function's t, and also another one's
+  auto& first = m.node("Twice", {"x"}, "t", "own");  // t of the caller is another tensor than t of the function
   first.add_output("copy");
   auto& second = m.node("Twice", {"t"}, "u", "own");
   second.add_output("");
@@ -126,7 +126,7 @@ TEST_CASE("a function may hand on its input, and names in it are its own") {
 
 TEST_CASE("a branch in a function does not catch a name of the caller") {
   onnx_text inside, other, body;
-  inside.node("Relu", {"a"}, "z");  // "a" is the caller's z: another tensor
+  inside.node("Relu", {"a"}, "z");  // "a" is the caller's z, another tensor than this z
   inside.node("Add", {"z", "a"}, "r");
   inside.output("r");
   other.node("Relu", {"a"}, "z");
@@ -175,7 +175,7 @@ TEST_CASE("functions that cannot be expanded are refused by name") {
 
   m = with_input();
   onnx_text open;
-  open.node("Add", {"a", "x"}, "b");  // a function sees nothing of its caller
+  open.node("Add", {"a", "x"}, "b");  // functions do not see the caller's tensors
   m.function("F", {"a"}, {"b"}, open);
   m.node("F", {"x"}, "y", "own");
   refuses(m, "reads tensor \"y/x\", which nobody makes");
@@ -261,7 +261,7 @@ TEST_CASE("operators in the branches of a function are called by its call") {
   CHECK(r.graph[layer_id(1)].name == "call2/gm");
 }
 
-/// If with a small and a large branch, both of which call what they make "z".
+/// Adds an If with a small and a large branch, whose outputs are both named "z".
 onnx::NodeProto& add_if(onnx_text& m, const std::string& condition = "c", const std::string& output = "y") {
   onnx_text small, large;
   small.node("Relu", {"x"}, "z");
@@ -329,7 +329,7 @@ TEST_CASE("a branch that is asked for is counted, or it is said that it has no e
             taking({{"IF", taken}, {"y", !taken}}));
   }
 
-  onnx_text several = with_input();  // without names: of all others, and of one
+  onnx_text several = with_input();  // conditions for one operator and for all others, which have no names
   for (int i = 0; i < 7; ++i) add_if(several, "c", "y" + std::to_string(i));
   r = read(several, taking({{"", true}, {"y3", false}}));
   CHECK(kinds_of(r) == std::vector<std::string>{"Relu", "Relu", "Relu", "MatMul", "Abs", "Relu", "Relu", "Relu"});
@@ -345,7 +345,7 @@ TEST_CASE("If takes the branch that a constant condition says, whatever is asked
       if (how == 0) {
         auto& t = *m.g().add_initializer();
         t.set_name("is"), t.set_data_type(onnx::TensorProto::BOOL), t.set_raw_data(std::string(1, truth ? '\1' : '\0'));
-      } else if (how == 1) {  // as exporters ask whether an axis may be squeezed
+      } else if (how == 1) {  // as exporters test whether an axis can be squeezed
         m.node("Shape", {"x"}, "s");
         m.list("one", {1}), m.list("eight", {truth ? 8 : 4});
         m.node("Gather", {"s", "one"}, "columns");
@@ -369,9 +369,9 @@ TEST_CASE("If takes the branch that a constant condition says, whatever is asked
 
 TEST_CASE("If within If, in functions and with outputs from around it or of constants") {
   onnx_text inner_then, inner_else, outer_then, outer_else;
-  inner_then.node("Sigmoid", {"t"}, "z");  // of the branch around it
+  inner_then.node("Sigmoid", {"t"}, "z");  // t of the enclosing branch
   inner_then.output("z");
-  inner_else.node("Neg", {"x"}, "z");  // of the graph
+  inner_else.node("Neg", {"x"}, "z");  // x of the graph
   inner_else.output("z");
   outer_then.node("Exp", {"x"}, "t");
   auto& inner = outer_then.node("If", {"d"}, "z");
@@ -395,7 +395,7 @@ TEST_CASE("If within If, in functions and with outputs from around it or of cons
   CHECK(r.graph.edges().size() == 3);
   CHECK(r.assumed.size() == 2);
   r = read(m, taking({{"p", false}}));
-  CHECK(kinds_of(r) == std::vector<std::string>{"Identity", "Add"});  // the constant alone is folded
+  CHECK(kinds_of(r) == std::vector<std::string>{"Identity", "Add"});  // only the constant is folded
   CHECK(r.graph[layer_id(1)].weight.value() == 32);
 
   onnx_text body;
@@ -426,7 +426,7 @@ TEST_CASE("what a branch holds is checked, and one that cannot be read may be le
   refuses(with(small, looped), "operator Loop \"again\" has a subgraph, which is not read");
   CHECK(kinds_of(read(with(small, looped), taking({{"", true}}))) == std::vector<std::string>{"Relu"});
   onnx_text of_other;
-  of_other.node("Relu", {"z"}, "u");  // which the other branch makes
+  of_other.node("Relu", {"z"}, "u");  // z of the other branch
   of_other.output("u");
   refuses(with(small, of_other), "operator Relu \"u\" reads tensor \"z\", which nobody makes");
   onnx_text cycle;
@@ -435,7 +435,7 @@ TEST_CASE("what a branch holds is checked, and one that cannot be read may be le
   cycle.output("b");
   refuses(with(small, cycle), "expected no cycle");
   onnx_text around;
-  around.node("Relu", {"y"}, "u");  // what If itself makes
+  around.node("Relu", {"y"}, "u");  // y of the If itself
   around.output("u");
   refuses(with(small, around), "expected no cycle");
   onnx_text nothing;
@@ -447,7 +447,7 @@ TEST_CASE("what a branch holds is checked, and one that cannot be read may be le
   onnx_text m = with_input();
   m.node("If", {"c"}, "y");
   refuses(m, "operator If \"y\": expected a condition, a then_branch and an else_branch");
-  onnx_text deep = small;  // thirty within each other, of which protobuf reads that many
+  onnx_text deep = small;  // thirty nested branches, which protobuf can read
   for (int i = 0; i < 30; ++i) {
     onnx_text next;
     auto& n = next.node("If", {"c"}, "z");
@@ -515,7 +515,7 @@ TEST_CASE("axes of size 0 are told, and may be given a size") {
   const exchange::onnx_model two = read(m, {.dimensions = {{"x[0]", 2}}, .name = {}, .conditions = {}});
   CHECK(two.assumed.empty());
   CHECK(two.graph.forward_flops().value() == 2 * (2.0 * 4 * 36 * 27 + 4 * 36));
-  onnx_text cut;  // one that comes of itself
+  onnx_text cut;  // a size of 0 that results from Slice
   cut.input("x", {4, 8});
   cut.list("end", {9}), cut.list("start", {8}), cut.list("axis", {1});
   cut.node("Slice", {"x", "start", "end", "axis"}, "s");

@@ -25,7 +25,7 @@ void number(onnx_text& m, const std::string& name, double value) {
   t.set_name(name), t.set_data_type(onnx::TensorProto::FLOAT), t.add_float_data(static_cast<float>(value));
 }
 
-/// How many elements a tensor has whose shape is computed as `compute` says, in "y"; sizes of x are its shape, "s".
+/// Returns the number of elements of a tensor whose shape "y" is computed from the shape "s" of x.
 double folded(const std::vector<long long>& x, const std::function<void(onnx_text&)>& compute) {
   onnx_text m(15);
   m.input("x", x);
@@ -40,11 +40,11 @@ double folded(const std::vector<long long>& x, const std::function<void(onnx_tex
   const exchange::onnx_model r = exchange::read_onnx(m.text(), "m.onnx");
   CHECK(r.not_inferred.empty());
   CHECK(r.assumed.empty());
-  CHECK(r.graph.size() == 2);  // all else is folded
+  CHECK(r.graph.size() == 2);  // everything else is folded
   return r.graph[r.graph.find("Relu end")].forward_flops.value();
 }
 
-/// As floating point, changed, and as an integer again.
+/// As `folded`, with a change between casts to floating point and back.
 double through_real(const std::vector<long long>& x, const std::function<std::string(onnx_text&)>& change) {
   return folded(x, [&](onnx_text& m) {
     onnx_text::integer(m.node("Cast", {"s"}, "real"), "to", to_float);
@@ -66,7 +66,7 @@ TEST_CASE("shapes are folded through floating point: quotients, roots, rounding 
   CHECK(through_real({7, 5}, behind("Ceil")) == 4 * 3);
   CHECK(through_real({7, 5}, behind("Floor")) == 3 * 2);
   CHECK(through_real({7, 5}, behind("Round")) == 4 * 2);  // 3.5 and 2.5
-  CHECK(through_real({7, 5}, behind("Abs")) == 3 * 2);    // cut when it is whole again
+  CHECK(through_real({7, 5}, behind("Abs")) == 3 * 2);    // truncated by the cast
   CHECK(through_real({49, 10}, [](onnx_text& m) { return m.node("Sqrt", {"real"}, "t"), text("t"); }) == 7 * 3);
   CHECK(through_real({10, 20}, [](onnx_text& m) {
           number(m, "by", 0.7);  // 7.0 in single precision, 6.99... in double
@@ -92,7 +92,7 @@ TEST_CASE("shapes are folded through products, sums and extremes of their axes")
   CHECK(folded({2, 3, 5}, [](onnx_text& m) { onnx_text::integer(m.node("ReduceSum", {"s"}, "y"), "keepdims", 0); }) == 10);
   CHECK(folded({2, 3, 5}, [](onnx_text& m) { onnx_text::integers(m.node("ReduceMax", {"s"}, "y"), "axes", {0}); }) == 5);
   CHECK(folded({2, 3, 5}, [](onnx_text& m) { m.node("ReduceMin", {"s"}, "y"); }) == 2);
-  CHECK(folded({2, 6, 5, 7}, [](onnx_text& m) {  // a matrix, one axis of it
+  CHECK(folded({2, 6, 5, 7}, [](onnx_text& m) {
           m.list("square", {2, 2});
           m.node("Reshape", {"s", "square"}, "q");
           auto& n = m.node("ReduceProd", {"q"}, "y");
@@ -103,7 +103,7 @@ TEST_CASE("shapes are folded through products, sums and extremes of their axes")
           m.node("Max", {"s", "3", "1"}, "most");
           m.node("Min", {"most", "3"}, "y");
         }) == 27);
-  onnx_text m(11);  // rows of what is behind the first two axes, as exporters flatten
+  onnx_text m(11);  // flattens all but the first two axes, as exporters do
   m.input("x", {2, 8, 4, 16});
   m.node("Shape", {"x"}, "s");
   m.list("behind", {2, 3}), m.list("rest", {-1});
@@ -136,7 +136,7 @@ TEST_CASE("shapes are folded through whole arithmetic, comparisons and choices, 
           m.node("And", {"large", "some"}, "both");
           m.node("Where", {"both", "3", "s"}, "y");
         }) == 3 * 2);
-  CHECK(folded({7, 2}, [](onnx_text& m) {  // a column and a row
+  CHECK(folded({7, 2}, [](onnx_text& m) {  // a column plus a row
           m.list("column", {2, 1});
           m.node("Reshape", {"s", "column"}, "c");
           m.list("pair", {1, 2});
@@ -176,8 +176,8 @@ TEST_CASE("shapes are folded through what moves numbers") {
           m.node("Transpose", {"q"}, "t");
           onnx_text::integer(m.node("Gather", {"t", "0"}, "g"), "axis", 1);
           onnx_text::integer(m.node("Concat", {"g", "g"}, "y"), "axis", 1);
-        }) == 36);                         // 2 and 3, twice
-  CHECK(folded({3, 2}, [](onnx_text& m) {  // places from the number of them
+        }) == 36);
+  CHECK(folded({3, 2}, [](onnx_text& m) {
           m.node("Gather", {"s", "0"}, "n");
           m.node("ConstantOfShape", {"n"}, "ones");
           auto& value = *m.g().mutable_node(m.g().node_size() - 1)->add_attribute();
@@ -186,7 +186,7 @@ TEST_CASE("shapes are folded through what moves numbers") {
           m.node("NonZero", {"ones"}, "at");
           m.node("Add", {"at", "2"}, "y");
         }) == 2 * 3 * 4);
-  CHECK(folded({9, 2}, [](onnx_text& m) {  // downwards
+  CHECK(folded({9, 2}, [](onnx_text& m) {  // a descending Range
           for (const char* name : {"0", "1"}) {
             auto& one = *m.g().add_initializer();
             one.set_name(std::string("just ") + name), one.set_data_type(to_int), one.add_int64_data(name[0] == '0' ? 7 : -3);

@@ -193,7 +193,7 @@ TEST_CASE("a file that ends early is refused wherever it ends") {
   const std::string whole = test::small_onnx().text();
   for (std::size_t n = 0; n < whole.size(); ++n) {
     try {
-      // What is left may be a whole model by chance: its last field, the versions, is then missing.
+      // A prefix may parse as a whole model by chance, but lacks the last field, the versions.
       static_cast<void>(exchange::read_onnx(whole.substr(0, n), "m.onnx"));
       FAIL("read from " << n << " bytes");
     } catch (const invalid_input& e) {
@@ -214,7 +214,7 @@ TEST_CASE("what is not read of ONNX is refused by name") {
   m.node("Relu", {"x"}, "y");
   m.g().add_sparse_initializer()->mutable_values()->set_name("s");
   refuses(m.text(), "sparse initializers are not read: \"s\"");
-  m.node("Add", {"y", "s"}, "z");  // which somebody makes, if not for us
+  m.node("Add", {"y", "s"}, "z");  // a reader of the sparse tensor
   refuses(m.text(), "sparse initializers are not read: \"s\"");
   m = onnx_text();
   m.g().add_input()->set_name("list");
@@ -245,8 +245,8 @@ TEST_CASE("versions of operators: both names of ONNX's own, none, two, and newer
   newer.list("axes", {1});
   onnx_text::integer(newer.node("ReduceMean", {"x", "axes"}, "mean"), "keepdims", 0);  // an input since version 18
   onnx_text::integer(newer.node("Cast", {"mean"}, "c"), "to", onnx::TensorProto::FLOAT16);
-  onnx_text::integer(*newer.g().mutable_node(1), "saturate", 1);  // of version 19
-  newer.node("Gelu", {"c"}, "y");                                 // of version 20
+  onnx_text::integer(*newer.g().mutable_node(1), "saturate", 1);  // since version 19
+  newer.node("Gelu", {"c"}, "y");                                 // since version 20
   const exchange::onnx_model r = read(newer);
   CHECK(r.not_inferred.empty());
   REQUIRE(r.assumed.size() == 1);
@@ -313,7 +313,7 @@ TEST_CASE("an operator whose shapes do not fit is told with ONNX's reason") {
 TEST_CASE("weights count wherever they stand, and a table is read by rows") {
   onnx_text m;
   m.input("ids", {3}, onnx::TensorProto::INT64);
-  auto& table = *m.g().add_initializer();  // its numbers are in another file, which nobody opens
+  auto& table = *m.g().add_initializer();  // external data, which is never opened
   table.set_name("table");
   table.set_data_type(onnx::TensorProto::FLOAT);
   table.add_dims(1000), table.add_dims(8);
@@ -326,7 +326,7 @@ TEST_CASE("weights count wherever they stand, and a table is read by rows") {
   m.output("y");
   const exchange::onnx_model r = read(m);
   REQUIRE(r.graph.size() == 2);
-  CHECK(r.graph.parameters() == 8000);  // one table, both ways
+  CHECK(r.graph.parameters() == 8000);
   CHECK(layer_of(r, "Gather e").weight == layer_of(r, "MatMul y").weight);
   CHECK(layer_of(r, "Gather e").weight_group == layer_of(r, "MatMul y").weight_group);
   CHECK(layer_of(r, "Gather e").weight_traffic.value() == 4.0 * 3 * 8);
@@ -398,7 +398,7 @@ TEST_CASE("constants of unknown shapes are told, and what they are views of coun
 
 TEST_CASE("elements of types that are newer than the headers count in their bytes, and those of none that is known are told") {
   struct packed {
-    int type, scale, zero;  // 0: none
+    int type, scale, zero;  // data types; 0 for no zero point
     double weight;
   };
   for (const packed& p : {packed{23, 24, 0, 4096 + 256}, packed{26, 1, 26, 2048 + 1024 + 64}, packed{25, 1, 25, 2048 + 1024 + 64}}) {
@@ -413,7 +413,7 @@ TEST_CASE("elements of types that are newer than the headers count in their byte
     m.node("MatMul", {"x", "real"}, "y");
     const exchange::onnx_model r = read(m);
     CHECK(layer_of(r, "MatMul y").weight.value() == p.weight);
-    CHECK(r.assumed.size() == 1);  // the version
+    CHECK(r.assumed.size() == 1);
   }
   onnx_text m;
   m.input("x", {3, 4}, 99);
@@ -471,7 +471,7 @@ struct published {
   exchange::onnx_options options = {};
 };
 
-/// Parameters as published (of the toys: of what is left when constants are folded), FLOP as counted apart, operator by operator.
+/// Published parameters (of toys, those left after constant folding) and FLOP, counted separately by operator.
 const std::vector<published>& published_graphs() {
   static const std::vector<published> all{{"light_resnet50", 176, 25'610'152, 8'217'637'232},
                                           {"light_vgg19", 46, 143'667'240, 39'299'972'976},

@@ -28,7 +28,7 @@ void reals(onnx_text& m, const std::string& name, const std::vector<double>& val
   for (const double v : values) t.add_float_data(static_cast<float>(v));
 }
 
-/// One operator of a version, on one input, and what is left of it.
+/// FLOP and elements of one operator on one input, and the assumptions made for it.
 struct result {
   double flop, elements;
   std::vector<std::string> assumed;
@@ -42,7 +42,7 @@ result of(int version, const std::vector<long long>& x, const std::function<void
   const exchange::onnx_model r = exchange::read_onnx(m.text(), "m.onnx");
   CHECK(r.not_inferred.empty());
   std::vector<std::string> assumed = r.assumed;
-  if (version > 17 && !assumed.empty()) assumed.erase(assumed.begin());  // the version itself
+  if (version > 17 && !assumed.empty()) assumed.erase(assumed.begin());  // about the version
   return {r.graph[layer_id(0)].forward_flops.value(), r.graph[r.graph.find("Relu end")].forward_flops.value(), assumed};
 }
 
@@ -53,13 +53,13 @@ void refused(int version, const std::vector<long long>& x, const std::string& wh
   CHECK_THROWS_WITH(exchange::read_onnx(m.text(), "m.onnx"), Contains(what));
 }
 
-/// Windows counted one by one.
+/// Returns the number of pooling windows by enumeration.
 long long windows(long long in, long long before, long long behind, long long kernel, long long dilation, long long stride, bool up) {
   long long n = 0;
   for (long long start = -before;; start += stride) {
     const long long last = start + (kernel - 1) * dilation;
     const bool whole = last < in + behind;
-    // Rounded up, a window may stick out if the one before it did not end at the edge, and it begins before the second padding.
+    // With rounding up, a window may extend beyond the edge if the one before did not end there and if it begins before the end padding.
     const bool partly = up && start < in && last - (in + behind - 1) < stride;
     if (!whole && !partly) return n;
     ++n;
@@ -148,9 +148,9 @@ TEST_CASE("Resize of version 18: fractional scales, axes, the ratio kept, and wi
     });
   };
   CHECK(sized("stretch").elements == 3.0 * 15 * 25);
-  CHECK(sized("not_larger").elements == 3.0 * 13 * 25);  // 1.25: 12.5 is rounded up
+  CHECK(sized("not_larger").elements == 3.0 * 13 * 25);  // ratio 1.25: 12.5 rounds up
   CHECK(sized("not_smaller").elements == 3.0 * 15 * 30);
-  for (const int version : {13, 18}) {  // fractional scales, in versions that the library knows, too
+  for (const int version : {13, 18}) {  // also in versions known to the ONNX library
     const result r = of(version, {1, 3, 10, 20}, [](onnx_text& m) {
       reals(m, "scales", {1, 1, 1.5, 1.25});
       m.node("Resize", {"x", "", "scales"}, "y");
@@ -197,7 +197,7 @@ TEST_CASE("reductions of version 18 have their axes as an input, which may be em
 TEST_CASE("parts of Split that do not add up are told in all versions") {
   for (const int version : {13, 18, 21}) {
     for (const std::vector<long long>& sizes : {std::vector<long long>{2, 4}, {9, -2}}) {
-      if (version < 18 && sizes[1] < 0) continue;  // the library gives the first part a shape
+      if (version < 18 && sizes[1] < 0) continue;  // ONNX infers a shape for the first part
       CAPTURE(version, sizes);
       onnx_text m(version);
       m.input("x", {7, 3});
@@ -282,7 +282,7 @@ TEST_CASE("other operators whose rules have changed, and attributes that nobody 
   });
   REQUIRE(r.assumed.size() == 1);
   CHECK_THAT(r.assumed[0], Contains("operator Softmax \"soft\": attribute \"folded_in_two\" is newer than this build's ONNX"));
-  for (const char* type : {"AveragePool", "ReduceMax", "Split", "Resize"}) {  // those with rules of their own
+  for (const char* type : {"AveragePool", "ReduceMax", "Split", "Resize"}) {  // operators with rules of their own
     CAPTURE(type);
     const result pooled = of(30, {1, 3, 8, 8}, [&](onnx_text& m) {
       reals(m, "scales", {1, 1, 2, 2});

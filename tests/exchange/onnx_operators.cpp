@@ -21,7 +21,7 @@ namespace test_onnx_operators {
 using namespace hetplan;
 using test::onnx_text;
 
-/// One operator behind one input; its layer, whose output a Relu reads.
+/// The layer of one operator on one input, whose output a Relu reads.
 struct single {
   layer of;
   double output;  ///< bytes
@@ -56,7 +56,7 @@ TEST_CASE("FLOP of convolutions by hand: groups, strides, biases, and those that
   onnx_text::integers(m.node("ConvTranspose", {"x", "w"}, "y"), "strides", {2, 2});
   const single back = read(m);
   CHECK(back.output == 4.0 * 4 * 10 * 10);
-  CHECK(back.of.forward_flops.value() == 2.0 * 8 * 5 * 5 * 4 * 4);  // every input meets every weight of its channel
+  CHECK(back.of.forward_flops.value() == 2.0 * 8 * 5 * 5 * 4 * 4);  // each input meets each weight of its channel
 
   m = onnx_text();
   m.input("x", {1, 3, 6, 6}, onnx::TensorProto::UINT8);
@@ -66,7 +66,7 @@ TEST_CASE("FLOP of convolutions by hand: groups, strides, biases, and those that
   m.node("QLinearConv", {"x", "s", "z", "w", "s", "z", "s", "z"}, "q");
   const single quantized = read(m, "q");
   CHECK(quantized.of.forward_flops.value() == 2.0 * 4 * 16 * 27);
-  CHECK(quantized.of.weight.value() == 108);  // of a byte
+  CHECK(quantized.of.weight.value() == 108);
   CHECK(quantized.output == 64);
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("FLOP of recurrent layers are their products and what their gates comp
     m.input("x", {7, 2, 5});
     m.weight("w", {2, gates * 3LL, 5});
     m.weight("r", {2, gates * 3LL, 3});
-    auto& n = m.node(type, {"x", "w", "r"}, "");  // all outputs, but the one of the last step alone is wanted
+    auto& n = m.node(type, {"x", "w", "r"}, "");  // of all outputs, only that of the last step is used
     n.add_output("last");
     onnx_text::integer(n, "hidden_size", 3);
     onnx_text::words(n, "direction", "bidirectional");
@@ -266,9 +266,9 @@ TEST_CASE("packed weights count with their scales and zero points, in their own 
   REQUIRE(r.graph.size() == 1);
   CHECK(r.graph[layer_id(0)].weight.value() == 9'699'328);
   CHECK(r.graph[layer_id(0)].traffic.value() == 2 * 2.0 * 4096);  // as wide as the scales
-  CHECK(r.assumed.size() == 1);                                   // the version: block_size says nothing of the shape
+  CHECK(r.assumed.size() == 1);                                   // about the version: block_size does not affect the shape
 
-  m = onnx_text();  // a scale that is packed itself, and one for all
+  m = onnx_text();  // a quantized scale with one scale of its own
   m.input("x", {2, 8});
   m.weight("w", {8, 8}, onnx::TensorProto::INT8), m.weight("s", {8}, onnx::TensorProto::UINT8), m.weight("one", {});
   m.weight("zero", {8}, onnx::TensorProto::UINT8);
@@ -278,7 +278,7 @@ TEST_CASE("packed weights count with their scales and zero points, in their own 
   CHECK(read(m).of.weight.value() == 64 + 8 + 8);
 }
 
-/// The least that contractions in pairs cost, trying every pair first, second and so on.
+/// Returns the least cost of pairwise contractions over all orders.
 double cheapest_contraction(std::vector<std::set<char>> terms, const std::set<char>& output, const std::map<char, double>& sizes) {
   if (terms.size() < 2) return 0;
   double least = 1e300;
@@ -321,7 +321,7 @@ TEST_CASE("Einsum of many operands contracts them in the cheapest pairs") {
     return exchange::read_onnx(einsum(equation, shapes).text(), "m.onnx").graph.forward_flops().value();
   };
   CHECK(flop("ij,jk,kl->il", {{10, 20}, {20, 30}, {30, 40}}) == 36'000);
-  CHECK(flop("ij,jk,kl", {{10, 20}, {20, 30}, {30, 40}}) == 36'000);  // the output goes without saying
+  CHECK(flop("ij,jk,kl", {{10, 20}, {20, 30}, {30, 40}}) == 36'000);  // implicit output
   CHECK(flop("ij,jk,kl->il", {{40, 30}, {30, 20}, {20, 10}}) == 36'000);
   CHECK(flop("...ij,...jk,...kl->...il", {{5, 10, 20}, {5, 20, 30}, {5, 30, 40}}) == 5 * 36'000);
   test::random_source random(test::first_seed());
@@ -347,7 +347,7 @@ TEST_CASE("Einsum of many operands contracts them in the cheapest pairs") {
     CAPTURE(equation, test::first_seed());
     CHECK(flop(equation, shapes) == cheapest_contraction(terms, output, sizes));
   }
-  std::string many = "ab";  // too many to try all: from left to right, and soon
+  std::string many = "ab";  // too many operands for all orders: left to right, and fast
   std::vector<std::vector<long long>> shapes{{2, 2}};
   for (int i = 0; i < 23; ++i) many += std::string(",") + static_cast<char>('b' + i) + static_cast<char>('c' + i), shapes.push_back({2, 2});
   CHECK(flop(many + "->ay", shapes) == 23 * 16);
@@ -366,9 +366,9 @@ TEST_CASE("Einsum spreads axes of size 1 over larger ones, and is refused where 
     costs("...ij,...jk->...ik", {{b, 2, 3}, {c, 3, 4}}, 240, 160);
     costs("bij,bjk->bik", {{b, 2, 3}, {c, 3, 4}}, 240, 160);
   }
-  costs("...ij,...jk->...ik", {{5, 1, 2, 3}, {7, 3, 4}}, 7 * 240, 7 * 160);  // both ways, and behind fewer axes
-  costs("...ij,...jk", {{2, 3}, {5, 3, 4}}, 240, 160);                       // the output goes without saying
-  costs("bi,ij,bj->b", {{5, 2}, {2, 3}, {1, 3}}, 2 * 6 + 2 * 10, 20);        // what is spread costs nothing before it is
+  costs("...ij,...jk->...ik", {{5, 1, 2, 3}, {7, 3, 4}}, 7 * 240, 7 * 160);  // broadcast both ways and over missing leading axes
+  costs("...ij,...jk", {{2, 3}, {5, 3, 4}}, 240, 160);
+  costs("bi,ij,bj->b", {{5, 2}, {2, 3}, {1, 3}}, 2 * 6 + 2 * 10, 20);  // broadcasting itself costs nothing
   costs("i,j,k->", {{10}, {20}, {30}}, 460, 4);
   costs("i,i", {{10}, {10}}, 20, 4);
   const auto refused = [&](const std::string& equation, const std::vector<std::vector<long long>>& shapes, const std::string& what) {
@@ -388,7 +388,7 @@ TEST_CASE("Einsum spreads axes of size 1 over larger ones, and is refused where 
 TEST_CASE("attention of ONNX Runtime counts keys and values of other widths, and what is packed in one input") {
   struct expected {
     const char* type;
-    std::vector<std::vector<long long>> inputs;  // none: left out
+    std::vector<std::vector<long long>> inputs;  // empty: left out
     double flop;
     std::vector<double> elements;  // by output
     std::vector<long long> sizes = {};
@@ -478,14 +478,13 @@ TEST_CASE("shapes are folded through all that exporters compute them with") {
     return read(m).output;
   };
   const double all = 4.0 * 2 * 3 * 5 * 7;
-  // Gather, arithmetic, Concat.
   CHECK(shape_of([](onnx_text& m) {
           m.node("Gather", {"s", "one"}, "a");
           m.node("Mul", {"a", "two"}, "b");
           onnx_text::integer(m.node("Concat", {"b", "minus"}, "w"), "axis", 0);
           return "w";
         }) == all);
-  // A part of the shape, and its number of elements.
+  // Part of the shape and its number of elements.
   CHECK(shape_of([](onnx_text& m) {
           auto& part = m.node("Shape", {"x"}, "a");
           onnx_text::integer(part, "start", -2);
@@ -496,7 +495,7 @@ TEST_CASE("shapes are folded through all that exporters compute them with") {
           onnx_text::integer(m.node("Concat", {"rest", "five"}, "w"), "axis", 0);
           return "w";
         }) == all);
-  // -1 where the shape says so, else what it says.
+  // A condition selects between computed shapes.
   CHECK(shape_of([](onnx_text& m) {
           m.node("ConstantOfShape", {"one"}, "filled");
           auto& value = *m.g().mutable_node(m.g().node_size() - 1)->add_attribute();
@@ -510,7 +509,7 @@ TEST_CASE("shapes are folded through all that exporters compute them with") {
           onnx_text::integer(m.node("Concat", {"six", "minus"}, "w"), "axis", 0);
           return "w";
         }) == all);
-  // Pads turned around in two dimensions, through floating point.
+  // Reversed pads in two dimensions, through floating point.
   CHECK(shape_of([](onnx_text& m) {
           m.list("pairs", {-1, 2});
           m.list("four", {7, 5, 3, 2});

@@ -27,7 +27,7 @@ using namespace hetplan;
 using Catch::Matchers::Contains;
 using test::onnx_text;
 
-/// Every layer by itself, on the device that `device_of` says.
+/// Returns a plan with every layer as a stage of its own, on the device that `device_of` returns.
 template <class DeviceOf>
 plan placed(const planning_graph& g, DeviceOf&& device_of) {
   plan p;
@@ -48,16 +48,16 @@ bool is_known(const onnx::NodeProto& n, const onnx::ModelProto& m) {
   return false;
 }
 
-/// Parts that pass ONNX's checker, begin from what the model's inputs or earlier parts give, say its shape, and hold every operator
-/// that computes once and all outputs. Where a part holds an operator that ONNX does not know the checker cannot pass; returns how many.
+/// Checks that parts pass ONNX's checker, read typed inputs of the model or outputs of earlier parts, and hold every computing
+/// operator once and all outputs. Returns the number of parts that cannot be checked, for operators unknown to ONNX.
 std::size_t check_parts(const std::vector<exchange::onnx_part>& parts, const std::string& text, const exchange::onnx_model& r,
                         const std::filesystem::path& folder) {
   onnx::ModelProto whole;
   REQUIRE(whole.ParseFromString(text));
-  std::map<std::string, std::string> given;  // tensors and their types
+  std::map<std::string, std::string> given;
   std::set<std::string> inputs;
   for (const auto& i : whole.graph().input()) inputs.insert(i.name());
-  std::map<std::string, std::size_t> times;  // first outputs
+  std::map<std::string, std::size_t> times;  // by first output
   std::size_t unknown = 0;
   int step = 0;
   for (const exchange::onnx_part& part : parts) {
@@ -69,7 +69,7 @@ std::size_t check_parts(const std::vector<exchange::onnx_part>& parts, const std
     if (known) {
       const std::string file = (folder / "part.onnx").string();
       io::write_atomically(file, part.text);
-      CHECK_NOTHROW(onnx::checker::check_model(file));  // by path: it looks for the weights beside
+      CHECK_NOTHROW(onnx::checker::check_model(file));  // by path, so that weights beside the file are found
       CHECK_NOTHROW(onnx::shape_inference::InferShapes(m, onnx::OpSchemaRegistry::Instance(), {true, 1, true}));
     } else {
       ++unknown;
@@ -89,7 +89,6 @@ std::size_t check_parts(const std::vector<exchange::onnx_part>& parts, const std
   return unknown;
 }
 
-/// A folder that goes when the test ends.
 struct scratch {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("hetplan_parts_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)));
@@ -185,7 +184,7 @@ TEST_CASE("the parts of published graphs pass ONNX's checker, whatever the place
   const auto data = test::shared_data("data/onnx");
   if (!data) return;
   const scratch folder;
-  std::ofstream(folder.path / "mobilenetv2.external") << std::string(1, '\0');  // the checker looks whether it is there
+  std::ofstream(folder.path / "mobilenetv2.external") << std::string(1, '\0');  // the checker only tests whether the file exists
   std::size_t checked = 0;
   for (const char* name : {"light_resnet50", "light_vgg19", "light_densenet121", "light_squeezenet", "light_inception_v1", "mobilenetv2",
                            "bert_toy_optimized", "gpt2_one_layer"}) {
@@ -196,12 +195,12 @@ TEST_CASE("the parts of published graphs pass ONNX's checker, whatever the place
     if (std::string(name).starts_with("gpt2")) o.dimensions = {{"seq_len", 8}};
     const exchange::onnx_model r = exchange::read_onnx(text, file, o);
     test::random_source random(test::first_seed());
-    for (const bool runs : {true, false}) {  // a few long pieces, and any device for any layer
+    for (const bool runs : {true, false}) {  // a few long pieces, or random devices
       const plan p = placed(r.graph, [&](const layer& l) { return runs ? l.id.index() * 5 / r.graph.size() % 2 : random.index(3); });
       const auto parts = exchange::cut_onnx(text, file, o, r, p);
       CHECK(parts.size() >= 2);
       const std::size_t unknown = check_parts(parts, text, r, folder.path);
-      // LayerNormalization before version 17 and FastGelu are ONNX Runtime's.
+      // LayerNormalization before version 17 and FastGelu belong to ONNX Runtime.
       CHECK((unknown == 0 || std::string(name) == "gpt2_one_layer"));
       checked += parts.size() - unknown;
     }

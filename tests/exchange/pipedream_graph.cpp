@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// PipeDream's graphs: one by hand, every way to be wrong, every file of the collection against totals counted apart.
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -84,7 +82,7 @@ TEST_CASE("what waits for the data loader takes no time unless that is asked for
       exchange::parse_pipedream_graph(toy, "toy.txt", {.device_kind = "gpu", .name = "mine", .inputs = exchange::input_time::as_measured});
   CHECK(kept[layer_id(0)].profiles.front() == layer_profile{"gpu", {1, 2}, {635.902 / 1000, 2 * (635.902 / 1000)}, {0, 0}});
   CHECK(kept.name() == "mine");
-  // A description with the same beginning is no source here.
+  // A description that only begins with the input's is no input.
   const planning_graph inner = read(with(toy, "LSTM", "InputProjection"));
   CHECK(inner[inner.find("node2")].profiles.front().forward_s.front() == 0.003);
 }
@@ -112,7 +110,7 @@ TEST_CASE("a bad PipeDream graph names its line") {
     node2 -- node4 => node3 -- node2 => 7: expected edges without a cycle, got "node2" -> "node3", which is on one
     node2 -- node4 => node2 -- node2 => 8: expected edges without a cycle, got "node2" -> "node2", which is on one
   )");
-  CHECK(error(toy.substr(0, 60)) == "toy.txt: line 1: expected 4 measurements, got 2");  // cut off
+  CHECK(error(toy.substr(0, 60)) == "toy.txt: line 1: expected 4 measurements, got 2");  // truncated
   CHECK(error(with(toy, "LSTM", "LS\xff")).starts_with("toy.txt: line 3: expected UTF-8, got "));
   CHECK(error("{\"nodes\": []}").starts_with("toy.txt: line 1: expected ID -- DESCRIPTION"));
   CHECK(error(with(toy, "ReLU(inplace) -- f", "\x1b[2J -- x=\x1b[2J, ")).find('\x1b') == std::string::npos);
@@ -122,8 +120,7 @@ TEST_CASE("every PipeDream graph of the collection has the totals that were coun
   const auto there = test::shared_data("data/pipedream");
   if (!there) return;
   const std::filesystem::path& folder = *there;
-  // Counted by a script of a dozen lines in another language, with decimal arithmetic: nodes, edges, ms forward, ms backward, ms of
-  // inputs, parameter bytes, bytes over all edges.
+  // Totals of an independent decimal script: nodes, edges, ms forward, backward and of inputs, bytes of parameters, bytes over edges.
   struct totals {
     const char* file;
     std::size_t nodes, edges;

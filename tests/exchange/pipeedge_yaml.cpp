@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// PipeEdge's files: by hand, every way to be wrong, the files of the collection against totals counted apart.
-
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -211,7 +209,7 @@ TEST_CASE("PipeEdge's files of the collection have the totals that were counted 
   const auto t = exchange::read_pipeedge_device_types((folder / "device_types.yml").string());
   CHECK(m.size() == 3);
   CHECK(t.size() == 3);
-  // Counted by a script in another language: layers, bytes of memory, bytes over all edges, seconds on the two boards.
+  // Totals of an independent script: layers, bytes of memory, bytes over all edges, seconds on the two boards.
   struct totals {
     const char* model;
     std::size_t layers;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Piper's inputs: one by hand, every way to be wrong, every file of the collection against totals counted apart.
-
 #include <filesystem>
 #include <string>
 
@@ -145,8 +143,8 @@ TEST_CASE("every Piper input of the collection has the totals that were counted 
   const auto there = test::shared_data("data/piper");
   if (!there) return;
   const std::filesystem::path& folder = *there;
-  // Counted by a script in another language: nodes, edges, microbatches, time of the vanilla configurations at degree 1 (seconds for
-  // BERT, else ms), parameter bytes, a, bytes over all edges.
+  // Totals of an independent script: nodes, edges, microbatches, time of the vanilla configurations at degree 1 (seconds for BERT,
+  // else ms), parameter bytes, a, bytes over all edges.
   struct totals {
     const char* file;
     std::size_t nodes, edges;
@@ -177,7 +175,7 @@ TEST_CASE("every Piper input of the collection has the totals that were counted 
     CHECK(weight == t.weight);
     CHECK(kept == Approx(t.kept).epsilon(1e-12));
     CHECK(crossing == t.crossing);
-    // What the docstring says of b and of the keys of the synchronisation.
+    // Properties that the docstring states of b and of the synchronisation keys.
     for (const exchange::piper_node& n : w.nodes) {
       for (const auto& [degree, all] : n.configurations)
         CHECK(all.front().memory_fixed.value() == Approx(2 * all.front().parameters.value()));

@@ -15,7 +15,7 @@ using namespace hetplan;
 
 namespace {
 
-/// A model of these layers, each edge a pair of names.
+/// Returns a model of these layers, with edges as pairs of names.
 planning_graph model_of(const std::vector<std::string>& layers, const std::vector<std::pair<std::string, std::string>>& edges) {
   planning_graph_builder b("m");
   for (const std::string& name : layers) b.add_layer({.name = name, .forward_flops = flops(1)});
@@ -39,7 +39,7 @@ std::string refusal(const planning_graph& model) {
   return test::message_of([&] { return exchange::find_runtime_layers(model); });
 }
 
-/// A plan of stages of layer names, stage k on device k.
+/// Returns a plan with stages of these layers, stage k on device k.
 hetplan::plan plan_of(const planning_graph& model, const std::vector<std::vector<std::string>>& stages) {
   hetplan::plan p;
   p.workload.mode = mode::inference;
@@ -87,7 +87,7 @@ TEST_CASE("blocks are found by the numbers in names, however they are written") 
   };
   CHECK(blocks(row_of({"wte", "model.layers.0.attn", "model.layers.0.mlp", "model.layers.1.attn", "model.layers.1.mlp", "head"})) ==
         "wte[model.layers.0.attn model.layers.0.mlp][model.layers.1.attn model.layers.1.mlp]head");
-  // Other numbers are fewer: a version, the parts of a block, the layers of the head.
+  // The most frequent number counts blocks; a version, the parts of a block and the layers of the head are fewer.
   CHECK(blocks(row_of({"v3.h0.fc1", "v3.h0.fc2", "v3.h1.fc1", "v3.h1.fc2", "v3.h2.fc1", "v3.h2.fc2", "out.fc1", "out.fc2"})) ==
         "[v3.h0.fc1 v3.h0.fc2][v3.h1.fc1 v3.h1.fc2][v3.h2.fc1 v3.h2.fc2]out.fc1 out.fc2");
   CHECK(blocks(row_of({"l0", "l1", "l2"})) == "[l0][l1][l2]");
@@ -133,7 +133,7 @@ TEST_CASE("a plan that is no row of whole blocks on single devices is refused in
   p = whole;
   p.stages[1].devices[0].device = device_id(0);
   CHECK(refusal(p, m) == it + "it gives a device one range of blocks; that of stage \"s1\" has another stage");
-  // A skip over a stage, and two stages side by side.
+  // A skip over a stage, and two parallel stages.
   const planning_graph skip = model_of({"l0", "l1", "l2"}, {{"l0", "l1"}, {"l1", "l2"}, {"l0", "l2"}});
   CHECK(refusal(plan_of(skip, {{"l0"}, {"l1"}, {"l2"}}), skip) == it + "it runs a row of stages; stage \"s0\" feeds others than \"s1\"");
   const planning_graph fork = model_of({"l0", "l1", "l2"}, {{"l0", "l1"}, {"l0", "l2"}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Models of numbered blocks and plans that split them, for the tests of the exports.
+/// Models of numbered blocks and plans that split them, for tests of exports.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@
 
 namespace hetplan::test {
 
-/// An embedding of two layers, blocks of two layers each and a head of two, in a row.
+/// Returns a chain of an embedding, blocks and a head, of two layers each.
 inline planning_graph block_model(int blocks) {
   planning_graph_builder b("blocks");
   std::vector<std::string> names{"tokens", "embed"};
@@ -34,14 +34,14 @@ inline planning_graph block_model(int blocks) {
   return std::move(b).build();
 }
 
-/// Device k is called dk; the devices of a plan run backwards, so that nobody takes a stage's place for its device.
+/// Returns devices d0, d1, ... Plans use them in reverse, so that a stage's number is not mistaken for its device.
 inline cluster row_of_devices(int n) {
   std::vector<device> all;
   for (int i = 0; i < n; ++i) all.push_back({.name = "d" + std::to_string(i), .memory = 1_GB, .compute = 1_TFLOP_per_s});
   return {"row", std::move(all), shared_medium{1_GB_per_s}};
 }
 
-/// A split of block_model: blocks by stage; a first or last stage of 0 blocks has the embedding or the head alone.
+/// A split of `block_model` as blocks per stage. A first or last stage of 0 blocks has only the embedding or the head.
 struct block_split {
   std::vector<int> blocks;
 
@@ -52,7 +52,7 @@ struct block_split {
     for (const int b : blocks) sum += b;
     return sum;
   }
-  /// By block, then the head: its device.
+  /// Returns the device of each block and, last, of the head.
   [[nodiscard]] std::vector<int> owners() const {
     std::vector<int> all;
     for (int s = 0; s < stages(); ++s) all.insert(all.end(), static_cast<std::size_t>(blocks[static_cast<std::size_t>(s)]), device_of(s));
@@ -75,7 +75,7 @@ struct block_split {
   }
 };
 
-/// Calls f with every split of a number of blocks into stages of at least one.
+/// Calls f with every split of the blocks into stages of at least one block.
 template <class F>
 void for_all_splits(int blocks, int stages, F&& f, block_split so_far = {}) {
   if (stages == 1) {
@@ -90,7 +90,7 @@ void for_all_splits(int blocks, int stages, F&& f, block_split so_far = {}) {
   }
 }
 
-/// Calls f with random splits over 2 to 6 devices; some have the embedding or the head alone. Failures name the seed.
+/// Calls f with random splits over 2 to 6 devices; some isolate the embedding or the head. Failures name the seed.
 template <class F>
 void for_random_splits(int count, bool may_be_alone, F&& f) {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + static_cast<std::uint64_t>(count); ++seed) {
@@ -104,7 +104,6 @@ void for_random_splits(int count, bool may_be_alone, F&& f) {
   }
 }
 
-/// What stands behind an option on a line of a command.
 inline std::string option(const std::string& line, const std::string& name) {
   const auto at = line.find(" " + name + " ");
   INFO(line << "  has no " << name);

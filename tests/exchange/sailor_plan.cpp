@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Sailor's plan files: by hand, every way to be wrong, what becomes of them in the simulator, the published files.
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -32,7 +30,7 @@ const std::string toy = R"({"zone": "z", "pipeline_list": [{"num_stages": 2, "la
  "dp": [2, 2]}], "mbs": 3, "gbs": 24, "real": 1.5, "red_grads": 0.25, "max_mem": 4096, "N": 4})";
 
 exchange::sailor_plan read(const std::string& text) { return exchange::read_sailor_plan(test::document(text, "plan.json")); }
-/// Three layers of 4 FLOP forward, 10 B between them, 8 B of weights in each.
+/// Returns a chain of layers of 4 FLOP forward and 8 B of weights, with 10 B between them.
 planning_graph chain(int layers = 3) {
   planning_graph_builder b("toy");
   for (int i = 0; i < layers; ++i) b.add_layer({.name = "l" + std::to_string(i), .forward_flops = flops(4), .weight = bytes(8)});
@@ -91,8 +89,8 @@ TEST_CASE("a replica of a Sailor plan hears of its own samples only, and the rep
   const exchange::sailor_plan p = read(with(toy, R"("gbs": 24)", R"("gbs": 6)"));  // one microbatch
   const planning_graph model = chain();
   const judgement j = judge(exchange::plan_of(p, model), model, cluster_of(p), roofline{});
-  // Forward: 2 layers of 4 FLOP and 3 samples, 30 B, 1 layer; backward twice the work; then 2 rings of two: 16 B and 8 B.
-  // Stage 0 ends its backward last, at 24 + 30 + 12 + 24 + 30 + 48 s; its ring carries 16 B each way.
+  // Forward: 2 layers of 4 FLOP for 3 samples, 30 B, 1 layer. Backward: twice the work. Then rings of two: 16 B and 8 B. Stage 0 ends
+  // its backward last, at 24 + 30 + 12 + 24 + 30 + 48 s; its ring carries 16 B each way.
   CHECK(j.evaluation.latency.value() == test::near(24 + 30 + 12 + 24 + 30 + 48 + 16));
   std::size_t between = 0;
   for (const tasks::transfer& t : j.graph.transfers) between += t.kind == transfer_kind::forward ? 1U : 0U;
@@ -105,7 +103,7 @@ TEST_CASE("stages with other numbers of replicas have a microbatch size of their
   plan made = exchange::plan_of(p, chain());
   CHECK(made.size_of(made.stages[0]) == 6);
   CHECK(made.size_of(made.stages[1]) == 3);
-  set_warmup(made, chain(), warmup_rule::hide_communication);  // 2 - 1 does not keep 3 of 6 samples coming
+  set_warmup(made, chain(), warmup_rule::hide_communication);  // 2 depth - 1 is too few where microbatch sizes differ
   CHECK_NOTHROW(require_valid(made, chain(), cluster_of(p)));
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Sailor's layer times: by hand, on graphs that exist, every way to be wrong, the files of the collection against sums made apart.
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -26,7 +24,7 @@ using test::with;
 
 namespace {
 
-// Two layers; microbatch sizes 4 and 1, degrees 1 and 2 (of size 4 only degree 2).
+// Two layers; microbatch sizes 4 and 1, degrees 1 and 2 (size 4 only at degree 2).
 const std::string toy = R"({"4": {"2": {"1": [0.04, 0.08, 0.003], "0": [0.004, 0, 0.001]}},
  "1": {"1": {"0": [0.002, 0, 0.002], "1": [0.02, 0.04, 0.006]}, "2": {"0": [0.001, 0, 0.001], "1": [0.011, 0.021, 0.003]}}})";
 const std::string sizes = R"({"model": {"model_name": "toy", "num_layers": 2, "parameters": {"total_parameters_bytes": 300,
@@ -76,7 +74,8 @@ TEST_CASE("sizes and times make a chain that can be planned for several kinds of
   REQUIRE(g.edges().size() == 1);
   CHECK(g.edges()[0].forward == bytes(32));
   CHECK(*l.profile_for("fast") == layer_profile{"fast", {1, 4}, {0.011, 0.04}, {0.021, 0.08}});
-  CHECK(*l.profile_for("slow") == layer_profile{"slow", {1, 2}, {0.02, 0.04}, {0.04, 0.08}});  // one size: larger ones in proportion
+  CHECK(*l.profile_for("slow") ==
+        layer_profile{"slow", {1, 2}, {0.02, 0.04}, {0.04, 0.08}});  // one measured size: larger ones in proportion
   CHECK(io::read_model(test::document(io::write_model(g))) == g);
   CHECK(message_of([&] { return exchange::sailor_chain(read_sizes(sizes), 0, measured); }) ==
         "sailor_chain: microbatch = 0; expected an integer >= 1");
@@ -160,7 +159,7 @@ TEST_CASE("bad layer sizes name their place") {
 
 TEST_CASE("Sailor's files of the collection have the sums that were made apart") {
   if (!test::shared_data("data/sailor/sailor/Planner")) return;
-  // Summed over the layers by a script in another language: microbatch size, degree, seconds forward, backward, update.
+  // Sums over the layers of an independent script: microbatch size, degree, seconds forward, backward, update.
   struct sums {
     const char *model, *kind;
     std::size_t layers;
@@ -211,7 +210,7 @@ TEST_CASE("three kinds of device that Sailor measured make one model, and a file
   CHECK(weight == 1629724672);  // the file's own total
   CHECK(g.edges()[0].forward == bytes(8388608));
   CHECK(g[layer_id(0)].profile_for("A100-40")->batch == std::vector<double>{1, 2, 4, 8});
-  // Of GPT-Neo on GH-96 the collection holds OPT-350's times: 26 layers for a model of 34.
+  // For GPT-Neo on GH-96 the collection holds OPT-350's times: 26 layers for a model of 34.
   const exchange::layer_sizes neo = exchange::read_layer_sizes(io::json_document::load(sizes_file("GPT-Neo-2.7", "GH-96", "mbs1_tmp1")));
   const std::vector<exchange::sailor_measurement> wrong{load("GPT-Neo-2.7", "GH-96")};
   CHECK(message_of([&] { return exchange::sailor_chain(neo, 1, wrong); }) ==

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Recorded traces: each format by hand, every way to be wrong, dealt out to services and servers, Azure's file against totals counted
-// apart.
-
 #include <cmath>
 #include <cstdint>
 #include <numeric>

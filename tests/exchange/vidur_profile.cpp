@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// vidur's tables: by hand, every way to be wrong, the files of the collection against sums made apart.
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -31,7 +29,7 @@ namespace {
 const std::vector<std::string> parts{"input_layernorm", "attn_pre_proj", "attn_rope",     "attn_post_proj",
                                      "mlp_up_proj",     "mlp_act",       "mlp_down_proj", "add"};
 
-/// A table as vidur writes it, every part of a row with the same median; with the norm after attention, or without that column.
+/// Returns a table in vidur's format with one median for all parts of a row; the norm after attention is optional.
 std::string compute_table(const std::vector<std::pair<int, double>>& rows, bool norm = true, int degree = 1) {
   std::string text = "time_stats.emb.median";
   for (const auto& p : parts) text += ",time_stats." + p + ".min,time_stats." + p + ".median";
@@ -58,7 +56,6 @@ std::string network_error(const std::string& text) {
   return message_of([&] { return network(text); });
 }
 
-/// What xz decompresses a file to.
 std::string decompressed(const std::filesystem::path& file) {
   std::string text;
   std::FILE* pipe = popen(("xz -dc '" + file.string() + "'").c_str(), "r");
@@ -82,7 +79,7 @@ TEST_CASE("a layer is the sum of its parts without the embedding, and rows of on
 }
 
 TEST_CASE("times of a model are those of its layers: steps as measured, passes on a line") {
-  // 1 + n ms in each of 9 parts: a line without error.
+  // 1 + n ms in each of 9 parts: exactly linear.
   const auto c = compute(compute_table({{1, 2}, {2, 3}, {4, 5}, {16, 17}}));
   const auto t = exchange::vidur_times(c, {.layers = 10, .largest_batch = 8});
   CHECK(t.pass.batch == std::vector<int>{1, 8});
@@ -192,7 +189,7 @@ TEST_CASE("vidur's tables of the collection have the sums that were made apart, 
     CHECK(rms < 0.09);
     CHECK(worst < 0.37);
   }
-  // The layers of Llama 2 7B have 6.48e9 weights of 2 bytes; an A40 reads 696 GB/s: a token takes 18.6 ms at least.
+  // Llama 2 7B has 6.48e9 weights of 2 bytes in its layers. At an A40's 696 GB/s, a token takes at least 18.6 ms.
   const auto seven =
       exchange::vidur_times(compute(decompressed(*folder / "compute/a40-meta-llama/Llama-2-7b-hf/mlp.csv.xz")), {.layers = 32});
   CHECK(seven.step.seconds_at[0] > 0.0186);

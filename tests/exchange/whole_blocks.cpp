@@ -16,7 +16,7 @@ using namespace hetplan;
 
 namespace {
 
-/// Stages that end before these layers, and at the model's end.
+/// Returns a plan with stages cut before these layers.
 hetplan::plan cut_before(const planning_graph& model, const std::set<int>& cuts) {
   hetplan::plan p{.model = model.name(), .cluster = "row"};
   p.workload.mode = mode::inference;
@@ -47,13 +47,13 @@ TEST_CASE("a cut inside a block moves to the end of the block that leaves it whe
     found.erase(0);
     return found;
   };
-  CHECK(cuts({2}) == std::set{1});        // l0 is mostly behind the cut
-  CHECK(cuts({4}) == std::set{5});        // l1 mostly before
-  CHECK(cuts({6}) == std::set{7});        // l2 half and half: to the first
+  CHECK(cuts({2}) == std::set{1});        // most of l0 is behind the cut
+  CHECK(cuts({4}) == std::set{5});        // most of l1 is before it
+  CHECK(cuts({6}) == std::set{7});        // half of l2: to the first stage
   CHECK(cuts({3, 5}) == std::set{3, 5});  // whole blocks stay
-  CHECK(cuts({8}) == std::set<int>{7});   // the head is one
+  CHECK(cuts({8}) == std::set<int>{7});   // the head stays whole
   CHECK(cuts({3, 4}) == std::set{3, 5});
-  CHECK(cuts({4, 5}) == std::set<int>{5});  // a stage with the smaller part of a block has nothing left
+  CHECK(cuts({4, 5}) == std::set<int>{5});  // a stage with the smaller part of a block loses it and vanishes
   CHECK(cuts({2, 3}) == std::set{1, 3});
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a real model cut anywhere becomes a valid plan of whole blocks, and s
     INFO("seed " << seed);
     test::random_source random(seed);
     std::set<int> cuts;
-    // Where one layer or two feed the next stage: cuts through the branches of a block are no row of stages.
+    // Random cuts; those through the branches of a block give no row of stages.
     for (int n = random.integer(1, 5); n > 0; --n) cuts.insert(random.integer(1, static_cast<int>(model.size()) - 1));
     const hetplan::plan anywhere = cut_before(model, cuts);
     const std::string refusal = test::message_of([&] { return exchange::with_whole_blocks(anywhere, model, "it"); });
@@ -88,7 +88,7 @@ TEST_CASE("a real model cut anywhere becomes a valid plan of whole blocks, and s
 }
 
 TEST_CASE("what named the old cuts is given up: transfer rules, and the warm-up where a stage is left out") {
-  const planning_graph m = test::block_model(2);  // two layers each: the embedding, l0, l1, the head
+  const planning_graph m = test::block_model(2);  // two layers each in the embedding, l0, l1 and the head
   const auto whole = [&](const std::set<int>& cuts) {
     hetplan::plan p = cut_before(m, cuts);
     p.schedule.warmup.assign(p.stages.size(), 1);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Zeus' power traces: by hand, every way to be wrong, the files of the collection against sums made apart.
-
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -56,7 +54,7 @@ TEST_CASE("a power trace of Zeus is read row by row") {
 }
 
 TEST_CASE("a pass is a third of an iteration, at least that of a smaller batch") {
-  // 1000 samples: 125, 63 and 16 iterations of 3.12, 2.857... (less: noise) and 7.5 s.
+  // 1000 samples: 125, 63 and 16 iterations of 3.12, 2.857... (less, by noise) and 7.5 s.
   const auto t = exchange::zeus_times(read(toy), {.network = "resnet50", .power_limit = 250_W, .samples_per_epoch = 1000});
   CHECK(t.pass.batch == std::vector<int>{1, 8, 16, 64});
   CHECK(t.pass.seconds_at[0] == near(1.04));

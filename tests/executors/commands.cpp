@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the commands of the threads executor read, refuse, measure and report.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -27,7 +26,7 @@ using hetplan::invalid_input;
 
 namespace {
 
-/// Files of a run of the built-in dense network: a model, three devices, a plan of two stages.
+/// Files of the built-in dense network: a model, three devices, and a plan of two stages.
 class files {
  public:
   files() : folder_(std::filesystem::temp_directory_path() / ("hetplan-executors-" + std::to_string(::getpid()))) {
@@ -64,7 +63,6 @@ class files {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
   std::string read(const std::string& name) const { return hetplan::io::read_text(path(name)); }
-  /// Writes a file with one text replaced by another.
   void change(const std::string& name, const std::string& from, const std::string& to) const {
     std::string text = read(name);
     const std::size_t at = text.find(from);
@@ -95,7 +93,7 @@ TEST_CASE("A plan runs from its files, trains as one device does, and says so in
   CHECK(document["network"] == "mlp");
   CHECK(document["iterations"].size() == 2);
   CHECK(document["losses"].size() == 3);
-  CHECK(document["losses"][2] < document["losses"][0]);  // it learns
+  CHECK(document["losses"][2] < document["losses"][0]);  // training reduces the loss
   CHECK(document["paced"] == false);
   CHECK(document["recoveries"].empty());
   const hetplan::judgement j = hetplan::judge(files::two_stages(), files::model(), files::three(), hetplan::profiled_or_roofline{});
@@ -305,8 +303,7 @@ TEST_CASE("A profile has every layer and kind, and slower kinds take as many tim
     CHECK(l.profile_for("core/2")->forward_s[1] > 0);
     fast_s += l.profile_for("core/2")->backward_s[1];
     slow_s += l.profile_for("core/8")->backward_s[1];
-    const hetplan::device on{.name = "a",
-                             .kind = "core/2"};  // the two parts add up to what was measured, and both were where there are weights
+    const hetplan::device on{.name = "a", .kind = "core/2"};  // B and W add up to the measured backward; W exists where weights do
     const auto part_s = [&](hetplan::phase what) { return hetplan::profiled{}.time({.layer = l, .phase = what, .batch = 4}, on).value(); };
     CHECK(part_s(hetplan::phase::backward_input) + part_s(hetplan::phase::backward_weight) ==
           Approx(l.profile_for("core/2")->backward_s[1]));

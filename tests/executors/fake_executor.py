@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 cli, factor, arguments = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
-fails = arguments[0] == "fails"  # on plans that are data parallel
+fails = arguments[0] == "fails"  # fails on data-parallel plans
 if fails:
     arguments.pop(0)
 

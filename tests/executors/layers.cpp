@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every layer's backward against differences of the loss.
 #include <catch2/catch.hpp>
 
 #include "executors/support.hpp"
@@ -9,7 +8,7 @@ using namespace executors::test;
 
 namespace {
 
-/// The largest difference of a slope from (loss(p + h) - loss(p - h)) / 2h, by the largest slope of its tensor.
+/// Returns the largest error of a slope against (loss(p + h) - loss(p - h)) / 2h, relative to the largest slope of its tensor.
 double largest_error(const neural_network& net) {
   tensors parameters = first_tensors(net, 7);
   tensors slopes;
@@ -19,7 +18,7 @@ double largest_error(const neural_network& net) {
   for (std::size_t t = 0; t < slopes.size(); ++t) {
     if (slopes[t].size() == 0) continue;
     const double size = slopes[t].cwiseAbs().maxCoeff();
-    CHECK(size > 1e-6);  // every tensor learns
+    CHECK(size > 1e-6);
     for (long i = 0; i < slopes[t].size(); i += 1 + slopes[t].size() / 40) {
       double& p = parameters[t][i];
       const double at = p;
@@ -61,7 +60,7 @@ TEST_CASE("A forward on a range of samples gives the rows of the whole batch") {
   };
   const matrix all = run(0, 6), some = run(2, 5);
   CHECK((all.middleRows(2, 3) - some).cwiseAbs().maxCoeff() < 1e-12);
-  CHECK((all.row(0) - all.row(1)).cwiseAbs().maxCoeff() > 1e-6);  // samples differ
+  CHECK((all.row(0) - all.row(1)).cwiseAbs().maxCoeff() > 1e-6);
 }
 
 TEST_CASE("The planning graph of a network says what its layers hold and send") {

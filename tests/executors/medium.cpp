@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The medium in virtual time: when pieces arrive, whoever asks and however late.
+// The medium in virtual time: arrival times of pieces, whichever flow requests them and however late.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -21,13 +21,13 @@ using hetplan::resource_id;
 
 namespace {
 
-/// Flows that ask for their next piece a fixed time after the last one has arrived, and the time then.
+/// Flows in virtual time that request each piece a fixed delay after the last one has arrived.
 class bench {
  public:
   struct job {
     double begin_s = 0;
     double bytes = 0;
-    double late_s = 0;  ///< how late it wakes up
+    double late_s = 0;  ///< delay of each request
   };
 
   bench(std::vector<double> capacities, std::vector<flow_rule> rules) : free_at_s_(capacities.size(), 0), states_(rules.size()) {
@@ -37,7 +37,7 @@ class bench {
   }
   executors::medium<std::mutex>& medium() { return *medium_; }
 
-  /// When each flow's last piece arrives.
+  /// Returns the arrival time of each flow's last piece.
   std::vector<double> run(std::vector<job> jobs) {
     constexpr double patience_s = 1e-4, never = 1e300;
     std::vector<double> end_s(jobs.size(), 0), next_s;

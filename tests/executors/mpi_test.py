@@ -59,13 +59,13 @@ def plans():
                                              stage(LAYERS["towers"][6:], ("d1", 2), ("d2", 2))])
     first, last = chain("transformer", 5)
     yield "a tensor in two stages", plan("transformer", [stage(first, ("d0", 1), ("d1", 1)), stage(last, ("d2", 2))], size=2, count=2)
-    # The one chunk overtakes the other; what comes back waits until it is released.
+    # One chunk overtakes the other; the gradient waits for its release.
     flows = [{"from": "d0", "to": "d1", "microbatch": m, "phase": "forward", "chunk": k, "of": 2, "priority": m} for m in range(4) for k in range(2)]
     flows.append({"from": "d1", "to": "d0", "microbatch": 3, "phase": "backward", "release": "60 ms", "priority": 1})
     yield "chunks and priorities", plan("mlp", [stage(a + b, ("d0", 4)), stage(c, ("d1", 4))], network="priority", flows=flows)
 
 
-# What MPI itself does not free is not this project's leak.
+# Memory that MPI itself does not free is no leak of this project.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
@@ -83,7 +83,7 @@ def children(process):
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = stat.read_text().rpartition(")")[2].split()[:2]
-        except OSError:  # it has ended since
+        except OSError:  # the process has ended
             continue
         if int(parent) == process and state != "Z":
             found.append(int(stat.parent.name))
@@ -145,7 +145,7 @@ class executor_test(unittest.TestCase):
                 report = self.run_plan(p, "--check", "--iterations", 2, "--pace", "none")
                 self.assertLessEqual(report["difference"], 1e-6)
                 self.assertEqual((len(report["iterations"]), len(report["losses"]), report["paced"]), (2, 3, False))
-                self.assertEqual(len(set(report["losses"])), 3)  # it trains: parameters change
+                self.assertEqual(len(set(report["losses"])), 3)  # parameters change
 
     def test_slower_devices_and_shaped_links_take_the_time_that_they_have(self):
         for name, p in plans():
@@ -154,7 +154,7 @@ class executor_test(unittest.TestCase):
                     report = self.run_plan(p, "--check", "--iterations", 2, "--slow", "wait", cluster="four.json")
                     self.assertLessEqual(report["difference"], 1e-6)
                     self.assertEqual((report["paced"], report["slow"]), (True, "wait"))
-                    # At full speed it takes an eighth. How much slower than predicted an iteration is depends on what else the machine does.
+                    # At full speed an iteration takes an eighth. The excess over the prediction depends on the machine's load.
                     self.assertGreater(min(report["iterations"]), 0.5 * report["predicted"])
 
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core")
@@ -182,7 +182,7 @@ class executor_test(unittest.TestCase):
                 long = command(3, "run", "mlp.json", "measured.json", "long.json", "--iterations", 100000, "--timeout", 2)
                 p = subprocess.Popen(long, cwd=self.path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 wait_until(lambda: len(children(p.pid)) == 3, "no three ranks")
-                time.sleep(1)  # some of its iterations
+                time.sleep(1)
                 ranks = children(p.pid)
                 os.kill(ranks[1], fault)
                 out, err = p.communicate(timeout=30)
@@ -205,7 +205,7 @@ class executor_test(unittest.TestCase):
                     self.assertAlmostEqual(y / x, 2)
         measured = json.loads((self.path / "measured.json").read_text())
         capacity = measured["resources"][0]["capacity"]
-        self.assertTrue(0 < capacity < 1.05 * 1e8, capacity)  # shaped, and slower where the machine has more to do
+        self.assertTrue(0 < capacity < 1.05 * 1e8, capacity)  # shaped, and slower on a busy machine
         for route in measured["routes"]:
             self.assertTrue(route.get("latency", 0) < 0.05, route)
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Devices that stop dead in the middle of an iteration, and links that are cut.
 #include <catch2/catch.hpp>
 
 #include <hetplan/cost/cost_model.hpp>
@@ -14,7 +13,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Beats often enough for a test; devices that are there answer in time on a busy machine too.
+/// Returns heartbeats that are frequent enough for a test, with timeouts that hold on a busy machine.
 resilient_options quick() {
   resilient_options o;
   o.threads.timeout_s = 20;
@@ -22,7 +21,7 @@ resilient_options quick() {
   return o;
 }
 
-/// An iteration of several devices takes about 0.1 s, most of it the latency of links.
+/// Returns inputs whose iterations on several devices take about 0.1 s, mostly latency of links.
 run_inputs inputs_of(const neural_network& net, const hetplan::plan& p, int count) {
   std::vector<std::vector<hetplan::layer_profile>> profiles(net.layers.size(), {{"slow", {1, 2}, {2e-3, 3e-3}, {4e-3, 6e-3}}});
   std::vector<hetplan::device> all;
@@ -125,7 +124,7 @@ TEST_CASE("A link that is cut for a while is waited for") {
   t.run(3);
   CHECK(t.recoveries().empty());
   REQUIRE(t.training().iterations.size() == 3);
-  CHECK(t.training().iterations[1].seconds > 0.6);  // nothing could cross before; the others are not late for it
+  CHECK(t.training().iterations[1].seconds > 0.6);  // the link is cut for 0.6 s; the other iterations are not delayed
   check_undisturbed(t, in, settings, 3);
 }
 

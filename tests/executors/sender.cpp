@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A device's sender: in which order what it has sent crosses the medium. Arrival times are the medium's, not the clock's: exact.
+// A device's sender: the order in which its parcels cross the medium. Arrival times come from the medium, not the clock, and are exact.
 #include <catch2/catch.hpp>
 
 #include <chrono>
@@ -18,7 +18,7 @@ using hetplan::device_id;
 
 namespace {
 
-/// Two flows over one resource of 8 MB/s, from one sender; when each part of each flow has arrived.
+/// Two flows from one sender over one resource of 8 MB/s, with the arrival time of each part.
 class bench {
  public:
   bench() : free_at_s_(1, 0), states_(2), medium_({resources_.data(), 1}, rules(), free_at_s_, states_, lock_) {
@@ -44,7 +44,7 @@ class bench {
     REQUIRE(arrived.wait_for(hold, std::chrono::seconds(20), [&] { return at_s.size() == all; }));
     return at_s;
   }
-  /// 80 kB: 10 ms alone.
+  /// Returns a parcel of 80 kB, which takes 10 ms alone.
   [[nodiscard]] parcel of(std::size_t flow, int part, double at_s) const {
     return {flow, part, std::vector<double>(10000), begin_s_ + at_s};
   }
@@ -68,7 +68,7 @@ constexpr double pieces_s = 2 * 0.75e-3;
 TEST_CASE("Parts of one flow arrive one after the other, also where the second is there before the first has left") {
   bench b;
   const auto at_s = b.run({b.of(0, 0, 0), b.of(0, 1, 0.006)});
-  CHECK(at_s.at({0, 0}) == Approx(0.014));  // after the latency, which later parts do not wait for
+  CHECK(at_s.at({0, 0}) == Approx(0.014));  // including the latency, which later parts do not wait for
   CHECK(at_s.at({0, 1}) == Approx(0.024));
 }
 

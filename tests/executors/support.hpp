@@ -33,7 +33,7 @@ struct share {
   int device;
   int samples;
 };
-/// Layers [first, last), and the devices with their shares.
+/// Returns a stage of layers [first, last) on these devices with their shares.
 inline stage stage_of(int first, int last, const std::vector<share>& who, int microbatch_size = 0) {
   stage s{.name = "s" + std::to_string(first), .microbatch_size = microbatch_size};
   for (const share& w : who) s.devices.push_back({device_id(w.device), w.samples});
@@ -53,7 +53,7 @@ inline program program_of(const plan& p, const neural_network& net, const cluste
   return make_program(p, net, model, c, c, tasks::expand(p, model, c, roofline{}));
 }
 
-/// What training has changed of the parameters that a device holds.
+/// Returns what training has added to the parameters that a device holds.
 inline tensors changes(tensors held, const neural_network& net, std::uint64_t seed) {
   for (std::size_t t = 0; t < held.size(); ++t) {
     if (held[t].size() > 0) held[t] -= net.first_parameters(t, seed);
@@ -61,7 +61,7 @@ inline tensors changes(tensors held, const neural_network& net, std::uint64_t se
   return held;
 }
 
-/// Trains as planned, at full speed unless told otherwise, and alone: the largest relative difference of losses and of what changed.
+/// Trains as planned and on one device; returns the largest relative difference of losses and parameter changes.
 inline double difference_of(const plan& p, const neural_network& net, const cluster& c, std::vector<pace> paces = {}, int iterations = 4) {
   const training_settings settings{.seed = 3, .rate = 0.2, .paces = std::move(paces)};
   const program work = program_of(p, net, c);

@@ -32,11 +32,11 @@ SWEEP = {
     "latencies": ["20 ms", "80 ms"], "planners": ["on-device", "gpipe", "asteroid", "dora"],
 }
 CASES = 32
-# So much work that its energy is no number on a slow device.
+# Too much work for a finite energy on a slow device.
 HUGE = {**MODEL, "name": "huge", "layers": [{**l, "forward_flops": 1e306} for l in MODEL["layers"]]}
-# What MPI itself does not free is not this project's leak.
+# Memory that MPI itself does not free is no leak of this project.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
-# Cases that take long enough to be killed between two of them.
+# Cases long enough to kill the program between two of them.
 SLOW = {
     "format": "hetplan/sweep/1", "models": ["efficientnet-b1"], "clusters": ["smart-home-2"],
     "jobs": [{"name": "j", "mode": "training", "batch": 32}], "latencies": [0.1, 0.2, 0.4], "planners": ["gpipe", "dora"],
@@ -121,7 +121,7 @@ class one_process(sweep_test):
                 self.assertEqual(r["status"], "out_of_memory")
                 self.assertNotIn("latency", r)
             elif r["status"] == "feasible":
-                # keep_qoe: energy and 1000 J for each second beyond the target
+                # keep_qoe: energy, and 1000 J per second beyond the target
                 self.assertAlmostEqual(r["score"], r["energy"] + 1000 * max(0, r["latency"] - r["target"]), delta=1e-9 * r["score"])
         with open(self.path / "t.csv", newline="") as f:
             self.assertEqual(len(f.read().splitlines()), CASES + 1)
@@ -214,7 +214,7 @@ class one_process(sweep_test):
             p.wait()
             done = path.read_bytes()
             self.assertLess(done.count(b"\n"), SLOW_CASES)
-            path.write_bytes(done + whole[:20])  # the next row, as far as it was written
+            path.write_bytes(done + whole[:20])  # the next row, partly written
         for line in done.splitlines()[:-1]:
             self.assertIn(line, whole.splitlines())
         self.assertEqual(self.table(out="killed.jsonl", sweep="slow.json"), whole)
@@ -299,7 +299,7 @@ class one_process(sweep_test):
             where = "the last line" if place == len(rows) else f"line {place + 1}"
             self.assertRegex(said, f"^hetplan: table.jsonl: {where}: expected a row", text)
             self.assertEqual((self.path / "table.jsonl").read_bytes(), changed.encode())
-        # As the message says: without its line a case is done again, and nothing else.
+        # Without its line, only that case is run again, as the message says.
         (self.path / "table.jsonl").write_text("".join(rows[:best] + rows[best + 1:]))
         self.assertEqual(json.loads(self.run_sweep("--json").stdout)["computed"], 1)
         self.assertEqual((self.path / "table.jsonl").read_bytes(), whole)
@@ -338,7 +338,7 @@ class ranks_of_mpi(sweep_test):
         wait_for_rows(path, 2)
         ranks_running = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
         p.kill()
-        for pid in ranks_running:  # left alone they would write for a second yet
+        for pid in ranks_running:  # otherwise they write for another second
             os.kill(int(pid), signal.SIGKILL)
         p.wait()
         wait_until_unlocked(path)
@@ -375,7 +375,7 @@ class ranks_of_mpi(sweep_test):
 
 if __name__ == "__main__":
     if MPIRUN is None or not MPI.exists():
-        # What one process does is tested all the same; without ranks the test is not passed but skipped.
+        # One process is tested in any case; without ranks the test counts as skipped.
         print("skipped: no mpirun, or hetplan_sweep_mpi is not built; only `hetplan sweep` is tested", file=sys.stderr)
         ok = unittest.main(exit=False).result.wasSuccessful()
         sys.exit(SKIPPED if ok else 1)

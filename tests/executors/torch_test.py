@@ -23,7 +23,7 @@ from unittest import mock
 from xml.etree import ElementTree
 
 if importlib.util.find_spec("torch") is None:
-    system = "/usr/bin/python3"  # Debian's, which has torch where python3-torch is installed
+    system = "/usr/bin/python3"  # Debian's Python has torch if python3-torch is installed
     tried = shutil.which(system) and subprocess.run([system, "-c", "import torch"], capture_output=True, timeout=60).returncode == 0
     if tried and os.path.realpath(sys.executable) != os.path.realpath(system):
         os.execv(system, [system, "-B", *sys.argv])
@@ -141,7 +141,7 @@ class executor_test(unittest.TestCase):
         report = json.loads(done.stdout)
         self.assertEqual((len(report["losses"]), len(report["iterations"])), (iterations + 1, iterations))
         self.assertLessEqual(report["difference"], TOLERANCE)
-        self.assertLessEqual(report["learnt"], 100 * TOLERANCE)  # a gradient that is left out or counted twice is off by more
+        self.assertLessEqual(report["learnt"], 100 * TOLERANCE)  # a missing or doubled gradient differs by more
         return report
 
     def endless(self, p):
@@ -209,12 +209,12 @@ class learns_what_one_device_would(executor_test):
             return [["F", s, m] for m in range(3) for s in stages] + back
         tied, cnn = LAYERS["transformer-tied-small"], LAYERS["cnn-small"]
         drawn = self.path / "apart.svg"
-        orders = {"a": apart(0, 3), "b": apart(1, 2)}  # down and up again; the tied tensor stands on both ends, which are one device's
+        orders = {"a": apart(0, 3), "b": apart(1, 2)}  # a V of stages; the tied tensor is in both ends, on one device
         self.trained(plan("transformer-tied-small", (tied[:1], {"a": 4}), (tied[1:2], {"b": 4}), (tied[2:3], {"b": 4}), (tied[3:], {"a": 4}),
                           schedule={"kind": "explicit", "orders": orders}), "--svg", drawn)
         self.assertIn("gradients of weights", drawn.read_text())
         self.trained(plan("transformer-tied-small", (tied, {"a": 4}), schedule={"kind": "explicit", "orders": {"a": apart(0)}}), "--slow", "repeat")
-        # A stage of two devices of which one splits its backwards, the other not.
+        # One of two devices in a stage splits its backward passes.
         orders = {"a": apart(0), "b": [t for t in apart(0) if t[0] != "W"], "c": apart(1)}
         self.trained(plan("cnn-small", (cnn[:2], {"a": 3, "b": 1}), (cnn[2:], {"c": 4}), schedule={"kind": "explicit", "orders": orders}))
 
@@ -286,7 +286,7 @@ class goes_on_when(executor_test):
         for kind in ("paced", "auto"):
             with self.subTest(links=kind):
                 report = self.trained(chain("transformer-small", "a", "b"), "--cut", "1.5@1", links=kind)
-                self.assertGreater(report["iterations"][0], 1.0)  # it did wait
+                self.assertGreater(report["iterations"][0], 1.0)
 
     def test_a_worker_falls_silent_and_is_probed(self):
         p = self.write("plan.json", chain("transformer-small", "a", "b"))
@@ -335,7 +335,7 @@ class leaves_nothing_behind(executor_test):
             self.assertTrue(comes_true(lambda: "libtorch" in pathlib.Path(f"/proc/{process.pid}/maps").read_text()))
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.communicate(timeout=20)[1], "")
-            self.assertIn(process.returncode, (-signal.SIGINT, 128 + signal.SIGINT))  # the latter if it was loaded already
+            self.assertIn(process.returncode, (-signal.SIGINT, 128 + signal.SIGINT))  # the latter once torch was loaded
 
 
 class refuses(executor_test):
@@ -425,7 +425,7 @@ class refuses(executor_test):
             self.refused("cores", given=["run", self.write("m.json", model), cluster, p])
 
     def test_to_start_without_torch(self):
-        done = execute("run", "m", "c", "p", python=(sys.executable, "-I", "-S"))  # without the folders of packages
+        done = execute("run", "m", "c", "p", python=(sys.executable, "-I", "-S"))  # no package folders
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
         self.assertIn("has no torch", done.stderr)
 
@@ -471,13 +471,13 @@ class links_between_workers(unittest.TestCase):
             path = os.path.join(folder, "made")
             text = pickle.dumps(touched(path))
             header = links.HEADER.pack(0, 1, 0, len(text))
-            for opening in (b"", bytes(greeting.NONCE_BYTES + greeting.PROOF_BYTES)):  # as before, and with a proof that proves nothing
+            for opening in (b"", bytes(greeting.NONCE_BYTES + greeting.PROOF_BYTES)):  # no greeting, or an invalid proof
                 with socket.create_connection(self.b.listener.getsockname(), timeout=10) as stranger:
                     with contextlib.suppress(OSError):
                         stranger.sendall(opening + header + text + bytes(64))
                     self.assert_hung_up(stranger)
             self.assertFalse(os.path.exists(path))
-        self.test_what_is_sent_arrives_whole_under_its_key()  # and the others go on
+        self.test_what_is_sent_arrives_whole_under_its_key()
 
     def assert_hung_up(self, connection):
         with contextlib.suppress(ConnectionError):
@@ -489,7 +489,7 @@ class links_between_workers(unittest.TestCase):
         self.meet(other)
         with self.assertRaises(greeting.Stranger):
             other.connect("b")
-        # Who listens without the key learns nothing: what the connecting end says first proves nothing for the accepting one.
+        # A listener without the key learns nothing: the connecting end's proof is invalid for the accepting end.
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self.a.meet({"b": listener.getsockname()})
             self.a.send("b", (0, "secret"), numpy.ones(100, numpy.float32))
@@ -510,7 +510,7 @@ class links_between_workers(unittest.TestCase):
                         for _ in range(size):
                             theirs.sendall(b"x")
                             said.append(b"x")
-                            time.sleep(0.05)  # never as long as the deadline
+                            time.sleep(0.05)  # shorter than the deadline
 
                 peer = threading.Thread(target=dribble)
                 peer.start()
@@ -649,7 +649,7 @@ class parts(unittest.TestCase):
     def test_chunks_cover_what_is_sent(self):
         chunks = [documents.Chunk(10.0, 0.5 * k, k) for k in range(3)]
         self.assertEqual(links.pieces_of(chunks, 90, 1.0), [links.Piece(30, 1.0, 0), links.Piece(60, 1.5, 1), links.Piece(90, 2.0, 2)])
-        # The middle third, as a ring's round takes it, has the middle chunk's rule; one that straddles has both.
+        # The middle third, one round of a ring, has the middle chunk's rule. A part across two chunks has both rules.
         self.assertEqual(links.pieces_of(chunks, 30, 1.0, 1 / 3, 2 / 3), [links.Piece(30, 1.5, 1)])
         self.assertEqual(links.pieces_of(chunks, 45, 1.0, 0.5, 1.0), [links.Piece(15, 1.5, 1), links.Piece(45, 2.0, 2)])
         self.assertEqual(links.pieces_of([documents.Chunk(0.0, 0.0, 0)], 0, 1.0), [links.Piece(0, 1.0, 0)])
@@ -659,7 +659,7 @@ class parts(unittest.TestCase):
         medium = pacing.Medium(documents.Cluster({}, dict.fromkeys("abc", "core"), {"air": 1e6}, routes), True)
         start = time.monotonic() + 100
         ends = [medium.reserve(pair, 1000, start) - start for pair in [("a", "c"), ("b", "c"), ("a", "c")]]
-        for end, expected in zip(ends, [0.001, 0.003, 0.004]):  # b takes the air twice
+        for end, expected in zip(ends, [0.001, 0.003, 0.004]):  # b uses the air twice
             self.assertAlmostEqual(end, expected, places=6)
         medium.announce("a", 1, ("a", "c"), 0)
         self.assertIsNone(medium.reserve(("b", "c"), 1000, start, 1))
@@ -672,7 +672,7 @@ class parts(unittest.TestCase):
         task = {"device": "a & b", "stage": 0, "microbatch": 0, "measured": [0.0, 0.5, 0.4], "predicted": [0.0, 0.25]}
         trace = [{**task, "phase": "F"}, {**task, "phase": "B", "measured": [0.5, 1.0, 0.5]}, {**task, "phase": "U"}]
         bars = [e for e in ElementTree.fromstring(picture.svg("one < two", trace)).iter() if any("title" in child.tag for child in e)]
-        wide = (picture.WIDTH - picture.NAMES - picture.MARGIN) / 2  # half a second of one
+        wide = (picture.WIDTH - picture.NAMES - picture.MARGIN) / 2  # half of one second
         self.assertEqual(len(bars), 4)
         for bar, expected in zip(bars, [wide / 2, wide / 2, wide, wide]):
             self.assertAlmostEqual(float(bar.get("width")), expected, delta=0.1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whatever the plan, it trains what one device alone trains.
+// Training under any plan equals training on one device.
 #include <catch2/catch.hpp>
 
 #include <mutex>
@@ -13,7 +13,7 @@ using namespace executors::test;
 using hetplan::phase, hetplan::schedule_kind, hetplan::stage_id;
 
 namespace {
-constexpr double rounding = 1e-9;  // in doubles; the sums have another order, nothing else
+constexpr double rounding = 1e-9;  // in double precision, where only the order of sums differs
 }
 
 TEST_CASE("A chain of stages trains what one device trains, 1F1B and GPipe") {
@@ -53,7 +53,7 @@ TEST_CASE("Stages with microbatches of their own sizes train what one device tra
 }
 
 TEST_CASE("A tensor that stages share has one value everywhere") {
-  const neural_network net = small_transformer();  // embed, 2 x (attention, feed-forward), loss: the first and the last share a table
+  const neural_network net = small_transformer();  // embed, 2 x (attention, feed-forward), loss; embed and loss share a table
   const cluster c = devices(5);
   SECTION("one device each") {
     CHECK(difference_of(plan_of(net, c, {stage_of(0, 2, {{0, 2}}), stage_of(2, 4, {{1, 2}}), stage_of(4, 6, {{2, 2}})}, 2, 4), net, c) <
@@ -79,7 +79,7 @@ TEST_CASE("A device with two stages trains what one device trains") {
 
 namespace {
 
-/// The plan with orders of which the devices know nothing before they run, gradients of weights apart.
+/// Returns the plan with orders of a dispatch policy and weight gradients apart.
 template <class Policy>
 plan split_orders(const plan& p, const neural_network& net, const cluster& c, const Policy& policy) {
   const planning_graph model = describe(net);
@@ -123,7 +123,7 @@ TEST_CASE("Gradients of weights apart train what one device trains") {
                            [&](const task& t) { return t.what == what; });
     };
     for (int d : {0, 1}) {
-      CHECK(count(d, backward_input) == 2);  // a whole backward is one of each
+      CHECK(count(d, backward_input) == 2);  // a whole backward counts as one of each
       CHECK(count(d, backward_weight) == 2);
     }
   }
@@ -145,7 +145,7 @@ TEST_CASE("Devices that do their work several times train what those train that 
 
 TEST_CASE("Work that is done several times is done so often") {
   const neural_network net = small_mlp();
-  std::vector<int> forwards(2, 0), backwards(2, 0);  // of a layer on the first and on the second device
+  std::vector<int> forwards(2, 0), backwards(2, 0);  // of one layer each, on the first and the second device
   const plan p = plan_of(net, devices(2), {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 2);
   std::mutex lock;
   training_settings settings{.paces = {{.times = 3}, {.times = 1}}};
@@ -157,7 +157,7 @@ TEST_CASE("Work that is done several times is done so often") {
   thread_training got;
   train_with_threads(net, program_of(p, net, devices(2)), devices(2), settings, 1, got, {.shaped = false, .timeout_s = 20});
   CHECK(forwards == std::vector<int>{6, 2});    // of two microbatches
-  CHECK(backwards == std::vector<int>{18, 6});  // told of three times: gradients set to 0, of inputs, of weights
+  CHECK(backwards == std::vector<int>{18, 6});  // timed three times each: zeroing gradients, gradients of inputs, of weights
 }
 
 TEST_CASE("A device that waits lasts as many times the processor time of its work") {
@@ -171,7 +171,7 @@ TEST_CASE("A device that waits lasts as many times the processor time of its wor
   train_with_threads(net, program_of(p, net, c), c, settings, 3, got, {.shaped = false, .timeout_s = 20});
   double lasted_s = 0;
   for (const iteration_record& i : got.iterations) lasted_s += i.seconds;
-  CHECK(lasted_s > 300 * worked_s);  // the rest of a task is not told of: looking up layers, looking at the clock
+  CHECK(lasted_s > 300 * worked_s);  // lookups of layers and clock reads are not timed
   CHECK(difference_of(p, net, c, {{.wait = 300}}) < rounding);
 }
 

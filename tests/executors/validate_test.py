@@ -32,7 +32,7 @@ class numbers(unittest.TestCase):
     def test_tau_of_a_permutation_is_one_minus_twice_the_share_of_inversions(self):
         for n in range(2, 6):
             for order in itertools.permutations(range(n)):
-                inversions, swapped = 0, list(order)  # counted by sorting with swaps of neighbours
+                inversions, swapped = 0, list(order)  # counted by swaps of neighbours
                 while any(a > b for a, b in zip(swapped, swapped[1:])):
                     i = next(i for i in range(n - 1) if swapped[i] > swapped[i + 1])
                     swapped[i], swapped[i + 1] = swapped[i + 1], swapped[i]
@@ -43,7 +43,7 @@ class numbers(unittest.TestCase):
     def test_equal_predictions_are_no_pair_and_equal_measurements_a_tie(self):
         self.assertEqual(validate.pair_signs([(1.0, 1.0), (1.0, 2.0)]), [])
         self.assertEqual(validate.pair_signs([(1.0, 1.0), (2.0, 1.0)]), [0])
-        self.assertEqual(validate.pair_signs([(1.0, 1.0), (1.02, 0.5), (1.2, 0.4)], 0.03), [-1, -1])  # the first two are too near
+        self.assertEqual(validate.pair_signs([(1.0, 1.0), (1.02, 0.5), (1.2, 0.4)], 0.03), [-1, -1])  # the first two are too close
         self.assertIsNone(validate.kendall_tau([]))
 
     def test_tau_counts_pairs_within_groups_only(self):
@@ -153,7 +153,7 @@ class plans(unittest.TestCase):
         edges = [("a0", "a1"), ("a1", "join"), ("b0", "join"), ("join", "head")]
         model = {"name": "m", "layers": [{"name": n} for n in names], "edges": [{"from": a, "to": b} for a, b in edges]}
         self.assertEqual(cases.branches(model), ([["a0", "a1"], ["b0"]], ["join", "head"]))
-        with self.assertRaises(cases.Fault):  # both ways come from a0
+        with self.assertRaises(cases.Fault):  # both branches begin at a0
             cases.branches({**model, "edges": model["edges"] + [{"from": "a0", "to": "b0"}]})
 
     def test_profiles_are_read_between_and_beyond_batch_sizes(self):
@@ -341,7 +341,7 @@ class a_run(unittest.TestCase):
         with open(self.path / "reproduction/tables/executors.threads.csv", newline="") as file:
             self.assertEqual([row["case"] for row in csv.DictReader(file)], [f'{r["group"]}: {r["plan"]}' for r in results])
         self.assertTrue((self.path / "reproduction/tables/executors.threads.gains.csv").exists())
-        for group in cases.groups_of("threads"):  # what was run is what was asked for
+        for group in cases.groups_of("threads"):  # exactly the requested cases ran
             for plan in group.plans:
                 ran = any(r["group"] == group.name and r["plan"] == plan.name for r in results)
                 self.assertNotEqual(ran, any(s.startswith(f"{group.name}: {plan.name} = ") for s in same), plan.name)

@@ -37,7 +37,7 @@ namespace {
 
 using named_edge = std::tuple<std::string, std::string, double, double>;
 
-/// A random DAG whose layers and edges are given in random order.
+/// A random DAG whose layers and edges are added in random order.
 struct shuffled_dag {
   std::vector<std::string> names;  ///< in the hidden topological order
   std::vector<named_edge> edges;   ///< sorted
@@ -86,7 +86,7 @@ TEST_CASE("random DAGs given in random order come out topological, with the same
       names.push_back(l.name);
       CHECK(g[l.id].name == l.name);
       CHECK(g.find(l.name) == l.id);
-      CHECK(l.weight == shuffled_dag::weight_of(l.name));  // the attributes moved with their layer
+      CHECK(l.weight == shuffled_dag::weight_of(l.name));  // attributes move with their layer
     }
     CHECK(std::is_permutation(names.begin(), names.end(), dag.names.begin()));
     std::vector<named_edge> edges;
@@ -144,7 +144,7 @@ TEST_CASE("Boost.Graph's sorts, searches and shortest paths run on a planning gr
     for (std::size_t i = 0; i < reversed.size(); ++i) position[reversed[i].index()] = reversed.size() - i;
     for (const layer_edge& e : g.edges()) CHECK(position[e.from.index()] < position[e.to.index()]);
 
-    // Hops on the longest path from layer 0, and bytes on the cheapest, both by in_edges().
+    // Hops on the longest path and bytes on the cheapest path from layer 0, by in_edges().
     const int far = std::numeric_limits<int>::max();
     std::vector<int> hops(g.size(), far);
     std::vector<double> sent(g.size(), std::numeric_limits<double>::max());
@@ -196,7 +196,7 @@ TEST_CASE("a planning graph is bidirectional: algorithms run against the edges t
   const auto reversed = boost::make_reverse_graph(g);
   boost::topological_sort(reversed, std::back_inserter(order));
   REQUIRE(order.size() == 4);
-  CHECK(order.front() == layer_id(0));  // the reverse graph's last is our source
+  CHECK(order.front() == layer_id(0));  // last in the reverse graph
   CHECK(order.back() == layer_id(3));
 
   const auto around_b = [](layer_id l) { return l != layer_id(1); };
@@ -210,8 +210,8 @@ TEST_CASE("the topological order takes the smallest ready node each time, and st
   CHECK(order(0, {}).empty());
   CHECK(order(3, {}) == std::vector<std::size_t>{0, 1, 2});
   CHECK(order(4, {{3, 0}, {1, 0}}) == std::vector<std::size_t>{1, 2, 3, 0});
-  CHECK(order(4, {{2, 0}, {3, 1}}) == std::vector<std::size_t>{2, 0, 3, 1});  // 0 before 3: it is ready by then
-  CHECK(order(2, {{1, 0}, {1, 0}}) == std::vector<std::size_t>{1, 0});        // twice is as good as once
+  CHECK(order(4, {{2, 0}, {3, 1}}) == std::vector<std::size_t>{2, 0, 3, 1});  // 0 precedes 3 because it is ready by then
+  CHECK(order(2, {{1, 0}, {1, 0}}) == std::vector<std::size_t>{1, 0});        // duplicate edges are harmless
   CHECK(order(5, {{0, 1}, {1, 2}, {2, 1}, {2, 3}}) == std::vector<std::size_t>{0, 4});
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("a cycle is named by an edge that is on it, whatever hangs on either s
     if (order.size() == n) continue;
     const auto [from, to] = edge_on_cycle(n, edges, order);
     REQUIRE(std::find(edges.begin(), edges.end(), std::pair(from, to)) != edges.end());
-    std::vector<char> reached(n, 0);  // on a cycle: its source can be reached from its target
+    std::vector<char> reached(n, 0);  // on a cycle: the target reaches the source
     reached[to] = 1;
     for (std::size_t round = 0; round < n; ++round) {
       for (const auto& [u, v] : edges) reached[v] = static_cast<char>(reached[v] | reached[u]);

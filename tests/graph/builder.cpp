@@ -21,7 +21,7 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 layer_spec plain(std::string name) { return {.name = std::move(name), .forward_flops = 1_GFLOP}; }
 
-/// The message of the invalid_input that the steps end in.
+/// Returns the message of the invalid_input that the steps cause.
 std::string refusal(const std::function<void(planning_graph_builder&)>& steps) {
   return test::message_of([&] {
     planning_graph_builder b("toy");
@@ -214,7 +214,7 @@ TEST_CASE("a layer's defaults follow from its forward, its weight and its edges"
   CHECK(frozen.backward_weight_flops == flops{});
   CHECK(frozen.trainable_weight() == 0_B);
   CHECK(frozen.traffic == 6_B);
-  CHECK(g[g.find("in")].backward_weight_flops == flops{});  // no weight to learn
+  CHECK(g[g.find("in")].backward_weight_flops == flops{});  // no weights
   CHECK(g[g.find("in")].traffic == 10_B);
 
   const auto out = g.out_edges(mid.id);

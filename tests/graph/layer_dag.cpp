@@ -31,7 +31,6 @@ template <class Vertices>
 using list_of = boost::adjacency_list<boost::vecS, Vertices, boost::directedS, operation, tensor>;
 using rows_of = boost::compressed_sparse_row_graph<boost::directedS, operation, tensor>;
 
-/// What edges a model must have, by names.
 struct named_edge {
   std::string from, to;
   bytes there, back;
@@ -80,7 +79,7 @@ TEST_CASE("random graphs of several kinds become planning graphs, with the way b
   for (int round = 0; round < 50; ++round) {
     INFO("round " << round);
     const int size = random.integer(1, 12);
-    std::vector<std::size_t> order;  // of the edges; the vertices' numbers mean nothing
+    std::vector<std::size_t> order;  // of the edges; vertex numbers are arbitrary
     for (int v = 0; v < size; ++v) order.push_back(static_cast<std::size_t>(v));
     random.shuffle(order);
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -93,7 +92,7 @@ TEST_CASE("random graphs of several kinds become planning graphs, with the way b
       }
     }
     list_of<boost::vecS> numbered;
-    list_of<boost::listS> linked;  // its vertices are pointers
+    list_of<boost::listS> linked;  // vertices are pointers
     std::vector<boost::graph_traits<list_of<boost::listS>>::vertex_descriptor> pointer;
     rows_of rows(boost::edges_are_unsorted_multi_pass, pairs.begin(), pairs.end(), tensors.begin(), order.size());
     for (int v = 0; v < size; ++v) {

@@ -18,7 +18,7 @@ using namespace hetplan;
 
 namespace {
 
-/// Every attribute another number, some of them left to their defaults; groups, profiles and frozen layers too.
+/// Returns a random model: distinct attributes or defaults, weight groups, profiles and frozen layers.
 planning_graph random_model(test::random_source& random, int size) {
   planning_graph_builder b("random", 2, random.integer(1, 9));
   for (int i = 0; i < size; ++i) {
@@ -144,12 +144,12 @@ TEST_CASE("the sequence of a model has every layer as a block, and any range is 
 }
 
 TEST_CASE("a chain view hands a tensor on until its last reader has it, by hand") {
-  // a is read by b (10 bytes, gradient 1), c (30, 2) and d (20, 0); b by d. Nobody reads c or d; e stands alone.
+  // b (10 bytes, gradient 1), c (30, 2) and d (20, 0) read a; d also reads b. Nobody reads c or d; e is isolated.
   const planning_graph g = plain(5, {edge(0, 1, 10, 1), edge(0, 2, 30, 2), edge(0, 3, 20, 0), edge(1, 3, 5, 7)});
   const planning_graph chain = chain_view(g);
-  const std::vector<layer_edge> expected{edge(0, 1, 30, 2),          // a once, with what its greediest reader takes
+  const std::vector<layer_edge> expected{edge(0, 1, 30, 2),          // a once, for its largest reader
                                          edge(1, 2, 30 + 5, 2 + 7),  // b's own tensor joins
-                                         edge(2, 3, 20 + 5, 0 + 7),  // c took 30, d behind takes 20
+                                         edge(2, 3, 20 + 5, 0 + 7),  // c took 30, d takes 20
                                          edge(3, 4, 0, 0)};          // nothing crosses
   CHECK(std::vector<layer_edge>(chain.edges().begin(), chain.edges().end()) == expected);
 }
@@ -182,7 +182,7 @@ TEST_CASE("a chain view of any model keeps its layers and adds up every boundary
       kept.largest_output = g.layers()[i].largest_output;
       REQUIRE(kept == g.layers()[i]);
     }
-    for (std::size_t i = 0; i + 1 < g.size(); ++i) {  // the boundary behind layer i
+    for (std::size_t i = 0; i + 1 < g.size(); ++i) {
       double forward = 0, gradient = 0;
       for (std::size_t u = 0; u <= i; ++u) {
         double most = 0, most_gradient = 0;

@@ -22,7 +22,7 @@ namespace {
 
 using ports = std::vector<std::size_t>;
 using bytes_pair = std::pair<double, double>;
-using row = std::tuple<std::size_t, std::size_t, std::size_t, double, double>;  // from, port's block, tensor, there, back
+using row = std::tuple<std::size_t, std::size_t, std::size_t, double, double>;  // from, port's block, tensor, forward bytes, gradient bytes
 
 planning_graph build(int layers, const std::vector<layer_edge>& edges) {
   planning_graph_builder b("toy");
@@ -67,36 +67,34 @@ TEST_CASE("of a chain with a skip every boundary knows what crosses it and who r
 
   CHECK(cuts.bytes_in(0, 4) == bytes_pair(0, 0));
   CHECK(cuts.bytes_in(1, 3) == bytes_pair(10, 9));
-  CHECK(cuts.bytes_in(1, 4) == bytes_pair(10, 9));  // the tensor of 0 once: the larger of 10 and 7
+  CHECK(cuts.bytes_in(1, 4) == bytes_pair(10, 9));  // tensor of 0 once: the larger of 10 and 7
   CHECK(cuts.bytes_in(2, 3) == bytes_pair(20, 5));
   CHECK(cuts.bytes_in(2, 4) == bytes_pair(27, 8));
   CHECK(cuts.bytes_in(3, 4) == bytes_pair(37, 3));
   CHECK_FALSE(cuts.reads_from_before(0, 4));
   CHECK(cuts.reads_from_before(3, 4));
 
-  CHECK(cuts.bytes_out(0, 1, {0, 1, 1, 1}) == bytes_pair(10, 9));   // one stage reads all of it
-  CHECK(cuts.bytes_out(0, 1, {0, 1, 1, 2}) == bytes_pair(17, 12));  // two do, and each gets its own
+  CHECK(cuts.bytes_out(0, 1, {0, 1, 1, 1}) == bytes_pair(10, 9));   // one stage reads the tensor
+  CHECK(cuts.bytes_out(0, 1, {0, 1, 1, 2}) == bytes_pair(17, 12));  // two stages read it, each its own bytes
   CHECK(cuts.bytes_out(0, 2, {0, 0, 1, 1}) == bytes_pair(27, 8));
-  CHECK(cuts.bytes_out(1, 2, {0, 1, 2, 2}) == bytes_pair(20, 5));  // without what 0 sends past it
+  CHECK(cuts.bytes_out(1, 2, {0, 1, 2, 2}) == bytes_pair(20, 5));  // without 0's tensor, which bypasses this stage
   CHECK(cuts.bytes_out(0, 4, {0, 0, 0, 0}) == bytes_pair(0, 0));
 }
 
 TEST_CASE("a tensor crosses every boundary up to its last reader once, with what the readers behind it take") {
-  // 0 -> 1 -> 2 -> 3 and 0 -> 3.
   const planning_graph g = build(4, {edge(0, 1, 10, 10), edge(1, 2, 20, 5), edge(2, 3, 30, 0), edge(0, 3, 7, 3)});
   const sequence_cuts cuts(g, sequence_of(g));
   CHECK(cuts.bytes_in(0, 4) == bytes_pair(0, 0));
-  CHECK(cuts.bytes_in(1, 4) == bytes_pair(10, 10));  // 0's tensor goes to 1 and 3: the larger of 10 and 7
+  CHECK(cuts.bytes_in(1, 4) == bytes_pair(10, 10));  // tensor of 0 to 1 and 3: the larger of 10 and 7
   CHECK(cuts.bytes_in(2, 4) == bytes_pair(20 + 7, 5 + 3));
   CHECK(cuts.bytes_in(3, 4) == bytes_pair(30 + 7, 0 + 3));
   CHECK(cuts.bytes_in(4, 4) == bytes_pair(0, 0));
-  const sequence_cuts halves(g, blocks({{0}, {1, 2, 3}}));  // inside a block nothing crosses
+  const sequence_cuts halves(g, blocks({{0}, {1, 2, 3}}));  // nothing crosses inside a block
   CHECK(halves.bytes_in(1, 2) == bytes_pair(10, 10));
   CHECK(halves.bytes_in(2, 2) == bytes_pair(0, 0));
 }
 
 TEST_CASE("two towers: the second one reads nothing from the first, and the head reads both") {
-  // 0 -> 1 -> 4 and 2 -> 3 -> 4.
   const planning_graph g = build(5, {edge(0, 1, 1, 1), edge(2, 3, 2, 2), edge(1, 4, 4, 0), edge(3, 4, 8, 8)});
   const sequence_cuts cuts(g, sequence_of(g));
   CHECK(cuts.ports(2) == ports{4});
@@ -112,7 +110,6 @@ TEST_CASE("two towers: the second one reads nothing from the first, and the head
 }
 
 TEST_CASE("a tensor read twice inside a block crosses to it once, one read where it is made not at all") {
-  // 0 -> 1, 0 -> 2, 0 -> 3, 1 -> 3; blocks 0,1 and 2,3.
   const planning_graph g = build(4, {edge(0, 1, 99, 99), edge(0, 2, 5, 6), edge(0, 3, 7, 2), edge(1, 3, 1, 1)});
   const sequence_cuts cuts(g, blocks({{0, 1}, {2, 3}}));
   CHECK(rows(cuts, 1) == std::vector<row>{{0, 1, 0, 7, 6}, {0, 1, 1, 1, 1}});
@@ -129,7 +126,7 @@ TEST_CASE("a sequence is serial if every block feeds the next one and no other")
   };
   CHECK(serial(4, chain));
   CHECK(serial(1, {}));
-  CHECK_FALSE(serial(5, chain));  // nothing crosses before the last
+  CHECK_FALSE(serial(5, chain));  // the last block is isolated
   std::vector<layer_edge> skip = chain;
   skip.push_back(edge(1, 3, 1, 1));
   CHECK_FALSE(serial(4, skip));
@@ -189,7 +186,7 @@ TEST_CASE("what stages of random cuts of a random DAG read and send is what the 
         several += node.out.size() > 1;
       }
     }
-    for (std::size_t b = 0; b <= s.size(); ++b) {  // the order that the docstring promises
+    for (std::size_t b = 0; b <= s.size(); ++b) {  // the documented order
       const ports through = cuts.ports(b);
       REQUIRE(std::is_sorted(through.begin(), through.end()));
       const auto all = cuts.crossings(b);

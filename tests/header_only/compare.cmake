@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# Runs an example built both ways, each in an empty folder of its own, and compares what they print and the files they write.
-# The argument is for those that write a picture where one is named; the others take none.
+# Runs an example built both ways, each in an empty folder of its own, and compares their output and files. The argument names a
+# picture for examples that write one; the others ignore it.
 cmake_minimum_required(VERSION 3.21)
 
 file(REMOVE_RECURSE "${WORK_DIR}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Runs one of the numbered examples, all of which are built header-only here:  header_only [NAME [ARGUMENT...]]
-// Without a name: whether an inline variable of the library has one address in the whole program.
+// Runs a numbered example, built header-only:  header_only [NAME [ARGUMENT...]]
+// Without a name, checks that an inline variable of the library has one address in the whole program.
 #include <cstdio>
 #include <string_view>
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is told of an adaptation: the JSON document.
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -66,7 +64,7 @@ TEST_CASE("the histories that are written say what the histories hold", "[long]"
                                       {"from", a.from},         {"plan", a.to}};
         CHECK(o["adoptions"][k] == expected);
       }
-      // Stretches still follow one another, and nothing of them is lost.
+      // Stretches follow one another and add up to the totals.
       double at = 0, energy = 0;
       long long iterations = 0, late = 0;
       for (const auto& s : o["stretches"]) {

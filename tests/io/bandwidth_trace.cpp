@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Bandwidth traces: every file of the collection, means against sums of their own, every way to be wrong.
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -36,7 +34,7 @@ std::string error(const std::string& text) {
   return message_of([&] { return read(text); });
 }
 
-/// Capacity over time as the events leave it, one sample in the middle of every `step_s`; -1 before the first.
+/// Returns the capacity over time after events, one sample in the middle of every `step_s`; -1 before the first event.
 std::vector<double> sampled(const std::vector<adapt::event>& events, double duration_s, double step_s) {
   std::vector<double> values;
   for (double t = step_s / 2; t < duration_s; t += step_s) {
@@ -94,10 +92,10 @@ TEST_CASE("repeated steps never turn time back and are not without number") {
     const auto events = events_of(t, resource_id(0), length(t) * 7.3, adapt::past_the_end::repeats);
     INFO("seed " << test::first_seed() << ", trace " << i);
     CHECK(std::is_sorted(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
-    // Seven whole rounds end before the duration unless the first step comes late.
+    // Seven whole rounds end before the duration, unless the first step is late.
     if (t.steps.size() > 1 && t.steps.front().at < length(t) * 0.2) CHECK(events.size() >= 7 * t.steps.size());
   }
-  // A last step far below the precision of times after many rounds.
+  // The last step is far below the precision of times after many rounds.
   const double long_s = 1e10 / 3;
   const adapt::bandwidth_trace short_end{{{seconds(0), bytes_per_second(1)},
                                           {seconds(long_s), bytes_per_second(2)},
@@ -163,7 +161,7 @@ TEST_CASE("every trace of the collection is read, and its mean is what summing i
   for (const fs::path& file : files) {
     INFO(file.string());
     const adapt::bandwidth_trace t = io::read_bandwidth_trace(file.string());
-    // Read by streams and summed as megabits between lines: nothing in common with the reader.
+    // Independent of the reader: rows read by streams, summed as megabits between lines.
     std::ifstream lines(file);
     std::vector<std::pair<double, double>> rows;
     for (double at = 0, rate = 0; lines >> at >> rate;) rows.emplace_back(at, rate);
@@ -179,7 +177,7 @@ TEST_CASE("every trace of the collection is read, and its mean is what summing i
     CHECK(mean(fast).value() == Approx(75e6).epsilon(1e-9));
     for (std::size_t i = 0; i < rows.size(); ++i)
       CHECK(fast.steps[i].rate.value() == Approx(75e6 * rows[i].second / expected).epsilon(1e-9));
-    // Over ten whole repetitions the events have the same mean as the trace.
+    // Over ten whole repetitions, the events have the mean of the trace.
     const double length_s = length(t).value(), first_s = t.steps.front().at.value(), end_s = first_s + 10 * length_s;
     const auto events = events_of(fast, resource_id(0), seconds(end_s), adapt::past_the_end::repeats);
     double sum = 0;

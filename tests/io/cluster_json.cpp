@@ -150,7 +150,7 @@ TEST_CASE("the most specific route wins, the first on a tie, and weights add up"
   const auto route_of = [&](int from, int to) { return *c.network().find(device_id(from), device_id(to)); };
   CHECK(route_of(1, 2) == route{seconds(1), {{resource_id(0), 2}}});
   CHECK(route_of(0, 2) == route{{}, {{resource_id(1), 1.5}, {resource_id(0), 1}}});
-  CHECK(route_of(0, 1) == route_of(0, 2));  // named at one end as the rule for b, but listed first
+  CHECK(route_of(0, 1) == route_of(0, 2));  // one end named, as in the rule for b, but listed first
   CHECK(route_of(2, 1) == route{});
   const cluster partial =
       read(with(listed, "{\"from\": \"*\", \"to\": \"*\", \"via\": [{\"resource\": \"air\", \"weight\": 2}], \"latency\": 1},", ""));

@@ -32,7 +32,7 @@ namespace {
 
 std::string reference(const std::string& file) { return io::read_text(std::string(HETPLAN_SOURCE_DIR) + "/docs/reference/" + file); }
 
-/// Property names of every object that a schema describes; "" is the document.
+/// Returns the property names of every object of a schema; "" is the document.
 std::map<std::string, names> properties(const std::string& kind) {
   const auto schema = nlohmann::json::parse(reference(kind + ".schema.json"));
   CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");

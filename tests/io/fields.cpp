@@ -23,7 +23,7 @@ namespace d = io::detail;
 
 namespace {
 
-/// Properties of objects as a JSON schema has them. What is read by hand is null: the schema says it.
+/// Collects properties of objects in JSON schema form. Fields read by hand are null: the schema describes them.
 class field_schemas {
  public:
   explicit field_schemas(const std::string& name = "") : name_(name) { objects[name]["required"] = json::array(); }
@@ -64,7 +64,7 @@ class field_schemas {
       p["default"] = json_of(otherwise.value, rule).front();
     } else if constexpr (!std::same_as<Otherwise, d::absent_field>) {
       const json plain = json_of(otherwise, rule);
-      // What may not be given, as a speed of 0, means that there is none.
+      // A default outside the allowed values, such as a speed of 0, stands for no limit.
       if (plain.empty()) say("Default: infinite.");
       else if (plain.front() != 0 || (p.value("$ref", "") != "#/$defs/positive" && p.value("minimum", 0) <= 0))
         p["default"] = plain.front();
@@ -117,7 +117,7 @@ std::map<std::string, json> schemas_of(const std::string& name = "") {
   return all.objects;
 }
 
-/// What fits stands on one line, as in files, but schemas have longer ones.
+/// Prints JSON with short values on one line, as in files but with the longer lines of schemas.
 void print(std::string& out, const json& value, std::size_t indent) {
   std::string line;
   if (value.is_primitive() || d::write_line(line, value, 160 - indent)) {
@@ -138,7 +138,7 @@ json read_schema(const std::string& kind) {
   return json::parse(io::read_text(std::string(HETPLAN_SOURCE_DIR) + "/docs/reference/" + kind + ".schema.json"));
 }
 
-/// With HETPLAN_UPDATE in the environment, the schema is written.
+/// Compares a schema with its file; writes the file if HETPLAN_UPDATE is set.
 void check_schema(const std::string& kind, const json& schema) {
   INFO(kind << ": HETPLAN_UPDATE=1 test_io \"" << Catch::getResultCapture().getCurrentTestName() << "\" writes it");
   const std::string path = std::string(HETPLAN_SOURCE_DIR) + "/docs/reference/" + kind + ".schema.json";
@@ -149,7 +149,7 @@ void check_schema(const std::string& kind, const json& schema) {
   CHECK((io::read_text(path) == wanted));
 }
 
-/// The schema with the properties that lists of fields say.
+/// Returns the schema with the properties of the lists of fields.
 json with_fields(json schema, const std::map<std::string, json>& objects) {
   for (const auto& [name, object] : objects) {
     json& there = name.empty() ? schema : schema["$defs"][name];
@@ -174,7 +174,7 @@ TEST_CASE("the schemas say what the lists of fields say") {
   const json jobs = with_fields(read_schema("job"), schemas_of<job>());
   check_schema("job", jobs);
 
-  // In a sweep a job has a name where a job file has its format.
+  // A job in a sweep has a name in place of a job file's format.
   json sweep = read_schema("sweep"), properties = {{"name", sweep["$defs"]["job"]["properties"]["name"]}};
   for (const auto& [key, value] : jobs["properties"].items())
     if (key != "format") properties[key] = value;

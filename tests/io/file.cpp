@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder of its own that goes away with the test.
 struct folder {
   fs::path path = fs::temp_directory_path() / ("hetplan_io_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)));
   folder() {
@@ -119,7 +118,7 @@ TEST_CASE("a temporary name that a killed program has left is taken by nobody el
   };
   CHECK(make(35) == "x.tmpz00000");
   CHECK(make(35) == "x.tmp010000");
-  fs::create_directory(f / "x.tmp110000");  // whatever has the name
+  fs::create_directory(f / "x.tmp110000");  // not only files take names
   CHECK(make(35) == "x.tmp210000");
   CHECK(f.files() == 4);
   CHECK(io::read_text(f / "x.tmpz00000") == "hers");

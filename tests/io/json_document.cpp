@@ -71,7 +71,7 @@ TEST_CASE("integers beyond 64 bits are refused, wherever they stand and whatever
     CHECK(error("{\"a\": " + far + ".0}") == "no error");
     CHECK(error("{\"a\": " + far + "e0}") == "no error");
   }
-  // What is written has no such integers: it reads back to the same double.
+  // Written numbers contain no such integers and read back to the same double.
   for (const double v : {9223372036854775808.0, 12345678901234567890.0, 1e22, -18446744073709551616.0}) {
     const auto d = document(io::json_text(io::json_number(v)));
     CHECK(io::json_node(d).number(io::range::any) == v);

@@ -45,7 +45,7 @@ TEST_CASE("an object written member by member and element by element has the tex
       std::vector<std::optional<json>> elements(random.index(7));
       whole[key] = json::array();
       for (auto& e : elements) {
-        if (random.chance(0.2)) continue;  // left out
+        if (random.chance(0.2)) continue;
         e = some_element(random);
         whole[key].push_back(*e);
       }

@@ -62,7 +62,6 @@ const std::string piped =
 
 io::plan_file read_file(const std::string& text) { return io::read_plan(document(text, "p.json"), model(), home()); }
 plan read(const std::string& text) { return read_file(text).plan; }
-/// Rows of refusals, in words behind the file's name.
 void check_bad(const std::string& text, const std::string& table) { test::check_refusals(text, read, "p.json: ", table); }
 
 }  // namespace
@@ -152,7 +151,7 @@ TEST_CASE("pipelines and a parameter server are read and written") {
   CHECK(p.stages[0].microbatch_size == 1);
   CHECK(p.stages[1].pipeline == 1);
   CHECK(p.parameter_server == device_id(2));
-  // The server holds no stage: a transfer from or to it is about the stage of the other device.
+  // The server holds no stage: transfers from or to it name the other device's stage.
   CHECK(p.schedule.transfers[0].to_stage == stage_id(0));
   CHECK(p.schedule.transfers[1].from_stage == stage_id(1));
   CHECK(read(io::write_plan(p, model(), home())) == p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the tests of the readers share.
+/// Shared helpers of the readers' tests.
 
 #include <sstream>
 #include <string>
@@ -19,7 +19,7 @@ inline io::json_document document(const std::string& text, const std::string& fi
   return io::json_document::parse(text, file);
 }
 
-/// The text with the first occurrence of a part replaced; fails the test if there is none.
+/// Returns the text with the first occurrence of a part replaced; fails the test if there is none.
 inline std::string with(std::string text, const std::string& part, const std::string& replacement) {
   const auto at = text.find(part);
   INFO(part);
@@ -27,7 +27,7 @@ inline std::string with(std::string text, const std::string& part, const std::st
   return text.replace(at, part.size(), replacement);
 }
 
-/// Whether a message is as expected, where "..." stands for anything.
+/// Returns true if a message is as expected, where "..." stands for anything.
 inline bool fits(std::string_view message, std::string_view expected) {
   const auto dots = expected.find("...");
   if (dots == std::string_view::npos) return message == expected;
@@ -39,11 +39,11 @@ inline bool fits(std::string_view message, std::string_view expected) {
   return false;
 }
 
-/// Checks what is refused, and in which words: `read` throws them, behind `place`, for each row of a table:
+/// Checks refusals and their words: for each row of a table, `read` throws the words after `place`:
 ///     part => other => words    for a good text with its first such part replaced; there may be several such pairs
 ///     part => => words          for one without that part
 ///     text => words             for another text
-/// A row may go on in the next line with =>. Of words, "..." is anything.
+/// A row may continue on a line that starts with =>. In words, "..." stands for anything.
 template <class F>
 void check_refusals(const std::string& good, F&& read, const std::string& place, const std::string& table) {
   std::vector<std::string> rows;

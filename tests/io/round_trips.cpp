@@ -37,11 +37,11 @@ TEST_CASE("random models, clusters and plans are written and read again unchange
     const planning_graph model = i.model();
     CHECK(io::read_model(document(io::write_model(model))) == model);
     const cluster c = i.cluster();
-    // A network of one device has no routes, whether it was asked for any or not.
+    // A network of one device has no routes, even if the instance asks for some.
     if (c.size() > 1) CHECK(io::read_cluster(document(io::write_cluster(c))) == c);
     const plan read = io::read_plan(document(io::write_plan(i.plan, model, c)), model, c).plan;
     CHECK(io::write_plan(read, model, c) == io::write_plan(i.plan, model, c));
-    // A stage that repeats the plan's size is written without; orders have an entry per device.
+    // A stage with the plan's microbatch size is written without it; orders have an entry per device.
     plan expected = i.plan;
     for (stage& s : expected.stages) s.microbatch_size = s.microbatch_size == expected.microbatch_size ? 0 : s.microbatch_size;
     CHECK(read == expected);

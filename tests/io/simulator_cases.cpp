@@ -20,7 +20,6 @@ using namespace hetplan;
 
 namespace {
 
-/// Checks the first `count` cases of a file.
 void check_agreed(const std::string& name, std::size_t count) {
   const auto path = test::shared_data("reference/" + name);
   if (!path) return;
@@ -45,7 +44,7 @@ void check_agreed(const std::string& name, std::size_t count) {
       CHECK(agree(mine.peak_memory.value(), expected["peak_memory"][d.name].get<double>()));
       CHECK(agree(mine.busy.value(), expected["busy"][d.name].get<double>()));
     }
-    // "simulate of a plan file gives the numbers in predicted again, bit for bit"
+    // Simulating a plan file reproduces its predicted numbers bit for bit.
     const io::plan_file again = io::read_plan(test::document(io::write_plan(ranked_plan{p, e}, model, c), "plan"), model, c);
     const evaluation f = evaluate(again.plan, model, c, profiled_or_roofline{}).evaluation;
     CHECK(f == e);

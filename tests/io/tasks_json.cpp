@@ -32,7 +32,7 @@ json written(const test::instance& i) {
   return json::parse(io::write_tasks(i.plan, model, c, judge(i.plan, model, c, roofline{})));
 }
 
-/// The parts of [first, last) that pieces leave out or hold twice.
+/// Returns how much of [first, last) the pieces leave out or hold twice.
 long long left_out(long long first, long long last, std::vector<std::pair<long long, long long>> pieces) {
   std::sort(pieces.begin(), pieces.end());
   long long wrong = 0;
@@ -43,7 +43,7 @@ long long left_out(long long first, long long last, std::vector<std::pair<long l
   return wrong + std::abs(last - first);
 }
 
-/// An executor's walk over the document: what every task waits for must be there, in order, and end before it starts.
+/// A walk over the document, as by an executor: what a task needs must exist, in order, and end before it starts.
 class walk {
  public:
   explicit walk(const json& document) : d(document) {}
@@ -76,7 +76,7 @@ class walk {
   void check_task(std::size_t n) const {
     const json& t = d["tasks"][n];
     CHECK(end("tasks", n) - start("tasks", n) == Approx(t["seconds"].get<double>()).margin(1e-9));
-    // What comes from other stages covers the task's samples, stage by stage.
+    // Inputs from other stages cover the task's samples, stage by stage.
     std::map<int, std::vector<std::pair<long long, long long>>> arrives;
     for (const std::size_t other : t["needs"]) {
       const json& o = d["tasks"][other];
@@ -138,7 +138,7 @@ class walk {
   const json& d;
 };
 
-/// Property names of every object of the schema; "" is the document.
+/// Returns the property names of every object of the schema; "" is the document.
 std::map<std::string, std::set<std::string>> properties(const json& schema, const char* which) {
   std::map<std::string, std::set<std::string>> all;
   const auto add = [&](const std::string& name, const json& object) {
@@ -188,7 +188,7 @@ TEST_CASE("a tasks file has the plan's graph, number for number") {
     }
     CHECK(d["batch"] == i.plan.batch());
     CHECK(d["predicted"]["latency"].get<double>() == j.evaluation.latency.value());
-    // Ring or server: every reduction's bytes pass as the sync transfers of its members say.
+    // Training lists every reduction of the plan.
     const bool training = i.plan.workload.mode == mode::training;
     CHECK(d["reductions"].size() == (training ? reductions_of(i.plan, model).size() : 0));
   });
@@ -290,7 +290,7 @@ TEST_CASE("an optimizer step and a parameter server are named") {
   CHECK(d["parameter_server"] == "d1");
   CHECK(d["devices"][0]["order"] == json::array({0, 1, 4}));
   CHECK(d["tasks"][4]["phase"] == "U");
-  CHECK(d["tasks"][4]["needs"].empty());  // it waits for the stage's reductions
+  CHECK(d["tasks"][4]["needs"].empty());  // waits for the stage's reductions
 }
 
 TEST_CASE("a tasks file says which stages recompute and share out their optimizer's state, and times are what that makes of them") {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Timeline files: what they mean, what is written is read again, every bad one ends in one message.
-
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -44,7 +42,6 @@ std::string of_traces(const std::string& traces) {
 }
 adapt::timeline read_events(const std::string& events) { return read(of_events(events)); }
 
-/// A folder of traces that goes away with the test.
 struct folder {
   fs::path path = fs::temp_directory_path() / ("hetplan_traces_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)));
   folder() { fs::create_directories(path); }
@@ -107,7 +104,7 @@ TEST_CASE("traces and events become one list in time order, of one instant the t
                                            to(60, 0, 0),       to(60, 0, 1),
                                            to(120, 0, 6e6),    to(180, 0, 2e6)};
   CHECK(t.events == expected);
-  // Another folder, and a path that needs none.
+  // Paths relative to another folder, and an absolute one.
   const std::string elsewhere = with(with(text, "\"flat\"", "\"" + (f.path / "flat").string() + "\""), "\"up\"", "\"./up\"");
   CHECK(io::read_timeline(document(elsewhere, "t.json"), c, f.path).events == expected);
 }
@@ -171,7 +168,7 @@ TEST_CASE("what only the whole timeline shows is told at the event that shows it
       => /events/2: device "laptop0" leaves, and no device is left; expected at least one
   )");
   CHECK_NOTHROW(read_events(gone + R"({"at": 2, "device": "phone0", "joins": true}, {"at": 2, "device": "laptop0", "leaves": true})"));
-  // Traces in between do not shift the pointer.
+  // Traces do not shift the event's pointer.
   const folder f;
   f.write("flat", "0 1\n1 2\n2 3\n");
   const std::string text =

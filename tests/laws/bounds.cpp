@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// Bounds, monotonicity, memory and energy in closed form.
-
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
@@ -36,7 +34,7 @@ TEST_CASE("no plan beats the bounds, with or without a solver") {
     REQUIRE(closed.bound.value() >= 0);
     REQUIRE(closed.gap == (closed.bound.value() > 0 ? closed.latency / closed.bound - 1 : 0));
     REQUIRE(closed.schedule_gap == (closed.schedule_bound.value() > 0 ? closed.latency / closed.schedule_bound - 1 : 0));
-    if (i.layers.size() > 4) return;  // the solver's part is the same code on fewer layers
+    if (i.layers.size() > 4) return;  // small models suffice for the solver
     const evaluation solved = evaluate(i.plan, m, c, roofline{}, judge_models{}, glpk_lp{}).evaluation;
     REQUIRE(solved.latency >= solved.bound * (1 - 1e-9));
     REQUIRE(solved.bound >= closed.bound * (1 - 1e-12));
@@ -66,8 +64,7 @@ TEST_CASE("one device that does everything meets the compute bound where batches
 }
 
 TEST_CASE("on an uncontended chain the run is its critical path, and more bandwidth never hurts") {
-  // Single-device stages with wires of their own, and no transfer drains for longer than its producer computes: so no
-  // two of them ever meet.
+  // Stages on single devices with wires of their own, whose transfers take no longer than their producers compute: they never meet.
   int chains = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 1000; ++seed) {
     INFO("seed " << seed);
@@ -113,7 +110,7 @@ TEST_CASE("faster devices never hurt where the network does not matter") {
   for_random_instances(60, [](const instance& original) {
     instance i = original;
     i.net = net_kind::mesh;
-    i.capacity = 1e15;  // every transfer takes its latency
+    i.capacity = 1e15;  // transfers take only their latency
     i.plan.sharing_policy = sharing::fair_share;
     random_source random(i.layers.size());
     const double before = judge(i.plan, i.model(), i.cluster(), roofline{}).evaluation.latency.value();
@@ -197,7 +194,7 @@ TEST_CASE("energy is what tasks and transfers add up to, and grows in proportion
       joules_of[t.to.index()] += t.volume_bytes * i.devices[t.to.index()].power.receive.value();
       used[t.from.index()] = used[t.to.index()] = 1;
     }
-    // A server is used even where nothing is to be reduced.
+    // A server counts as used even if nothing is reduced.
     if (i.plan.workload.mode == mode::training && i.plan.parameter_server) used[i.plan.parameter_server->index()] = 1;
     for (std::size_t d = 0; d < used.size(); ++d) {
       REQUIRE(j.evaluation.devices[d].used == (used[d] != 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The same input gives the same bytes with every compiler and build type: one number for a fixed set of runs.
+// Equal input gives equal bytes with every compiler and build type: a digest of a fixed set of runs per kind of plan.
 
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -37,7 +37,7 @@ class digest {
 
 std::string digest_of(plan_kind kind) {
   digest d;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {  // fixed: not first_seed()
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {  // fixed, not first_seed()
     const instance i = random_instance(seed, kind);
     const judgement j = evaluate(i.plan, i.model(), i.cluster(), roofline{});
     for (const auto* all : {&j.trace.computes, &j.trace.transfers}) {
@@ -61,7 +61,7 @@ std::string digest_of(plan_kind kind) {
 
 }  // namespace
 
-// A new number here is a change of behaviour: it belongs into the CHANGELOG (or into the random instances of tests/support).
+// A new digest is a change of behaviour, for the CHANGELOG, or a change of the random instances in tests/support.
 TEST_CASE("traces and evaluations have the same bytes with every compiler and build type") {
   std::string digests;
   for (const plan_kind kind : all_plan_kinds) digests += digest_of(kind) + "\n";

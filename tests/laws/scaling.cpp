@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What may not matter - names, numbering, units - and what must scale.
-
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -57,7 +55,7 @@ void scale_bytes(instance& i, double k) {
   i.capacity *= k;
 }
 
-/// The same up to rounding, device d of one being device at[d] of the other.
+/// Checks equality up to rounding; device d of `a` is device at[d] of `b`.
 void check_same(const evaluation& a, const evaluation& b, const std::vector<std::size_t>& at) {
   CHECK(b.latency.value() == about(a.latency.value()));
   CHECK(b.bound.value() == about(a.bound.value()));
@@ -99,7 +97,7 @@ TEST_CASE("four times slower devices and networks take four times as long, to th
 
 TEST_CASE("three times slower devices and networks take three times as long") {
   for_random_instances(60, [](const instance& i) {
-    // Where starts depend on who comes first by a rounding error, nothing is promised.
+    // With exclusive ports, rounding errors may decide which transfer starts first.
     if (i.plan.sharing_policy == sharing::exclusive) return;
     instance slow = i;
     scale_times(slow, 3);
@@ -141,7 +139,7 @@ TEST_CASE("names mean nothing") {
 TEST_CASE("the order of the devices in the cluster means nothing on a mesh or a shared medium") {
   for_random_instances(100, [](const instance& original) {
     instance i = original;
-    if (i.plan.sharing_policy == sharing::exclusive) i.plan.sharing_policy = sharing::fair_share;  // ties go by device
+    if (i.plan.sharing_policy == sharing::exclusive) i.plan.sharing_policy = sharing::fair_share;  // ties are broken by device
     i.net = i.devices.size() % 2 == 0 ? net_kind::mesh : net_kind::shared;
     std::vector<std::size_t> at = unmoved(i.devices.size());
     random_source random(i.devices.size() + i.layers.size());
@@ -165,7 +163,7 @@ TEST_CASE("the order of the devices in the cluster means nothing on a mesh or a 
 TEST_CASE("the order in which a plan lists its stages means nothing") {
   int moved_cases = 0;
   for_random_instances(60, [&](const instance& i) {
-    // Reductions of shared tensors go round in stage order, and exclusive ports break ties by stage.
+    // Reductions of shared tensors follow stage order, and exclusive ports break ties by stage.
     if (!i.plan.pipelines.empty() || i.plan.sharing_policy == sharing::exclusive || i.plan.stages.size() < 2) return;
     if (std::any_of(i.layers.begin(), i.layers.end(), [](const layer_spec& l) { return !l.weight_group.empty(); })) return;
     std::vector<std::size_t> at = unmoved(i.plan.stages.size());
@@ -239,7 +237,7 @@ TEST_CASE("changes that change nothing change nothing") {
     const cluster c = i.cluster();
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), c, roofline{});
     const policy_of_plan policy{i.plan.sharing_policy};
-    if (i.plan.sharing_policy == sharing::exclusive) return;  // a rounding error may decide who comes first
+    if (i.plan.sharing_policy == sharing::exclusive) return;  // rounding errors may decide the order
     const trace plain = simulate(g, c.network(), policy);
     simulator_options same;
     random_source random(g.size());

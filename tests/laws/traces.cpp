@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-// What every trace must satisfy, whatever the plan: the rules of execution read back from the outcome.
-
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
@@ -23,7 +21,7 @@ namespace {
 
 bool close(double a, double b, double relative = 1e-9) { return std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)) + 1e-15; }
 
-/// Everything found wrong; empty is good.
+/// Violations of the rules; empty if there are none.
 struct findings {
   std::ostringstream text;
   template <class... Parts>
@@ -39,7 +37,7 @@ double start_of(const tasks::task_graph& g, const trace& t, tasks::node_id n) {
   return g.is_compute(n) ? t.computes[n].start_s : t.transfers[n - g.computes.size()].start_s;
 }
 
-/// Latest end of a node's predecessors; barriers have the latest of theirs.
+/// Returns the latest end of each node's predecessors; barriers pass on that of theirs.
 std::vector<double> ready_times(const tasks::task_graph& g, const trace& t) {
   std::vector<double> ready(g.size(), 0);
   std::vector<std::uint32_t> waiting = g.predecessors;
@@ -59,7 +57,7 @@ std::vector<double> ready_times(const tasks::task_graph& g, const trace& t) {
   return ready;
 }
 
-/// Tasks: in order, one at a time, as soon as possible, for as long as they take.
+/// Checks that tasks run in order, one at a time, as soon as possible, for as long as they take.
 void check_computing(findings& f, const tasks::task_graph& g, const trace& t, const std::vector<double>& ready) {
   for (std::size_t d = 0; d < g.device_order.size(); ++d) {
     double free = 0, busy = 0, held = g.static_bytes[d], peak = held;
@@ -84,7 +82,7 @@ void check_computing(findings& f, const tasks::task_graph& g, const trace& t, co
   }
 }
 
-/// Transfers: start when they may, take at least their time alone, and everything they carry is counted.
+/// Checks that transfers start when allowed, take at least their time alone, and count all that they carry.
 void check_communicating(findings& f, const tasks::task_graph& g, const trace& t, const network& net, const std::vector<double>& ready,
                          sharing how) {
   const bool granted = how == sharing::exclusive || how == sharing::per_link;
@@ -130,7 +128,7 @@ void check_communicating(findings& f, const tasks::task_graph& g, const trace& t
   }
 }
 
-/// The recorded rates: max-min fair at any time, and their integral is the volume.
+/// Checks that recorded rates are max-min fair at any time and integrate to the volumes.
 void check_rates(findings& f, const tasks::task_graph& g, const trace& t, const network& net, bool tiers) {
   std::vector<double> rate(g.transfers.size(), 0), since(rate), moved(rate);
   const auto via = [&](std::size_t i) -> const std::vector<resource_use>& { return g.routes[g.transfers[i].route].via; };
@@ -257,7 +255,7 @@ TEST_CASE("a run that an observer stops is the beginning of the whole run") {
     REQUIRE(part.status.result == outcome::stopped);
     REQUIRE_FALSE(part.status.reason.empty());
     REQUIRE(part.latency <= whole.latency);
-    // All that it reported ended when it ends in the whole run.
+    // Reported tasks and transfers end as in the whole run.
     for (const tasks::compute_task* p : tasks_done) {
       const auto at = static_cast<std::size_t>(p - g.computes.data());
       REQUIRE(part.computes[at] == whole.computes[at]);

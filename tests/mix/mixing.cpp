@@ -28,7 +28,7 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// Plans anywhere, also where no one would run them; some draw less than idling.
+/// Returns random plans, including dominated ones; some draw less power than idling.
 plan_rates random_rates(test::random_source& random, int most_plans) {
   if (random.chance(0.5)) return test::random_plan_rates(random, random.integer(1, most_plans), 0);
   plan_rates r{.plans = {}, .switches = {}, .idle_W = random.chance(0.3) ? 0 : random.between(1, 10)};
@@ -37,10 +37,10 @@ plan_rates random_rates(test::random_source& random, int most_plans) {
   return r;
 }
 
-/// Costs without gain in a detour: by distance, or by what is in one set and not in the other (delta switching).
+/// Adds switching costs that no detour reduces: of the target's parts, those that the source lacks (delta switching).
 void add_costs(test::random_source& random, plan_rates& r, double scale_s) {
   const std::size_t n = r.plans.size();
-  std::vector<std::uint64_t> holds{0};  // the first: nothing
+  std::vector<std::uint64_t> holds{0};  // the start holds nothing
   for (std::size_t p = 0; p < n; ++p) holds.push_back(random.next() & 0xff);
   const double joules = random.chance(0.5) ? 0 : random.between(0, 20);
   const double least = random.chance(0.5) ? 0 : 0.2;
@@ -65,7 +65,7 @@ mixing_goal random_goal(test::random_source& random, const plan_rates& r, double
   return g;
 }
 
-/// What a mixture promises, worked out again from its parts.
+/// Checks the totals of a mixture against its parts.
 void require_consistent(const mixture& m, const plan_rates& r, const mixing_goal& g) {
   double time = m.idle_s, work = 0, energy = m.idle_s * r.idle_W;
   std::optional<std::size_t> from = g.running;
@@ -86,7 +86,7 @@ void require_consistent(const mixture& m, const plan_rates& r, const mixing_goal
   CHECK(m.objective == Approx(m.energy_J + (std::isfinite(g.shortfall_J) ? g.shortfall_J * m.shortfall : 0)).epsilon(1e-9));
 }
 
-/// The best seconds of work for plans that run in a given order, whose pauses are paid: a linear program.
+/// Returns the least objective for plans in this order, whose pauses are paid, by a linear program over their seconds of work.
 double best_of_sequence(const plan_rates& r, const mixing_goal& g, const std::vector<std::size_t>& sequence) {
   double time = g.horizon_s, energy = 0;
   std::optional<std::size_t> from = g.running;
@@ -112,7 +112,7 @@ double best_of_sequence(const plan_rates& r, const mixing_goal& g, const std::ve
   return s.status == lp_status::optimal ? s.objective + energy : inf;
 }
 
-/// Every sequence of up to three turns.
+/// Returns the least objective over all sequences of up to three turns.
 double best_of_three(const plan_rates& r, const mixing_goal& g) {
   double best = best_of_sequence(r, g, {});
   const std::size_t n = r.plans.size();
@@ -122,7 +122,7 @@ double best_of_three(const plan_rates& r, const mixing_goal& g) {
       if (b == a) continue;
       best = std::min(best, best_of_sequence(r, g, {a, b}));
       for (std::size_t c = 0; c < n; ++c) {
-        if (c != b) best = std::min(best, best_of_sequence(r, g, {a, b, c}));  // also back to the first
+        if (c != b) best = std::min(best, best_of_sequence(r, g, {a, b, c}));  // including returns to the first plan
       }
     }
   }
@@ -194,8 +194,8 @@ TEST_CASE("no sequence of three turns is better than a mixture of two plans, and
     two += m.parts.size() == 2 ? 1 : 0;
     strict += lp.objective < best * (1 - 1e-6) ? 1 : 0;
   }
-  CHECK(two > 100);     // the instances ask the question
-  CHECK(strict > 100);  // and the bound is not the answer
+  CHECK(two > 100);     // mixtures of two plans are common
+  CHECK(strict > 100);  // the bound is not tight
 }
 
 TEST_CASE("the linear program bounds mixtures also where a detour would save") {
@@ -239,7 +239,7 @@ TEST_CASE("a grid of times finds nothing better than the mixture, and comes near
       }
     }
     CHECK(m.objective <= best * (1 + 1e-9));
-    CHECK(best <= m.objective + (200 * 3 + 100) * g.horizon_s / steps + 1e-9);  // a step of work and of power
+    CHECK(best <= m.objective + (200 * 3 + 100) * g.horizon_s / steps + 1e-9);  // one step of work and of power
   }
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("a horizon by hand: an economical plan runs, a fast one helps out") {
     CHECK(m.shortfall == 30);
   }
   SECTION("work that costs more than its price is left undone") {
-    g.shortfall_J = 100;  // the slow plan's costs 20 J beyond idling, the next 120 J
+    g.shortfall_J = 100;  // per unit of work beyond idling, 20 J for the slow plan, then 120 J
     m = mix::mix(r, g);
     CHECK(m.parts == std::vector<mix::mixture_part>{{0, 0, 100}});
     CHECK(m.shortfall == 20);
@@ -318,7 +318,7 @@ TEST_CASE("a horizon by hand: an economical plan runs, a fast one helps out") {
 }
 
 TEST_CASE("with as good alternatives the mixture switches less, has fewer plans and smaller indices") {
-  // all on one line from idling: any mixture of them costs the same
+  // All plans are on one line from idling: their mixtures cost the same.
   const plan_rates r{.plans = {{1, 20}, {2, 30}, {3, 40}, {2, 30}}, .switches = {}, .idle_W = 10};
   const auto plans = [&](std::optional<std::size_t> running, double progress) {
     std::vector<std::size_t> all;
@@ -328,7 +328,7 @@ TEST_CASE("with as good alternatives the mixture switches less, has fewer plans 
   CHECK(plans(std::nullopt, 15) == std::vector<std::size_t>{1});
   CHECK(plans(3, 15) == std::vector<std::size_t>{3});
   CHECK(plans(2, 15) == std::vector<std::size_t>{2});
-  CHECK(plans(0, 15) == std::vector<std::size_t>{1});  // one switch either way: one plan
+  CHECK(plans(0, 15) == std::vector<std::size_t>{1});  // one switch either way: a single plan
   CHECK(plans(0, 25) == std::vector<std::size_t>{2});
 }
 

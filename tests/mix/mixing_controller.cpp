@@ -25,7 +25,7 @@ using mix::plan_rates;
 
 namespace {
 
-/// One fast and dear, one slow and frugal; a switch takes two seconds.
+/// Returns a fast and costly plan and a slow and frugal one; a switch takes two seconds.
 plan_rates two_plans() {
   const mix::switch_cost two_seconds{2, 10};
   return {.plans = {{2, 50}, {1, 20}}, .switches = {.between = {{}, two_seconds, two_seconds, {}}, .start = {{}, {}}}, .idle_W = 5};
@@ -40,7 +40,7 @@ void check_equal(const mixture& a, const mixture& b) {
   CHECK(a.energy_J == b.energy_J);
 }
 
-/// Every plan in turn, equally long, from the one that runs; `asked` counts.
+/// Runs every plan in turn for equal times, from the running one on; `asked` counts the calls.
 struct in_turn {
   int* asked;
   mixture operator()(const plan_rates& rates, const mixing_goal& g) const {
@@ -63,7 +63,7 @@ plan_rates three_plans() {
   return {.plans = {{3, 95}, {2, 50}, {1, 20}}, .switches = {.between = std::vector(9, move), .start = std::vector(3, move)}, .idle_W = 5};
 }
 
-/// What runs when: plans with the time at which each begins to work, one turn after another.
+/// Turns of plans with the time at which each begins to work.
 struct timetable {
   std::vector<std::pair<std::size_t, double>> turns = {};
   int reserve = 0, horizons = 0;
@@ -84,7 +84,7 @@ timetable follow(const mix::uniform_progress& controller, mix::job_state now, do
   return t;
 }
 
-/// What is said of a controller that answers this.
+/// Returns the error for a controller with this answer.
 std::string refusal(const mixture& answer) {
   const mix::any_mixing_controller c = [&](const plan_rates&, const mixing_goal&) { return answer; };
   return test::message_of<invalid_model>([&] { return c(two_plans(), goal); });
@@ -95,7 +95,7 @@ std::string refusal(const mixture& answer) {
 TEST_CASE("the controllers that ship are the functions of which they are made, and pass the check") {
   const plan_rates rates = two_plans();
   mixing_goal going_on = goal;
-  going_on.running = 0;  // getting into the other takes something
+  going_on.running = 0;  // a switch to the other plan costs
   const glpk_lp lp;
   const mixture exact = mix::mix(rates, going_on), hull = mix::mix_on_hull(rates, going_on),
                 program = mix::mix_relaxed(rates, going_on, lp);
@@ -105,7 +105,7 @@ TEST_CASE("the controllers that ship are the functions of which they are made, a
   check_equal(mix::any_mixing_controller(mix::exact_mixing{})(rates, going_on), exact);
   check_equal(mix::any_mixing_controller(mix::hull_mixing{})(rates, going_on), hull);
   check_equal(mix::any_mixing_controller(mix::program_mixing{lp})(rates, going_on), program);
-  CHECK(hull.energy_J < exact.energy_J);  // three answers, not one
+  CHECK(hull.energy_J < exact.energy_J);
   CHECK(program.energy_J < exact.energy_J);
   CHECK(program.parts != hull.parts);
 }
@@ -113,7 +113,7 @@ TEST_CASE("the controllers that ship are the functions of which they are made, a
 TEST_CASE("uniform progress asks its controller, for the fastest plan first, and begins with the first turn") {
   mix::uniform_progress controller{two_plans()};
   const mix::job_state job{.work_left = 100, .time_left_s = 100};
-  CHECK(controller.decide(job).plan == 1);  // the frugal one alone
+  CHECK(controller.decide(job).plan == 1);  // the frugal plan alone
   int asked = 0;
   controller.mixing = [&](const plan_rates& rates, const mixing_goal& g) {
     ++asked;
@@ -162,7 +162,7 @@ TEST_CASE("a rest of turns is added up at present rates") {
   CHECK(d.mixture.energy_J == Approx(100 * 95 + 200 * 50 + 200 * 20 + 2 * (100 + 6 * 5)));
   CHECK(d.mixture.shortfall == 0);
   CHECK(d.mixture.idle_s == Approx(0).margin(1e-9));
-  now.time_left_s -= 350;  // something took long: the last turn has no time any more, and the second is shorter
+  now.time_left_s -= 350;  // after a delay, the last turn has no time and the second is shorter
   d = controller.decide(now);
   CHECK(d.mixture.parts.size() == 2);
   CHECK(d.mixture.parts[1].seconds == Approx(512 - 350 - 100 - 6));
@@ -180,7 +180,7 @@ TEST_CASE("in open loop the controller is asked again where its turns cannot go 
     asked = 0;
     const timetable t = follow(controller, start);
     CHECK(asked == t.horizons);
-    CHECK(asked > 6);  // those whose progress is made early end early
+    CHECK(asked > 6);  // horizons end early once their progress is made
     CHECK(t.reserve == 0);
   }
   SECTION("a plan among them can run no more") {
@@ -190,7 +190,7 @@ TEST_CASE("in open loop the controller is asked again where its turns cannot go 
   }
   SECTION("the reserve has taken a turn") {
     mix::job_state late = begun;
-    late.running = 1;  // somebody else's turn was missed
+    late.running = 1;  // another plan's turn was missed
     late.turns_left = {{2, 6, 200}};
     late.work_left = 1700;
     const mix::decision d = controller.decide(late);

@@ -25,7 +25,7 @@ constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 using points = std::vector<std::vector<double>>;
 
-/// Few values per coordinate, so that points tie in some or all of them.
+/// Returns random points with few values per coordinate, so that they tie in some or all.
 points random_points(test::random_source& random, int count, std::size_t criteria, int values) {
   points all;
   for (int i = 0; i < count; ++i) {
@@ -36,7 +36,7 @@ points random_points(test::random_source& random, int count, std::size_t criteri
   return all;
 }
 
-/// Nowhere worse and not the same, written without the library's words.
+/// Returns true if a dominates b: nowhere worse and not equal. Independent of the library.
 bool beats(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t k = 0; k < a.size(); ++k) {
     if (a[k] > b[k]) return false;
@@ -44,7 +44,7 @@ bool beats(const std::vector<double>& a, const std::vector<double>& b) {
   return a != b;
 }
 
-/// Adds up the cells between sorted coordinates that some point covers.
+/// Returns the hypervolume as the sum of grid cells that some point covers.
 double volume_by_cells(const points& all, const std::vector<double>& reference) {
   const std::size_t n = reference.size();
   std::array<std::vector<double>, 3> cuts;
@@ -105,7 +105,7 @@ TEST_CASE("a Pareto set keeps exactly the points that no other one beats, in lex
     REQUIRE(set.size() == left.size());
     for (std::size_t e = 0; e < left.size(); ++e) {
       REQUIRE(set.entries()[e].point == left[e]);
-      // of equal points the first is there
+      // of equal points, the first is kept
       REQUIRE(set.entries()[e].item == static_cast<std::size_t>(std::find(all.begin(), all.end(), left[e]) - all.begin()));
     }
   }
@@ -187,7 +187,7 @@ TEST_CASE("the hypervolume is the sum of the cells that points dominate") {
     mix::pareto_set<int> set(criteria);
     for (const auto& p : all) set.insert(p, 0);
     CHECK(mix::hypervolume(set, reference) == Approx(expected).epsilon(1e-12));
-    // a point that nothing covers adds to it
+    // an undominated point adds volume
     std::vector<double> better(criteria, -1);
     all.push_back(better);
     CHECK(mix::hypervolume(all, reference) > volume);

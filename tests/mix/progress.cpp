@@ -31,7 +31,7 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// Work that the best plan does at its pessimistic rate until the deadline covers the job.
+/// Returns true if the best plan at its pessimistic rate finishes the job before the deadline.
 bool starts_safe(const noisy_job& j, double pessimism) {
   double most = 0;
   for (std::size_t p = 0; p < j.expected.plans.size(); ++p) {
@@ -40,7 +40,7 @@ bool starts_safe(const noisy_job& j, double pessimism) {
   return j.work <= (1 - pessimism) * most;
 }
 
-/// The same job with the rates that the controller expects.
+/// Returns the job's periods with the rates that the controller expects.
 std::vector<mix::rate_period> expected_periods(const noisy_job& j) {
   std::vector<mix::rate_period> all = j.periods;
   for (auto& p : all) p.rates = j.expected;
@@ -60,7 +60,7 @@ struct excess {
     for (const double s : shares) sum += s;
     return sum / static_cast<double>(shares.size());
   }
-  /// Of all shares, the one that `part` of them do not exceed.
+  /// Returns the share that a fraction `part` of all shares do not exceed.
   [[nodiscard]] double quantile(double part) const {
     std::vector<double> sorted = shares;
     std::sort(sorted.begin(), sorted.end());
@@ -69,7 +69,7 @@ struct excess {
   [[nodiscard]] double total() const { return spent_J / bound_J - 1; }
 };
 
-/// Runs jobs and checks what holds for each of them.
+/// Runs jobs and checks the laws that hold for each.
 struct campaign {
   int possible = 0, met = 0;
   excess over_clairvoyant = {}, over_expected = {};
@@ -80,7 +80,7 @@ struct campaign {
       const noisy_job j = test::random_noisy_job(seed, noise);
       const noisy_run r = test::run(j, {j.expected, options});
       const mix::clairvoyant_bound bound = mix::clairvoyant(j.periods, j.work);
-      // work is counted once: what was done is the job, or all that fits into the time that a plan worked
+      // work is counted once: exactly the job if the deadline is met, else less
       if (r.met) CHECK(r.work == Approx(j.work).epsilon(1e-9));
       else CHECK(r.work < j.work);
       CHECK(r.end_s <= j.deadline_s() * (1 + 1e-12));
@@ -117,7 +117,7 @@ TEST_CASE("of 1000 jobs whose plans each have their own luck, 99 % of those that
   CAPTURE(c.possible, c.met, c.over_clairvoyant.mean(), c.over_clairvoyant.quantile(0.95), c.over_clairvoyant.quantile(1),
           c.over_clairvoyant.total());
   CHECK(c.met >= 0.99 * c.possible);
-  // The clairvoyant picks the luckiest plan of every minute; nobody else can. Against rates as expected it is as above.
+  // The clairvoyant picks the luckiest plan of every minute, which no controller can. Against expected rates, the excess is as above.
   CHECK(c.over_clairvoyant.total() <= 0.18);
   CHECK(c.over_expected.mean() <= 0.02);
 }
@@ -149,7 +149,7 @@ TEST_CASE("one long horizon takes less energy than many short ones, and the rese
 }
 
 TEST_CASE("a decision by hand: the economical plan while there is time, the fast one when it is due, then nothing") {
-  // 0.5/s at 20 W, 1/s at 80 W, idle 10 W; it takes 20 s to the fast plan
+  // 0.5/s at 20 W, 1/s at 80 W, idle 10 W; a switch to the fast plan takes 20 s
   const uniform_progress c{{.plans = {{0.5, 20}, {1, 80}}, .switches = {{{}, {20, 0}, {20, 0}, {}}, {}}, .idle_W = 10}, {.period_s = 10}};
   decision d = c.decide({.work_left = 100, .time_left_s = 400, .running = 0});
   CHECK(d.plan == 0u);
@@ -157,7 +157,7 @@ TEST_CASE("a decision by hand: the economical plan while there is time, the fast
   CHECK(d.horizon_s == 400);
   CHECK(d.progress == 100);
   CHECK_FALSE(d.reserve);
-  // 0.8 (150 - 10 - 20) = 96 in reach after the next period, in which 0.5 * 0.8 * 10 = 4 are done: 100 are just safe
+  // 0.8 (150 - 10 - 20) = 96 are in reach after the next period, which does 0.5 * 0.8 * 10 = 4: 100 are just safe
   CHECK_FALSE(c.decide({.work_left = 99.9, .time_left_s = 150, .running = 0}).reserve);
   d = c.decide({.work_left = 100.1, .time_left_s = 150, .running = 0});
   CHECK(d.reserve);
@@ -262,7 +262,7 @@ TEST_CASE("the clairvoyant's energy is the linear program's over all periods") {
     CHECK(bound.status.ok() == (work <= most));
     CHECK(bound.shortfall == Approx(std::max(0.0, work - most)).epsilon(1e-9).margin(1e-9));
     CHECK(bound.progress + bound.shortfall == Approx(work));
-    // the price is what a little more work would cost
+    // the price is the cost of a little more work
     if (work > 0 && work * (1 + 1e-7) < most) {
       const double more = mix::clairvoyant(periods, work * (1 + 1e-7)).energy_J - bound.energy_J;
       const double price = more / (work * 1e-7);
@@ -304,10 +304,10 @@ TEST_CASE("a job that the fastest plan just ends in time at its worst is safe") 
     uniform_progress c;
     c.options.pessimism = 0;
     c.options.period_s = 0.1;
-    c.rates.plans = {{1, 5}, {0.5, 1}};  // the frugal one now, the fast one from then on
+    c.rates.plans = {{1, 5}, {0.5, 1}};  // first the frugal plan, then the fast one
     double left = 0;
     for (int i = 0; i < n; ++i) left += 0.1;
-    // A period of the frugal one, then the fast one without a pause: 0.05 + (n - 1) / 10 in all.
+    // A period of the frugal plan, then the fast one without a pause: 0.05 + (n - 1) / 10 in all.
     const decision d = c.decide({.work_left = 0.05 + (n - 1) / 10.0, .time_left_s = left, .running = 1});
     CHECK(d.plan);
     CHECK(d.status.ok());

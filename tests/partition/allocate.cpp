@@ -15,7 +15,7 @@ using hetplan::partition::allocate;
 
 namespace {
 
-/// The smallest largest time over every integer share within the caps; negative if there is none.
+/// Returns the least makespan over all integer shares within the caps; negative if there are none.
 double brute_force(int samples, const std::vector<int>& caps, const std::vector<std::vector<double>>& time_s) {
   double best = -1;
   std::function<void(std::size_t, int, double)> place = [&](std::size_t d, int left, double worst) {
@@ -43,11 +43,11 @@ TEST_CASE("equal devices share evenly, and what is left over goes to the first")
   REQUIRE(allocate(6, {6, 6, 6}, same) == std::vector<int>{2, 2, 2});
   REQUIRE(allocate(5, {5, 5, 5}, same) == std::vector<int>{2, 2, 1});
   REQUIRE(allocate(5, {1, 5, 5}, same) == std::vector<int>{1, 2, 2});
-  // Where time does not grow, the smaller share goes first too: nobody is left without work.
+  // Where time is constant, the next sample goes to the smallest share: no device idles needlessly.
   const auto flat = [](std::size_t, int) { return 1.0; };
   REQUIRE(allocate(6, {6, 6, 6}, flat) == std::vector<int>{2, 2, 2});
   REQUIRE(allocate(2, {6, 6, 6}, flat) == std::vector<int>{1, 1, 0});
-  // A second sample of the first device ends when the first one of the second does.
+  // Tie: the second sample of device 0 ends with the first sample of device 1.
   REQUIRE(allocate(2, {2, 2}, [](std::size_t d, int n) { return d == 0 ? 1.0 * n : 2.0 * n; }) == std::vector<int>{1, 1});
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("greedy shares reach the brute-force optimum for every non-decreasing 
     std::vector<std::vector<double>> time_s(devices, std::vector<double>{0});
     for (std::size_t d = 0; d < devices; ++d) {
       caps.push_back(static_cast<int>(random() % 8));
-      for (int n = 1; n <= samples; ++n) time_s[d].push_back(time_s[d].back() + static_cast<double>(random() % 5));  // plateaus too
+      for (int n = 1; n <= samples; ++n) time_s[d].push_back(time_s[d].back() + static_cast<double>(random() % 5));  // with plateaus
     }
     const auto shares = allocate(samples, caps, [&](std::size_t d, int n) { return time_s[d][static_cast<std::size_t>(n)]; });
     const double best = brute_force(samples, caps, time_s);
@@ -148,7 +148,7 @@ TEST_CASE("many samples go in portions, all of them, and nearly as well as one b
       portion_s = std::max(portion_s, each[d] * (samples / 256.0 + 1));
     }
     REQUIRE(all == samples);
-    // No way to share them ends a portion earlier: so many samples do not fit into that time.
+    // A makespan shorter by one portion leaves room for no more samples than there are.
     const double earlier = slowest - portion_s;
     double fit = 0;
     for (std::size_t d = 0; d < devices; ++d) fit += std::clamp(std::floor((earlier - fixed[d]) / each[d]), 0.0, 1.0 * caps[d]);

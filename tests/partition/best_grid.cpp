@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The grid that the search finds, against every grid there is.
+// The grid of the search against enumeration of all grids.
 
 #include <algorithm>
 #include <functional>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// The latency of the plan that a stage is alone.
+/// Returns the latency of the plan whose only stage is s; infinity if that plan is invalid.
 double latency_s(const planning_problem& problem, const stage& s, int size) {
   plan p = blank_plan(problem, "test", size);
   p.stages = {s};
@@ -60,7 +60,7 @@ std::vector<device_id> all_devices(const cluster& c) {
   return all;
 }
 
-/// The least score of any grid: every shape, order of devices, rows in whole samples, weights up to `most`.
+/// Returns the least latency over all shapes, device orders, whole-sample rows, and column weights up to `most`.
 double least(const planning_problem& problem, int size, bool subsets, int most) {
   const stage blank = all_of(problem.model);
   const std::size_t n = problem.cluster.size();
@@ -110,7 +110,7 @@ double least(const planning_problem& problem, int size, bool subsets, int most) 
   return best;
 }
 
-/// Whole numbers, so that there are ties.
+/// Returns a random model of small whole numbers, which cause ties.
 planning_graph drawn_model(random_source& random) {
   planning_graph_builder b("drawn");
   const int layers = random.integer(1, 8);
@@ -186,7 +186,7 @@ TEST_CASE("the search finds the best of all grids of up to four devices and eigh
     }
     CHECK(found->exact);
     CHECK(found->score == Approx(latency_s(problem, found->stage, size)).epsilon(1e-12));
-    // Steps know finer weights than these.
+    // The search also tries weights above 4, which `least` leaves out.
     const auto& columns = found->stage.columns;
     const bool fine = std::any_of(columns.begin(), columns.end(), [](int w) { return w > 4; });
     finer += fine ? 1 : 0;

@@ -17,11 +17,10 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// A random instance: layers x devices times, a memory row per stage, a matrix of link times.
 struct instance {
   std::vector<std::vector<double>> layer_s;  // [device][layer]
   std::vector<double> cut_bytes;             // [position]
-  std::vector<std::vector<double>> link_s;   // [from][to], per byte
+  std::vector<std::vector<double>> link_s;   // [from][to], seconds per byte
   std::vector<double> layer_bytes;
   double memory = 0;
 
@@ -53,7 +52,7 @@ instance random_instance(std::mt19937& random, std::size_t layers, std::size_t d
   return x;
 }
 
-/// Every cut into q stages on every increasing choice of devices.
+/// Returns the least bottleneck over all cuts into q stages and all increasing choices of devices.
 double brute_force(const instance& x, std::size_t layers, std::size_t devices, std::size_t q) {
   double best = inf;
   std::function<void(std::size_t, std::size_t, std::size_t, double)> go = [&](std::size_t first, std::size_t d, std::size_t left,
@@ -94,7 +93,6 @@ TEST_CASE("the bottleneck cut equals brute force for every number of stages") {
       REQUIRE(cut.bottleneck == best);
       REQUIRE(cut.exists() == (best < inf));
       if (!cut.exists()) continue;
-      // The cut that is returned has the value that is claimed.
       double worst = 0;
       for (std::size_t i = 0; i < q; ++i) {
         const std::size_t last = i + 1 < q ? cut.first[i + 1] : layers;
@@ -119,7 +117,7 @@ TEST_CASE("stages begin only where they may") {
   const auto free = [](std::size_t, std::size_t, std::size_t) { return 0.0; };
   REQUIRE(bottleneck_chain({0, 1, 2, 3, 4, 5}, 6, 2, 2, stage, free)[1].bottleneck == 11);
   const auto coarse = bottleneck_chain({0, 2, 5}, 6, 2, 2, stage, free)[1];
-  REQUIRE(coarse.bottleneck == 12);  // {1 1} {1 9 1 1}
+  REQUIRE(coarse.bottleneck == 12);  // stages {1 1} {1 9 1 1}
   REQUIRE(coarse.first == std::vector<std::size_t>{0, 2});
 }
 

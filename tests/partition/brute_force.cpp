@@ -27,7 +27,7 @@ using partition::space_options;
 
 namespace {
 
-/// n like layers in a row, 1 s forward and 1 s back per sample.
+/// Returns a chain of n equal layers, 1 s forward and 1 s backward per sample.
 planning_graph row(int n, double cut = 0.5) {
   std::vector<layer_spec> layers;
   std::vector<tensor> edges;
@@ -61,14 +61,13 @@ double binomial(int n, int k) {
   return std::round(value);
 }
 
-/// Ordered P-tuples of disjoint non-empty subsets of n devices, by inclusion and exclusion over the empty ones.
+/// Returns the number of ordered P-tuples of disjoint non-empty subsets of n devices, by inclusion-exclusion over the empty ones.
 double groupings(int n, int P) {
   double total = 0;
   for (int k = 0; k <= P; ++k) total += (k % 2 == 0 ? 1 : -1) * binomial(P, k) * std::pow(P + 1 - k, n);
   return total;
 }
 
-/// "0-1:2+1 2:0": what makes two plans of one space different.
 std::string key(const plan& p) {
   std::string text;
   for (const stage& s : p.stages) {
@@ -103,7 +102,7 @@ TEST_CASE("chains of like devices have as many plans as the closed formula says,
         INFO(layers << " layers, " << devices << " devices, at most " << max_stages << " stages");
         const planning_graph m = row(layers);
         const cluster c = wired(devices);
-        // Like devices share 12 samples evenly, so no group of up to 4 has a device without one.
+        // Equal devices share 12 samples evenly, so each device of a group of up to 4 has work.
         const auto plans = all_plans(sequence_of(m), m, c, blank(12, 1), {.max_stages = max_stages});
         double expected = 0;
         for (int P = 1; P <= std::min({layers, devices, max_stages}); ++P) expected += binomial(layers - 1, P - 1) * groupings(devices, P);
@@ -121,7 +120,7 @@ TEST_CASE("contiguous groups are runs of the device order, in the order of the s
       INFO(layers << " layers, " << devices << " devices");
       const planning_graph m = row(layers);
       const auto plans = all_plans(sequence_of(m), m, wired(devices), blank(60, 1), {.contiguous_groups = true});
-      // P runs have 2 P ends among n + 1 gaps, where the end of one may be the beginning of the next: C(n + P, 2 P).
+      // P runs have 2 P ends among n + 1 gaps, and a run may begin where the previous one ends: C(n + P, 2 P).
       double expected = 0;
       for (int P = 1; P <= std::min(layers, devices); ++P) expected += binomial(layers - 1, P - 1) * binomial(devices + P, 2 * P);
       CHECK(static_cast<double>(plans.size()) == expected);
@@ -160,7 +159,7 @@ TEST_CASE("stages end where the sequence lets them: inside one chain, or around 
   const planning_graph m = row(4);
   layer_sequence s = sequence_of(m);
   s.chain_first = {0, 2};
-  // Of the 8 cuts of four blocks, 0 | 123 needs a stage of half a chain and a whole one; so do 012 | 3 and 0 | 12 | 3.
+  // Of the 8 cuts of four blocks, 0 | 123, 012 | 3 and 0 | 12 | 3 have a stage in two chains that does not hold both whole.
   const auto plans = all_plans(s, m, wired(1), blank(1, 1), {});
   CHECK(plans.size() == 1);
   std::set<std::string> cuts;
@@ -210,7 +209,7 @@ TEST_CASE("memory caps shares by the microbatches in flight under each warm-up")
     for (const plan& p : all_plans(sequence_of(m), m, c, blank(1, microbatches, how), {.warmup = warmup})) found.insert(key(p));
     return static_cast<int>(found.contains("0-0*1+ 1-1*1+ "));
   };
-  // The first of two stages keeps 3, 2 or 1 microbatches of 100 B.
+  // The first of two stages keeps 3, 2 or 1 microbatches of 100 B in flight.
   CHECK(count(300, warmup_rule::hide_communication, 8) == 1);
   CHECK(count(299, warmup_rule::hide_communication, 8) == 0);
   CHECK(count(200, warmup_rule::depth, 8) == 1);
@@ -219,7 +218,7 @@ TEST_CASE("memory caps shares by the microbatches in flight under each warm-up")
   CHECK(count(99, warmup_rule::one, 8) == 0);
   CHECK(count(200, warmup_rule::hide_communication, 2) == 1);
   CHECK(count(100, warmup_rule::hide_communication, 8, mode::inference) == 1);
-  // Two samples on one device need twice that, and on two devices none has more than one.
+  // Two samples take 200 B on one device; two devices hold one sample each.
   for (device& d : devices) d.memory = bytes(100);
   const cluster c("tight", devices, mesh{bytes_per_second(1)});
   CHECK(keys(all_plans(sequence_of(m), m, c, blank(2, 4), {})) == std::set<std::string>{"0-1-0*1+1*1+ "});
@@ -271,7 +270,7 @@ TEST_CASE("each device runs at its fastest degree of tensor parallelism, the sma
     REQUIRE(found.size() == 1);
     return found[0].stages[0].devices[0].tensor_parallel;
   };
-  CHECK(degree(0.1) == 4);  // 8 / g + 4 (g - 1) / g * gathered
+  CHECK(degree(0.1) == 4);  // seconds at degree g: 8 / g + 4 (g - 1) / g * gathered
   CHECK(degree(2) == 1);    // 8 s at every degree
   CHECK(degree(100) == 1);
   CHECK(degree(0.1, true) == 1);
@@ -335,7 +334,7 @@ TEST_CASE("plans beyond a limit and plans without a route are left out") {
     for (const scored_plan& b : best_of(m, c, blank(1, 1), {}, minimize_latency{}, 100)) all.insert(key(b.plan));
     return all;
   };
-  // Alone it takes 4 J, in two stages 6 J.
+  // A plan of one stage takes 4 J, a plan of two stages 6 J.
   CHECK(found(cluster("mesh", devices, mesh{bytes_per_second(1)})) == std::set<std::string>{"0-1-0*1+ ", "0-1-1*1+ "});
   devices[0].energy_budget.reset();
   CHECK(found(cluster("mesh", devices, mesh{bytes_per_second(1)})).size() == 4);
@@ -366,7 +365,6 @@ TEST_CASE("more kept plans only append, more stages and more shares never hurt, 
       if (i > 0) CHECK(five[i - 1].score <= five[i].score);
       CHECK(five[i].score == estimate(five[i].plan, m, c, roofline{}).latency.value());
     }
-    // The minimum of the visited scores, taken the plain way.
     double least = std::numeric_limits<double>::infinity(), least_critical = least;
     for (const plan& p : all_plans(sequence_of(m), m, c, b, {})) {
       least = std::min(least, estimate(p, m, c, roofline{}).latency.value());

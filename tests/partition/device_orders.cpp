@@ -17,7 +17,7 @@ namespace test_device_orders {
 using namespace hetplan;
 using namespace hetplan::partition;
 
-/// Answers a space that was bent.
+/// Device ordering that returns the space of by_memory() after a change by `bend`.
 struct bent_ordering {
   std::function<void(device_space&)> bend;
   [[nodiscard]] std::vector<device_space> operator()(const search_tables& t, int largest_group) const {

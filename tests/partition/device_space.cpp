@@ -23,7 +23,6 @@ namespace {
 
 using classes = std::vector<std::vector<device_id>>;
 
-/// Classes of these sizes; ids in a row.
 classes of_sizes(const std::vector<int>& sizes) {
   classes all;
   int next = 0;
@@ -38,7 +37,7 @@ std::size_t count_moves(const device_space& s) {
   return std::accumulate(s.moves.begin(), s.moves.end(), std::size_t{0}, [](std::size_t n, const auto& m) { return n + m.size(); });
 }
 
-/// "0>2:0*1+1*1": from, to, devices of each class.
+/// Returns the moves of a space as text: "from>to:class*devices ".
 std::multiset<std::string> moves_of(const device_space& s) {
   std::multiset<std::string> all;
   for (std::size_t from = 0; from < s.states(); ++from) {
@@ -51,7 +50,7 @@ std::multiset<std::string> moves_of(const device_space& s) {
   return all;
 }
 
-/// What holds in every space: targets lie behind, a group is taken from what is left, no two groups are alike.
+/// Checks the invariants of a space: moves lead to later states, groups are taken from the devices left, no two groups are equal.
 void check_sound(const device_space& s, int largest_group) {
   REQUIRE(s.left.size() == s.states());
   REQUIRE(std::set<device_space::device_group>(s.groups.begin(), s.groups.end()).size() == s.groups.size());
@@ -77,7 +76,7 @@ void check_sound(const device_space& s, int largest_group) {
 classes classes_of(const cluster& c) {
   return device_classes(c, [](const device& a, const device& b) { return a.compute == b.compute; });
 }
-/// The definition: some renaming of resources makes every route between two devices that of the pair with a and b exchanged.
+/// Returns true if a and b are exchangeable by definition: some renaming of resources maps every route to the one with a and b swapped.
 bool exchangeable(const cluster& c, device_id a, device_id b) {
   const auto other = [&](device_id d) { return d == a ? b : d == b ? a : d; };
   std::map<resource_id, resource_id> image, preimage;
@@ -99,7 +98,7 @@ bool exchangeable(const cluster& c, device_id a, device_id b) {
   }
   return true;
 }
-/// Few devices, few resources, weights and latencies, so that many of them are alike.
+/// Returns a cluster with few devices, resources, weights and latencies, so that many of them are equal.
 cluster drawn_cluster(test::random_source& random) {
   std::vector<device> devices = test::workers(random.integer(2, 6));
   route_table t;
@@ -139,7 +138,7 @@ TEST_CASE("every order has as many states and moves as the closed formulas say")
       pairs *= static_cast<std::size_t>((n + 1) * (n + 2) / 2);  // taken before <= taken after
     }
     CHECK(s.states() == states);
-    // The closed formula counts the empty group of each state as well, which is no move.
+    // The closed formula also counts the empty group of each state, which is no move.
     CHECK(count_moves(s) == pairs - states);
     CHECK(moves_of_every_order(of_sizes(sizes)) == static_cast<double>(pairs));
     CHECK(s.groups.size() == states - 1);
@@ -161,7 +160,7 @@ TEST_CASE("more orders than memory holds, and orders of no devices, are refused 
 TEST_CASE("every order leaves out groups of more devices than a microbatch has samples") {
   const device_space s = every_order(of_sizes({2, 2}), 2);
   check_sound(s, 2);
-  std::size_t expected = 0;  // states by what is left of each class; groups (i, j) with 1 <= i + j <= 2
+  std::size_t expected = 0;  // states by the devices left of each class, times groups (i, j) with 1 <= i + j <= 2
   for (int a = 0; a <= 2; ++a) {
     for (int b = 0; b <= 2; ++b) {
       for (int i = 0; i <= a; ++i) {
@@ -173,16 +172,16 @@ TEST_CASE("every order leaves out groups of more devices than a microbatch has s
 }
 
 TEST_CASE("class order by hand: the tail stage takes the last class first") {
-  // Row from the tail: class 1, class 0, class 0.
+  // Device row from the tail: class 1, class 0, class 0.
   const std::vector<std::size_t> order{0, 1};
   const device_space s = in_class_order(of_sizes({2, 1}), order, 100);
   check_sound(s, 100);
   CHECK(s.states() == 4);
   CHECK(s.left == std::vector<std::vector<int>>{{2, 1}, {2, 0}, {1, 0}, {0, 0}});
-  // At 0: runs that begin at 0, or at 1 where class 0 begins. At 1 and 2: the next devices of class 0.
+  // From state 0, a group is a run that begins at 0 or at 1, the first of class 0. From 1 and 2, it takes the next devices of class 0.
   CHECK(moves_of(s) ==
         std::multiset<std::string>{"0>1:1*1 ", "0>2:0*1 1*1 ", "0>3:0*2 1*1 ", "0>2:0*1 ", "0>3:0*2 ", "1>2:0*1 ", "1>3:0*2 ", "2>3:0*1 "});
-  // The other way round, in pairs at most. Row from the tail: class 0, class 0, class 1.
+  // Reverse order with at most two devices per group. Device row from the tail: class 0, class 0, class 1.
   const std::vector<std::size_t> reverse{1, 0};
   const device_space r = in_class_order(of_sizes({2, 1}), reverse, 2);
   check_sound(r, 2);
@@ -202,7 +201,7 @@ TEST_CASE("class order takes N + 1 states whatever the classes are") {
     const device_space s = in_class_order(of_sizes(sizes), order, largest);
     check_sound(s, largest);
     CHECK(s.states() == static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), 0)) + 1);
-    // Each of its moves is one of every order's, and all devices alike make the two one.
+    // The groups are among those of every_order(); with a single class, the moves are the same.
     const device_space all = every_order(of_sizes(sizes), largest);
     for (const auto& g : s.groups) CHECK(std::count(all.groups.begin(), all.groups.end(), g) == 1);
     if (sizes.size() == 1) CHECK(moves_of(s) == moves_of(all));
@@ -218,7 +217,7 @@ TEST_CASE("on one medium and in a mesh all equal devices are of one class") {
 }
 
 TEST_CASE("neighbours in a ring are not exchangeable where a third device tells them apart") {
-  // In a ring of three everyone neighbours everyone; in one of four only opposite devices see the same neighbours.
+  // In a ring of three, all devices are neighbours; in a ring of four, only opposite devices have the same neighbours.
   CHECK(classes_of(cluster("c", test::workers(3), ring{1_MB_per_s, 1_ms})) == numbers({{0, 1, 2}}));
   const cluster four("c", test::workers(4), ring{1_MB_per_s, 1_ms});
   CHECK_FALSE(exchange_test(four)(device_id(0), device_id(1)));
@@ -261,7 +260,7 @@ TEST_CASE("groups of a hierarchical network are classes of their own") {
 }
 
 TEST_CASE("a wire of another width tells devices apart, and so does a shared one") {
-  // 0 and 1 reach 2 over wires of their own.
+  // Devices 0 and 1 reach device 2 over separate wires, or over one.
   const auto joined = [](double to_0, double to_1, bool one_wire) {
     route_table t;
     t.listed = {{"a", bytes_per_second(to_0)}, {"b", bytes_per_second(to_1)}, {"c", 1_MB_per_s}};
@@ -277,7 +276,7 @@ TEST_CASE("a wire of another width tells devices apart, and so does a shared one
   CHECK(classes_of(joined(5e6, 5e6, false)) == numbers({{0, 1}, {2}}));
   CHECK(classes_of(joined(5e6, 5e6, true)) == numbers({{0, 1}, {2}}));
   CHECK(classes_of(joined(5e6, 4e6, false)) == numbers({{0}, {1}, {2}}));
-  // 1 and 2 reach 0 over the same resource, so 0's wire to 1 cannot be 0's alone.
+  // Devices 0 and 1 reach device 2 over one resource, but devices 2 and 1 reach device 0 over two.
   const cluster one_wire = joined(5e6, 5e6, true);
   CHECK_FALSE(exchange_test(one_wire)(device_id(0), device_id(2)));
 }

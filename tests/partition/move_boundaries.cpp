@@ -18,7 +18,7 @@ using namespace hetplan;
 
 namespace {
 
-/// A plan of the instance cut at drawn boundaries, one device per stage.
+/// Returns a plan with random boundaries and one device per stage.
 plan drawn_plan(const test::search_instance& i, const layer_sequence& row, test::random_source& random) {
   plan p = i.blank;
   const int most = static_cast<int>(std::min(row.size(), i.cluster.size()));
@@ -42,7 +42,7 @@ plan drawn_plan(const test::search_instance& i, const layer_sequence& row, test:
   return p;
 }
 
-/// Neighbours of a chain in twos.
+/// Returns the row with neighbouring blocks of each chain merged in pairs.
 layer_sequence in_pairs(const layer_sequence& row) {
   layer_sequence pairs{{}, {}};
   for (std::size_t c = 0; c < row.chains(); ++c) {
@@ -55,7 +55,7 @@ layer_sequence in_pairs(const layer_sequence& row) {
   return pairs;
 }
 
-/// Blocks of the row that are wholly among the layers.
+/// Returns the number of blocks of the row that lie wholly within `layers`.
 int block_count(const std::vector<layer_id>& layers, const layer_sequence& row) {
   const auto inside = [&](const std::vector<layer_id>& block) {
     return std::all_of(block.begin(), block.end(), [&](layer_id l) { return std::find(layers.begin(), layers.end(), l) != layers.end(); });
@@ -63,7 +63,7 @@ int block_count(const std::vector<layer_id>& layers, const layer_sequence& row) 
   return static_cast<int>(std::count_if(row.blocks.begin(), row.blocks.end(), inside));
 }
 
-/// Is every stage whole blocks, one after the other, and a stage of the row?
+/// Returns true if the stages are consecutive runs of whole blocks that the row allows and that cover it.
 bool is_cut(const plan& p, const layer_sequence& row) {
   std::size_t at = 0;
   for (const stage& s : p.stages) {
@@ -105,7 +105,7 @@ TEST_CASE("moved boundaries end where no single move helps, and never worse than
     const double best = seconds_of(end);
     REQUIRE(best <= seconds_of(start));
     moved += end == start ? 0 : 1;
-    // Every neighbour, made without the search's own moves: cuts that differ in one place, and two stages' devices swapped.
+    // Neighbours enumerated independently of the search: one boundary moved by one block, or the devices of two stages swapped.
     std::vector<std::size_t> first{0};
     for (const stage& s : end.stages) first.push_back(first.back() + s.layers.size());
     for (std::size_t b = 1; b + 1 < first.size(); ++b) {
@@ -148,7 +148,7 @@ TEST_CASE("light boundaries carry no more than their neighbours, and light block
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 12});
     INFO(i.what);
     const layer_sequence all = sequence_of(i.model);
-    const auto carried = [&](std::size_t b) {  // by definition: every tensor once, the most that any reader behind takes
+    const auto carried = [&](std::size_t b) {  // by definition: each tensor once, at the largest size of any later reader
       double total = 0;
       for (const layer& l : i.model.layers()) {
         double there = 0, back = 0;
@@ -247,7 +247,7 @@ TEST_CASE("moved boundaries of blocks end where no stage of the row, a block lar
     const plan end = partition::move_boundaries(start, row, everywhere, seconds_of, 100000);
     moved += same_stages(end, start) ? 0 : 1;
     for (std::size_t s = 1; s < end.stages.size(); ++s) {
-      for (std::size_t cut = 1; cut < row.size(); ++cut) {  // every boundary of the row, not by the search's own moves
+      for (std::size_t cut = 1; cut < row.size(); ++cut) {  // every boundary of the row, independently of the search's moves
         std::vector<layer_id> both = end.stages[s - 1].layers;
         both.insert(both.end(), end.stages[s].layers.begin(), end.stages[s].layers.end());
         plan p = end;

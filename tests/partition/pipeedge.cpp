@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// PipeEdge's problem through the library's doors, against exact optima worked out by another program.
+// PipeEdge's problem through the public interface, against exact optima of an independent recurrence.
 
 #include <algorithm>
 #include <filesystem>
@@ -24,9 +24,9 @@ namespace {
 
 constexpr int batch = 8;
 
-/// What a user writes: PipeEdge's measured table as a cost model. A stage gets the whole batch.
+/// User-defined cost model: PipeEdge's measured table. A stage processes the whole batch.
 struct board_times {
-  std::map<std::string, std::vector<double>> batch_s;  ///< by device type, then layer
+  std::map<std::string, std::vector<double>> batch_s;  ///< [device type][layer]
 
   [[nodiscard]] seconds time(const work& w, const device& d) const {
     if (w.phase != phase::forward) return 0_s;
@@ -45,7 +45,7 @@ board_times times_of(const std::string& model, const std::vector<exchange::pipee
   return t;
 }
 
-/// One batch at a time: what every step of the pipeline takes, the slowest decides.
+/// Returns a blank inference plan of one microbatch, the whole batch: the slowest step of the pipeline decides.
 plan one_batch_at_a_time() {
   plan p;
   p.workload.mode = mode::inference;
@@ -65,8 +65,8 @@ planning_graph chain_of(const inputs& in, const std::string& model) {
   return exchange::pipeedge_graph(*it, in.types);
 }
 
-/// The smallest largest step, by trying every next stage for every count of boards left: nothing in common with the search. A stage's
-/// step is its work and, apart from it or added to it, the transfer of its output.
+/// Returns the least bottleneck step, independently of the search: tries every next stage for all counts of boards left. A stage's step is
+/// its work and the transfer of its output, the larger of the two or, with `add_transfers`, their sum.
 double exact_s(const planning_graph& model, const board_times& cost, int boards, bool add_transfers) {
   const std::size_t layers = model.size();
   std::vector<const std::vector<double>*> types;
@@ -102,12 +102,11 @@ TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the
   const std::filesystem::path& folder = *there;
   const inputs in{exchange::read_pipeedge_models((folder / "models.yml").string()),
                   exchange::read_pipeedge_device_types((folder / "device_types.yml").string())};
-  // ../shared/reference/planners.md, "PipeEdge boards": so many boards of each of the two types, seconds. The optima are those of steps
-  // that are the larger of work and transfer; adding the transfer to the work gives the last column. Theirs are above the optimum where
-  // there are several boards because PipeEdge's scheduler looks up a type's times by the type's number among the boards: of both types
-  // it uses the first one's.
+  // ../shared/reference/planners.md, "PipeEdge boards": `boards` boards of each of the two types. `optimum_s` takes the larger of work and
+  // transfer as a step, `added_s` their sum. `theirs_s` exceeds the optimum for several boards because PipeEdge's scheduler looks up a
+  // type's times by the type's number among the boards: it uses those of the first type for both.
   struct row {
-    std::string size;  ///< of the vision transformer
+    std::string size;  ///< size of the vision transformer
     int boards;
     double optimum_s, theirs_s, added_s;
   };
@@ -133,7 +132,7 @@ TEST_CASE("PipeEdge's boards: the search over counts per device type reaches the
     CHECK(found.plans.front().score <= r.theirs_s + 0.00005);
     CHECK(found.plans.front().score == Approx(exact_s(model, cost, r.boards, false)).epsilon(1e-12));
     CHECK(exact_s(model, cost, r.boards, true) == Approx(r.added_s).margin(0.00005).epsilon(0));
-    // The plan keeps what it promises: single boards, each once, and the largest step by a sum of the table.
+    // The plan uses single boards, each at most once, and its score is its largest step by the table.
     double largest_s = 0;
     std::vector<int> used(boards.size(), 0);
     for (const stage& s : best.stages) {

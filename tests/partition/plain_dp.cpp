@@ -16,7 +16,7 @@ using namespace hetplan::partition;
 namespace test_plain_dp {
 namespace {
 
-/// A chain whose row is cut into chains at random: both substates without ports.
+/// Returns a chain whose row is cut into chains at random, so that a search has both substates but no ports; none for other models.
 [[nodiscard]] std::optional<test::search_instance> random_chain(std::uint64_t seed) {
   test::search_instance i = test::random_search_instance(seed, {.most_layers = 6, .most_devices = 3});
   if (!sequence_cuts(i.model, i.sequence).serial()) return {};
@@ -27,7 +27,7 @@ namespace {
   return i;
 }
 
-/// Does the fast search find the same score as the recurrence by this law?
+/// Requires that the fast search finds the score of the plain recurrence under a law.
 template <step_law Law>
 void compare(const test::search_instance& i, const Law& law, warmup_rule warmup, const any_objective& objective, int& feasible) {
   const search_tables tables = test::tables_of(i);

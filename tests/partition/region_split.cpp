@@ -27,12 +27,12 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr region_cost costs[] = {region_cost::printed, region_cost::serial_links};
 constexpr region_use uses[] = {region_use::all, region_use::any};
 
-/// Tables of small integers: sums are exact, and ties many.
+/// Tables of small integers: sums are exact, and ties are frequent.
 struct tables {
   std::size_t regions, layers;
   std::vector<std::vector<int>> forward, backward, weights, bytes;  // [region][layer]
   std::vector<int> collective, memory;                              // [region]
-  std::vector<std::vector<int>> link;                               // [region][region], 0: none
+  std::vector<std::vector<int>> link;                               // [region][region]; 0: no link
   std::vector<int> boundary;                                        // [layer]
 };
 
@@ -83,7 +83,7 @@ region_chain chain_of(const tables& t, int microbatches) {
   return c;
 }
 
-/// The formula, term by term.
+/// Returns the cost of a split by definition, term by term.
 double seconds_by_definition(const region_chain& c, const std::vector<std::size_t>& first, const std::vector<std::size_t>& region,
                              region_cost cost) {
   const std::size_t stages = first.size();
@@ -104,7 +104,7 @@ double seconds_by_definition(const region_chain& c, const std::vector<std::size_
   return most;
 }
 
-/// All orders, or only the one of `order`; all cuts.
+/// Returns the least cost over all cuts and all orders of regions, or only the order `order`.
 double brute_force(const region_chain& c, region_cost cost, region_use use, const std::vector<std::size_t>& order = {}) {
   double best = inf;
   const std::size_t wanted = order.empty() ? c.regions : order.size();
@@ -151,13 +151,13 @@ TEST_CASE("the cost of a split is eq. 1, by hand") {
     return region_stage{f, f, 0.5 * f, g == 0 ? 0.0 : 3.0};
   };
   c.transfer_s = [](std::size_t, std::size_t, std::size_t l) { return l == 1 ? 5.0 : 1.0; };
-  // Layer 0 in region 0: F = 1, 4 (1 + 1 + 0.5) = 10. Then c = 5, 4 of which nothing hides; three layers: 4 (6 + 6 + 3) + 3 = 63.
+  // Region 0, layer 0: F = 1, 4 (1 + 1 + 0.5) = 10. Transfer: c = 5, of which 4 is exposed. Region 1, three layers: 4 (6 + 6 + 3) + 3 = 63.
   const region_split slow{.first = {0, 1}, .region = {0, 1}};
   CHECK(region_split_seconds(c, slow) == 1 + 5 + 4 + 63);
   CHECK(region_split_seconds(c, slow, region_cost::serial_links) == 73);
-  // Two layers each: 20; F = 2 hides c = 1; 4 (4 + 4 + 2) + 3 = 43.
+  // Two layers in each region: 20; F = 2 hides c = 1; 4 (4 + 4 + 2) + 3 = 43.
   CHECK(region_split_seconds(c, {.first = {0, 2}, .region = {0, 1}}) == 2 + 1 + 43);
-  // The link alone, four times: F + 4 c = 2 + 4 * 5 where the stages take less.
+  // The link dominates cheap stages: F + 4 c = 2 + 4 * 5.
   c.stage = [](std::size_t, std::size_t, std::size_t) { return region_stage{2, 0, 0, 0}; };
   CHECK(region_split_seconds(c, slow) == 2 + 5 + 3 + 8);
   CHECK(region_split_seconds(c, slow, region_cost::serial_links) == 2 + 4 * 5);

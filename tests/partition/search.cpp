@@ -23,7 +23,6 @@ using namespace hetplan::partition;
 
 namespace {
 
-/// An instance of this very size.
 test::search_instance sized_instance(std::uint64_t seed, int layers, int devices, bool chain, bool tight = true) {
   test::random_source random(seed * 6151 + 3);
   planning_graph model = test::detail::random_model(random, layers, chain);
@@ -37,7 +36,6 @@ test::search_instance sized_instance(std::uint64_t seed, int layers, int devices
 
 Approx near(double x) { return Approx(x).epsilon(1e-9).margin(1e-12); }
 
-/// Layers, devices, shares and degrees of each stage.
 std::string key(const plan& p) {
   std::string text;
   for (const stage& s : p.stages) {
@@ -55,7 +53,7 @@ std::vector<double> scores_of(const search_result& r) {
   return all;
 }
 
-/// What every answer keeps: its plans are valid, different, sorted, within limits, and cost what estimate() says.
+/// Checks the invariants of an answer: plans are valid, distinct, sorted, within limits, and cost what estimate() says.
 template <class Objective>
 void check_answer(const search_result& r, const test::search_instance& i, const Objective& o, const search_options& options) {
   REQUIRE((r.status.result == outcome::none_found) == r.plans.empty());
@@ -77,17 +75,16 @@ void check_answer(const search_result& r, const test::search_instance& i, const 
     REQUIRE(f.estimate.latency.value() == near(e.latency.value()));
     REQUIRE(f.estimate.energy().value() == near(e.energy().value()));
     REQUIRE(f.estimate.peak_memory().value() == near(e.peak_memory().value()));
-    REQUIRE(f.score == near(o.score(e.response(), e.energy())));  // what a search sees: in generation latency is something else
+    REQUIRE(f.score == near(o.score(e.response(), e.energy())));  // the score of the response, which differs from latency in generation
   }
 }
 
-/// Every plan of a device space, walked from the tail without anything that the search uses but moves and classes.
+/// Enumerates all plans of a device space from the tail; it shares only moves and classes with the search.
 class enumerator {
  public:
   enumerator(const test::search_instance& i, const device_space& space, const search_options& options)
       : i_(i), space_(space), options_(options) {}
 
-  /// Scores of all plans that keep the limits, ascending.
   template <class Objective>
   std::vector<double> scores(const Objective& o) {
     std::vector<double> all;
@@ -105,7 +102,7 @@ class enumerator {
     std::size_t first, last, group;
   };
 
-  /// Blocks [end, size) are placed; tail first in chosen_.
+  /// Extends the partial plan `chosen_`, tail first; blocks [end, size) are placed.
   void from(std::size_t end, std::size_t state) {
     if (end == 0) return complete();
     if (chosen_.size() == static_cast<std::size_t>(options_.max_stages)) return;
@@ -128,7 +125,7 @@ class enumerator {
     }
     const bool training = p.workload.mode == mode::training, gpipe = p.schedule.kind == schedule_kind::gpipe;
     const stage_graph g = make_stage_graph(p, i_.model);
-    std::map<std::size_t, std::size_t> used;  // devices of each class
+    std::map<std::size_t, std::size_t> used;  // devices taken of each class
     for (std::size_t s = 0; s < p.stages.size(); ++s) {
       const int warmup = warmup_of(options_.warmup, g.nodes[s].depth);
       const int in_flight = !training ? 1 : gpipe ? p.microbatches : std::min(warmup, p.microbatches);
@@ -137,7 +134,7 @@ class enumerator {
     }
     visit_(p);
   }
-  /// Hands out the samples one by one to whoever finishes first within memory, as written, without tables.
+  /// Allots the samples one by one to the device that finishes first within its memory, by definition and without tables.
   bool share(plan& p, std::size_t s, const device_space::device_group& group, int in_flight,
              std::map<std::size_t, std::size_t>& used) const {
     std::vector<device_id> members;
@@ -203,7 +200,7 @@ class enumerator {
   std::function<void(const plan&)> visit_;
 };
 
-/// Compares the search with all plans of a space: the best by dominance, the whole list by exhaustion.
+/// Compares the search with enumeration: dominance for the best plan, the exhaustive policy for the whole list.
 template <class Objective>
 bool compare_with_all(const test::search_instance& i, const search_tables& t, const device_space& space, const Objective& o,
                       warmup_rule rule, int max_stages) {
@@ -227,7 +224,6 @@ bool compare_with_all(const test::search_instance& i, const search_tables& t, co
   return !all.empty();
 }
 
-/// Runs f with one of the four objectives.
 template <class F>
 void with_objective(std::uint64_t which, F&& f) {
   switch (which % 4) {
@@ -288,7 +284,7 @@ void compare_pruned(const test::search_instance& i, const Objective& o, bool any
   const search_result all = two_substate_dp(t, space, i.blank, o, dominance{}, options);
   check_answer(pruned, i, o, options);
   check_answer(all, i, o, options);
-  // Plans of the coarse runs may join the list, so nothing in it is worse.
+  // With pruning, plans of the coarse runs may join the list, so none of its entries is worse.
   REQUIRE(pruned.plans.size() >= all.plans.size());
   if (!all.plans.empty()) REQUIRE(pruned.plans.front().score == near(all.plans.front().score));
   for (std::size_t n = 0; n < all.plans.size(); ++n) REQUIRE(pruned.plans[n].score <= all.plans[n].score * (1 + 1e-9));
@@ -368,14 +364,14 @@ TEST_CASE("K per cell are never better than dominance, and as many as there are 
     });
   }
   REQUIRE(feasible > 300);
-  REQUIRE(missed < feasible);  // out of three for each
+  REQUIRE(missed < feasible);  // of three searches per instance
 }
 
 TEST_CASE("no plan has more stages than allowed, where warm-up saturates and where nothing tells depths apart", "[long]") {
   int bound = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 120; ++seed) {
     test::search_instance i = sized_instance(seed + 3000, 6, 4, seed % 3 != 0, false);
-    i.blank.microbatches = seed % 2 == 0 ? 3 : 40;  // levels saturate at 2 stages, or not at all
+    i.blank.microbatches = seed % 2 == 0 ? 3 : 40;  // warm-up saturates at 2 stages, or never
     i.blank.workload.mode = std::vector{mode::training, mode::inference, mode::generation, mode::training}[seed % 4];
     i.blank.schedule.kind = seed % 8 < 4 ? schedule_kind::one_f_one_b : schedule_kind::gpipe;
     INFO(i.what);
@@ -474,17 +470,17 @@ TEST_CASE("a search that is stopped says so and returns the best plans of its co
     };
     search_options options{.plans = 3, .coarse_boundaries = 3};
     const search_result stopped = two_substate_dp(t, space, i.blank, minimize_latency{}, dominance{}, options, stop);
-    if (events == 0) continue;  // a single device: no cell is ever filled
+    if (events == 0) continue;  // a single device has no cells
     CHECK(events == 1);
     CHECK(stopped.status.result == outcome::stopped);
     CHECK_FALSE(stopped.status.reason.empty());
     const search_result whole = two_substate_dp(t, space, i.blank, minimize_latency{}, dominance{}, options);
     REQUIRE_FALSE(whole.plans.empty());
-    REQUIRE_FALSE(stopped.plans.empty());  // every device holds the whole model, so the coarse runs have plans
+    REQUIRE_FALSE(stopped.plans.empty());  // the coarse runs have plans: every device holds the whole model
     REQUIRE(stopped.plans.front().score >= whole.plans.front().score * (1 - 1e-9));
     for (const found_plan& f : stopped.plans) REQUIRE_FALSE(validate(f.plan, i.model, i.cluster));
     ++known;
-    // Without coarse runs: whole plans come last or from the first boundary, never from nowhere.
+    // Without coarse runs, a search that stops at its first cell has complete plans of one stage only.
     options.coarse_boundaries = 0;
     const search_result bare = two_substate_dp(t, space, i.blank, minimize_latency{}, dominance{}, options, stop);
     CHECK(bare.status.result == outcome::stopped);

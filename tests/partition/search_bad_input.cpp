@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the search says to bad input, misbehaving models and limits that nothing can keep.
+// Answers of the search to bad input, misbehaving models and infeasible limits.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
 
-/// Six layers in a row on three devices.
+/// Problem of six layers in a row on three devices.
 struct bench_top {
   planning_graph model = row();
   layer_sequence sequence = decompose::serial(model);
@@ -51,13 +51,12 @@ struct bench_top {
   }
 };
 
-/// The words of the exception.
 template <class Error, class F>
 std::string words_of(F&& f) {
   return test::message_of<Error>([&] { f(); });
 }
 
-/// A cost model that answers `wrong` for one layer, share and phase on one device.
+/// Cost model that returns `wrong` for one layer, share and phase on one device.
 struct slip {
   double wrong;
   int layer, share, device;
@@ -133,7 +132,7 @@ TEST_CASE("an objective that breaks its promise is shown the two points") {
   struct falls_with_energy {
     double score(seconds response, joules energy) const { return response.value() - 1e-3 * energy.value(); }
   };
-  struct power {  // falls with time, but not without energy
+  struct power {  // falls as time grows, except at zero energy
     double score(seconds response, joules energy) const { return energy.value() / (response.value() + 1); }
   };
   const bench_top b;
@@ -156,7 +155,7 @@ TEST_CASE("an objective whose score is not a number is told so") {
   struct no_number_of_a_plan {
     double score(const evaluation&) const { return no_number; }
   };
-  struct no_number_between_points {  // where no check beforehand looks
+  struct no_number_between_points {  // NaN only between the points of the initial check
     double score(seconds response, joules) const {
       return response > seconds(1) && response < seconds(1e3) && response != seconds(30) ? no_number : response.value();
     }
@@ -226,9 +225,9 @@ TEST_CASE("limits that nothing can keep are a status with a reason, whatever the
   CHECK(limited([](device&) {}).search().status.ok());
   check(limited([](device& d) { d.memory_budget = bytes(1); }), "memory");
   check(limited([](device& d) { d.energy_budget = joules(1e-9); }), "energy");
-  // Each device has room for one layer; there are six.
+  // Each device has room for one of the six layers.
   check(limited([](device& d) { d.memory_budget = 450_MB; }), "memory for half of the layers");
-  // Less energy than idling through the least response costs, at a busy share that stretches it.
+  // The busy share stretches the response, so idling alone exceeds the energy budget.
   check(limited([](device& d) {
           d.max_busy = 1e-3;
           d.energy_budget = joules(100);

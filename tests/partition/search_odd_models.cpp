@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The search against brute force where models and networks are odd: tied tensors, optimizer steps, missing routes,
-// several sources and sinks, layers that cost nothing.
+// The search against brute force on unusual models and networks: tied tensors, optimizer steps, missing routes, several sources and sinks,
+// layers without cost.
 #include <catch2/catch.hpp>
 
 #include <concepts>
@@ -18,12 +18,12 @@ using namespace hetplan::partition;
 
 namespace {
 
-/// Roofline with a step for each tensor.
+/// Roofline model with an optimizer step for each tensor.
 struct steps_too : roofline {
   seconds optimizer_step(const layer& l, const device& d) const { return seconds(l.weight.value() * 1e3 / d.compute.value()); }
 };
 
-/// Neither grows with the batch nor knows rates: a number for each question.
+/// Cost model with a random time for each argument: not monotone in the batch, and without rates.
 struct jagged {
   seconds time(const work& w, const device& d) const {
     test::random_source random(static_cast<std::uint64_t>(w.layer.id.value) * 4 + static_cast<std::uint64_t>(w.phase) +
@@ -33,7 +33,7 @@ struct jagged {
   }
 };
 
-/// Roofline, and between two layers a price that tells who comes first: at some a cut is worth more than elsewhere.
+/// Roofline model with a random boundary price for each ordered pair of layers, so that some cuts are cheaper than others.
 struct boundaries_too : roofline {
   seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
     test::random_source random(static_cast<std::uint64_t>(before.id.value) * 100 + static_cast<std::uint64_t>(after.id.value));
@@ -77,7 +77,7 @@ planning_graph odd_model(test::random_source& random, int layers, const oddities
   return std::move(b).build();
 }
 
-/// Some ordered pairs without a route, some over a shared resource.
+/// Returns a cluster where some ordered pairs have no route and some share a resource.
 cluster islands(test::random_source& random, const cluster& like) {
   route_table t;
   t.listed.push_back({"air", bytes_per_second(random.between(5e6, 3e8))});
@@ -111,7 +111,7 @@ template <class Cost, class Objective>
 bool compare(const test::search_instance& i, const Cost& cost, const Objective& o, warmup_rule rule) {
   INFO(i.what);
   const search_tables t(i.model, i.sequence, i.cluster, cost, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size);
-  // Samples are handed out class by class: where a larger share may be faster, twins are not served one by one.
+  // Samples are allotted class by class. If a larger share may be faster, this is not the one-by-one order of the brute force.
   if (std::same_as<Cost, jagged> && t.classes.size() < i.cluster.size()) return false;
   space_options space;
   space.warmup = rule;
@@ -129,7 +129,7 @@ bool compare(const test::search_instance& i, const Cost& cost, const Objective& 
       REQUIRE(f.estimate.energy().value() == Approx(e.energy().value()).epsilon(1e-9));
       REQUIRE_FALSE(find_broken_limit(e, i.cluster));
     }
-    // A search's own score is that of the response, which in generation is not what latency means.
+    // The search scores the response, which differs from latency in generation.
     if (!best.empty()) REQUIRE(score(o, found.plans.front().estimate) == Approx(best.front().score).epsilon(1e-9));
   }
   return !best.empty();
@@ -210,7 +210,7 @@ TEST_CASE("a chain may begin with layers that cost nothing") {
       plan blank;
       blank.microbatch_size = blank.microbatches = 2;
       const search_tables t(model, sequence, c, roofline{}, plain_memory{}, linear_power{}, blank.workload, 2);
-      // It comes to an end, with and without coarse runs, and to the same one.
+      // The search terminates, with the same score with and without coarse runs.
       const device_space space = test::any_order(t, blank);
       const search_result found = two_substate_dp(t, space, blank, minimize_latency{}, dominance{}, {.coarse_boundaries = 2});
       const search_result bare = two_substate_dp(t, space, blank, minimize_latency{}, dominance{}, {.coarse_boundaries = 0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The search with objectives and cell policies that the library does not ship.
+// The search with user-defined objectives and cell policies.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -22,26 +22,25 @@ namespace {
 struct energy_delay_product {
   double score(seconds response, joules energy) const { return response.value() * energy.value(); }
 };
-/// Cheap up to a deadline, worthless beyond it.
 struct energy_before_deadline {
   seconds deadline;
   double score(seconds response, joules energy) const {
     return response <= deadline ? energy.value() : std::numeric_limits<double>::infinity();
   }
 };
-/// Negative, and flat over long stretches: ties everywhere.
+/// Negative and piecewise constant: many ties.
 struct whole_centiseconds {
   double score(seconds response, joules) const { return std::floor(100 * response.value()) - 1000; }
 };
-/// What no search can see before a plan is complete.
+/// Peak memory, which is unknown until a plan is complete.
 struct least_peak_memory {
   double score(const evaluation& e) const { return e.peak_memory().value(); }
 };
-/// Falls as the response grows: only exhaustion can serve it.
+/// Falls as the response grows to one second: only exhaustive search is exact.
 struct slowest_under_a_second {
   double score(const evaluation& e) const { return std::abs(1 - e.response().value()); }
 };
-/// Which device it is changes from plan to plan.
+/// Energy of the hottest device, which differs from plan to plan.
 struct hottest_device {
   double score(const evaluation& e) const {
     double most = 0;
@@ -52,12 +51,12 @@ struct hottest_device {
 static_assert(check_objective<energy_delay_product>() && monotone_objective<energy_delay_product>);
 static_assert(check_objective<least_peak_memory>() && !monotone_objective<least_peak_memory>);
 
-/// Drops what is at most 2 % better.
+/// Drops partial plans that are at most 2 % better than a kept one.
 struct nearly_dominated {
   std::size_t capacity() const { return std::numeric_limits<std::size_t>::max(); }
   bool covers(const partial_plan& kept, const partial_plan& other) const { return kept.no_worse_than(other, 0.02); }
 };
-/// A beam: drops nothing but what does not fit.
+/// Beam search: drops only what exceeds its width.
 struct beam {
   std::size_t width;
   std::size_t capacity() const { return width; }
@@ -67,7 +66,6 @@ static_assert(check_cell_policy<nearly_dominated>() && check_cell_policy<beam>()
 
 Approx near(double x) { return Approx(x).epsilon(1e-9).margin(1e-12); }
 
-/// The best plans of the whole space.
 template <class Objective>
 std::vector<scored_plan> best_of(const test::search_instance& i, const search_tables& t, const Objective& o, int keep) {
   space_options space;
@@ -75,7 +73,6 @@ std::vector<scored_plan> best_of(const test::search_instance& i, const search_ta
   return brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, o, dominant_step{}, keep);
 }
 
-/// Calls f(instance, seed) for so many instances.
 template <class F>
 void for_each_instance(std::uint64_t number, std::uint64_t offset, const test::search_shape& shape, F&& f) {
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + number; ++seed) {
@@ -98,7 +95,6 @@ bool compare(const test::search_instance& i, const Objective& o, const Policy& p
   return true;
 }
 
-/// Dominance finds the best of the whole space under an objective.
 template <class Objective>
 void require_best_by_dominance(std::uint64_t offset, const Objective& o) {
   int feasible = 0;
@@ -152,7 +148,7 @@ TEST_CASE("an objective that reads the whole evaluation is served by exhaustion,
         REQUIRE(f.score == near(score(o, e)));
         REQUIRE_FALSE(find_broken_limit(e, i.cluster));
       }
-      // Where all devices differ, the lists are the same, not only their heads.
+      // If all devices differ, the whole lists are equal, not only their heads.
       if (t.classes.size() < i.cluster.size()) return;
       const auto list = best_of(i, t, o, 8);
       REQUIRE(found.plans.size() == list.size());
@@ -173,7 +169,7 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
   for_each_instance(800, 120000, {.most_layers = 7, .most_devices = 4}, [&](const auto& i, std::uint64_t seed) {
     const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
-    // Without budgets: a little more than allowed is not allowed at all.
+    // No budgets: with budgets, a plan that is slightly worse may be infeasible.
     const search_options options{.plans = 1, .keep_budgets = false, .prune = seed % 2 == 0, .coarse_boundaries = 2};
     const auto check = [&](const auto& o) {
       const search_result best = two_substate_dp(t, space, i.blank, o, dominance{}, options);
@@ -187,7 +183,7 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
       const auto stages = static_cast<double>(best.plans.front().plan.stages.size());
       INFO("ratio " << ratio << ", " << stages << " stages");
       REQUIRE(ratio >= 1 - 1e-9);
-      // What follows the last drop is exact. D may be off by 1.02 each time and R by 2 % of D on top.
+      // The search is exact after the last drop. Each drop may cost a factor of 1.02 in D, and 2 % of D in R.
       REQUIRE(ratio <= std::pow(1.02, stages - 1) * (1 + 0.02 * (stages - 1)) * (1 + 1e-9));
       worse += ratio > 1 + 1e-9 ? 1 : 0;
     };
@@ -196,7 +192,7 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
   });
   REQUIRE(feasible > 500);
   REQUIRE(kept < kept_by_dominance);
-  REQUIRE(worse > 0);  // otherwise this shows nothing
+  REQUIRE(worse > 0);  // the policy loses something, or the bound is not tested
 }
 
 TEST_CASE("a beam keeps no more than its width and never beats dominance") {

@@ -36,7 +36,7 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   ++feasible;
   const found_plan& mine = found.plans.front();
   INFO("stages " << mine.plan.stages.size() << " against " << best.front().plan.stages.size());
-  // Its own score is that of the response, which in generation is not what latency means.
+  // The search scores the response, which differs from latency in generation.
   REQUIRE(score(objective, mine.estimate) == Approx(best.front().score).epsilon(1e-9));
   REQUIRE(all.plans.front().score == Approx(mine.score).epsilon(1e-12));
   const evaluation direct = estimate(mine.plan, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, estimator);

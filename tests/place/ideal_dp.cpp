@@ -38,7 +38,7 @@ auto graph_of(std::size_t nodes, edge_list edges) {
   return boost::compressed_sparse_row_graph<boost::directedS>(boost::edges_are_sorted, edges.begin(), edges.end(), nodes);
 }
 
-/// Edges from smaller to larger names, then new names, so that the order of names means nothing.
+/// Returns a random DAG with shuffled node numbers, which are no topological order.
 edge_list random_dag(test::random_source& random, int nodes) {
   std::vector<std::size_t> name;
   for (int v = 0; v < nodes; ++v) name.push_back(static_cast<std::size_t>(v));
@@ -59,12 +59,12 @@ std::uint32_t mask_of(const ideal_family& f, std::size_t ideal) {
   return mask;
 }
 
-/// Any load at all above the sum of work: it need not grow with the part, but what does not fit stays so.
+/// Load of at least the sum of work, not monotone in the part; a part that does not fit never fits when it grows.
 struct wild_load {
-  std::vector<std::vector<double>> time;  // by kind, node
-  std::vector<double> room;               // by kind
-  std::vector<double> size;               // by node
-  std::vector<double> extra;              // by kind and set of nodes: found by hashing
+  std::vector<std::vector<double>> time;  // [kind][node]
+  std::vector<double> room;               // [kind]
+  std::vector<double> size;               // [node]
+  std::vector<double> extra;              // [hash of kind and set of nodes]
   std::uint32_t part = 0;
 
   double of(std::uint32_t set, std::size_t kind) const {
@@ -97,7 +97,7 @@ wild_load random_load(test::random_source& random, std::size_t nodes, std::size_
   return l;
 }
 
-/// The least largest load over every assignment of nodes to devices whose parts can be put in an order along the edges.
+/// Returns the least maximum load over all assignments of nodes to devices whose parts can be ordered along the edges.
 double brute_force(std::size_t nodes, const edge_list& edges, const std::vector<int>& devices, const wild_load& load) {
   std::vector<std::size_t> kind_of_device;
   for (std::size_t k = 0; k < devices.size(); ++k) kind_of_device.insert(kind_of_device.end(), static_cast<std::size_t>(devices[k]), k);
@@ -109,7 +109,7 @@ double brute_force(std::size_t nodes, const edge_list& edges, const std::vector<
       for (device[v] = 0; device[v] < count; ++device[v]) go(v + 1);
       return;
     }
-    // Reachability between devices: a part that reaches itself through another is not contiguous.
+    // Transitive closure between devices: a part that reaches itself through another is not contiguous.
     std::vector<std::vector<char>> reach(count, std::vector<char>(count, 0));
     for (const auto& [a, b] : edges) {
       if (device[a] != device[b]) reach[device[a]][device[b]] = 1;
@@ -132,7 +132,7 @@ double brute_force(std::size_t nodes, const edge_list& edges, const std::vector<
   return best;
 }
 
-/// Parts are disjoint, hold every node, use no more devices than there are, follow the edges, and have the loads they claim.
+/// Checks that the parts are disjoint, cover all nodes, use existing devices, follow the edges, and have the claimed loads.
 void check_parts(const ideal_partition& found, std::size_t nodes, const edge_list& edges, const std::vector<int>& devices,
                  const wild_load& load) {
   std::vector<std::size_t> part_of(nodes, nodes);
@@ -191,13 +191,13 @@ TEST_CASE("the family of ideals is the closed subsets, and its steps are all pai
       if (std::all_of(edges.begin(), edges.end(), [&](const auto& e) { return (set >> e.second & 1U) <= (set >> e.first & 1U); }))
         closed.insert(set);
     }
-    if (!edges.empty() && random.chance(0.3)) edges.push_back(random.pick(edges));  // an edge twice says nothing new
+    if (!edges.empty() && random.chance(0.3)) edges.push_back(random.pick(edges));  // a duplicate edge changes nothing
     const ideal_family family = ideals_of(graph_of(nodes, edges), 1024).value();
     REQUIRE(family.size() == closed.size());
     std::size_t steps = 0;
     for (std::size_t k = 0; k < family.size(); ++k) {
       const std::uint32_t mask = mask_of(family, k);
-      CHECK(closed.erase(mask) == 1);  // each once
+      CHECK(closed.erase(mask) == 1);  // each ideal once
       for (const ideal_family::step& s : family.steps(k)) {
         CHECK(s.to > k);
         CHECK(mask_of(family, s.to) == (mask | 1U << s.node));
@@ -261,7 +261,7 @@ TEST_CASE("contiguous partitions are those of trying every assignment, for loads
     const double best = brute_force(nodes, edges, devices, load);
 
     const ideal_partition found = contiguous_partition(g, devices, wild_load(load));
-    CHECK(found.value == best);  // small integers: no rounding
+    CHECK(found.value == best);  // exact: small integers
     CHECK(found.status.result == (best == inf ? outcome::infeasible : outcome::feasible));
     if (best < inf) {
       ++feasible;
@@ -279,7 +279,7 @@ TEST_CASE("contiguous partitions are those of trying every assignment, for loads
     linear_worse += linear.value > best && linear.status.ok();
     linear_misses += !linear.status.ok() && best < inf;
 
-    // Nothing below the optimum, and the optimum below anything larger.
+    // A limit at the optimum is infeasible; any larger limit leaves the optimum.
     const auto ideals = ideals_of(g, 100).value();
     CHECK(ideal_dp(ideals, devices, wild_load(load), best).status.result == outcome::infeasible);
     if (best < inf) CHECK(ideal_dp(ideals, devices, wild_load(load), best + 1).value == best);
@@ -296,7 +296,7 @@ TEST_CASE("contiguous partitions are those of trying every assignment, for loads
     }
     CHECK(stopped.parts == linear.parts);
     CHECK(stopped.bound == linear.bound);
-    // Out of pairs: some partition or none, never a false proof.
+    // With too few pairs, the search returns some partition or none, but no false proof.
     wild_load walked = load;
     const ideal_partition cut_short = contiguous_partition(g, devices, walked, {.max_pairs = random.integer(0, 60)});
     CHECK(walked.part == 0);
@@ -364,13 +364,13 @@ TEST_CASE("the bound is the optimum where nodes may be split: closed forms and a
     return sum;
   };
   CHECK(bound({4}, {{1, 2, 3, 6}}) == Approx(3));
-  // A CPU ten times as slow is a tenth of an accelerator.
+  // A CPU ten times as slow counts as a tenth of an accelerator.
   CHECK(bound({6, 1}, {{1, 2, 3, 6}, {10, 20, 30, 60}}) == Approx(12 / 6.1));
   CHECK(bound({6, 0}, {{1, 2, 3, 6}, {10, 20, 30, 60}}) == Approx(2));
-  // One node suits the one, one the other.
+  // Each node is fast on one of the two kinds.
   CHECK(bound({1, 1}, {{1, 9}, {9, 1}}) == Approx(1));
   CHECK(bound({1, 1}, {{1, inf}, {9, 7}}) == Approx(7));
-  // Three kinds: each node has a home; what is left over moves.
+  // Each node is fast on one of the three kinds.
   CHECK(bound({1, 1, 1}, {{3, 30, 30}, {30, 3, 30}, {30, 30, 3}}) == Approx(3));
   const std::uint64_t seed = test::first_seed();
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -382,7 +382,7 @@ TEST_CASE("the bound is the optimum where nodes may be split: closed forms and a
       for (int v = 0; v < nodes; ++v) row.push_back(random.integer(0, 9));
     }
     const std::vector<int> devices{random.integer(1, 4), random.integer(1, 4)};
-    double most = 0;  // over a fine grid of weights
+    double most = 0;  // maximum over a fine grid of weights
     for (int step = 0; step <= 2000; ++step) {
       const double a = step / 2000.0 / devices[0], b = (1 - step / 2000.0) / devices[1];
       double sum = 0;
@@ -396,7 +396,7 @@ TEST_CASE("the bound is the optimum where nodes may be split: closed forms and a
 }
 
 TEST_CASE("work alone is balanced as far as contiguity allows") {
-  // 0 -> 1 -> 2 -> 3 -> 4 with work 4 4 4 1 5: 8 | 5 | 5 is best for three devices, 4 4 | 4 1 5 for two.
+  // The optimum of the chain is 4 4 | 4 1 | 5 on three devices and 4 4 | 4 1 5 on two.
   const auto chain = graph_of(5, {{0, 1}, {1, 2}, {2, 3}, {3, 4}});
   const ideal_partition three = contiguous_partition(chain, std::vector{3}, work_load(rows{{4, 4, 4, 1, 5}}));
   CHECK(three.value == 8);
@@ -404,7 +404,7 @@ TEST_CASE("work alone is balanced as far as contiguity allows") {
   CHECK(two.value == 10);
   CHECK(two.parts[0].nodes == std::vector<std::size_t>{0, 1});
   CHECK(two.parts[1].nodes == std::vector<std::size_t>{2, 3, 4});
-  // Two branches that no linear order of ours cuts evenly: a0 a1 and b0 b1, heavy heads.
+  // Two branches a0 a1 and b0 b1 with heavy heads: no linear order of ours cuts them evenly.
   const auto branches = graph_of(4, {{0, 1}, {2, 3}});
   CHECK(contiguous_partition(branches, std::vector{2}, work_load(rows{{5, 1, 5, 1}})).value == 6);
   CHECK(contiguous_partition(graph_of(0, {}), std::vector{2}, work_load(rows{std::vector<double>{}})).value == 0);

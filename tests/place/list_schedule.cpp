@@ -101,8 +101,8 @@ TEST_CASE("no list schedule is longer than everything on one device, and one dev
   }
 }
 
-/// source -> independent operators -> sink on like devices. Most operators send bytes that take far longer than they do; the others send
-/// none. What they read is as large, or all read the same few bytes.
+/// Returns source -> n independent operators -> sink on equal devices. Most outputs take far longer to send than to compute; the other
+/// operators send nothing. Each input is as large as the output, or a few bytes for all.
 placement_table independent_operators(std::size_t n, std::size_t devices, double latency_s, bool read_as_much) {
   support::draws draw(11);
   placement_data d;
@@ -326,7 +326,7 @@ TEST_CASE("Moirai's samples: HEFT is no worse than published runs, and the searc
   };
   const placement_table google = table("GoogLeNet"), transformer = table("transformer"), example = table("example-1");
   const find_options few{.steps = 500'000};
-  CHECK(heft(google, {}).makespan_s == Approx(1.385e-3).epsilon(1e-4));  // what was published has four digits
+  CHECK(heft(google, {}).makespan_s == Approx(1.385e-3).epsilon(1e-4));  // published with four digits
   CHECK(heft(transformer, {}).makespan_s <= 20.07e-3);
   CHECK(find_schedule(google, {}, few).makespan_s < 1.30e-3);
   CHECK(find_schedule(transformer, {}, few).makespan_s < 17.65e-3);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Searches that prove: orders of jobs against all permutations, placements against all devices and orders, rows of parts against the
-// whole.
+// Exact searches: orders of jobs against all permutations, placements against all devices and orders, rows of parts against the whole.
 
 #include <algorithm>
 #include <array>
@@ -38,7 +37,7 @@ using Catch::Matchers::Contains;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-/// Up to seven jobs; some need two machines, some take no time.
+/// Returns up to seven random jobs; some need two machines, some take no time.
 disjunctive_graph random_jobs(std::uint64_t seed) {
   support::draws draw(seed + 77);
   disjunctive_graph g;
@@ -56,7 +55,7 @@ disjunctive_graph random_jobs(std::uint64_t seed) {
   return g;
 }
 
-/// Every order of all jobs that keeps the arcs, each job as soon as its machines are free.
+/// Returns the least makespan over all orders of the jobs that keep the arcs, each job as soon as its machines are free.
 double shortest_of_all_orders(const disjunctive_graph& g) {
   std::vector<std::size_t> order(g.work_s.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -152,7 +151,7 @@ TEST_CASE("branch and bound without contention finds the makespan of all orders 
   CHECK(infeasible > 0);
 }
 
-/// Has an infeasible answer a proof that can be checked: a row that needs more than there is, or a space that was searched?
+/// Returns true if an infeasible status has a checkable proof: a row that needs more than is available, or a searched space.
 bool proves(const status& s) {
   if (s.result != outcome::infeasible || !s.proof || s.proof->of.empty()) return false;
   return s.proof->searched > 0 || std::any_of(s.proof->rows.begin(), s.proof->rows.end(),
@@ -206,7 +205,7 @@ TEST_CASE("narrowing keeps an optimal placement, and its bound is below the opti
         REQUIRE(best.gap() == 0);
         CHECK(find_broken_rule(t, rules, best).value_or("") == "");
         device_domains domains(t, rules);
-        // Of what the optimum keeps to, some devices are given away, some are left open.
+        // Half of the operators are fixed to their devices in the optimum, the others are open.
         support::draws draw(seed);
         std::vector<device_set> sets = domains.all();
         for (std::size_t v = 0; v < t.size(); ++v) {
@@ -230,7 +229,7 @@ TEST_CASE("more contention never makes the optimum shorter, outputs sent once ne
     for (const contention c : {contention::per_link, contention::one_port}) {
       const double each = optimum(c, transfer_copies::per_edge);
       CHECK(none <= each);
-      // Where all edges of an output carry the same bytes, once is enough.
+      // If all edges of an output carry the same bytes, one copy per device is never slower.
       if (d.edge_time_s.empty()) CHECK(optimum(c, transfer_copies::per_device) <= each);
     }
   }
@@ -297,7 +296,7 @@ TEST_CASE("devices that are alike are tried once") {
   }
   for (device_pair& p : d.pairs) p.latency_s = 1, p.s_per_byte = 1;
   const operator_schedule alike = optimal_schedule(placement_table(d), {});
-  d.capacity_bytes = {1e9, 2e9, 3e9, 4e9};  // never full, but told apart
+  d.capacity_bytes = {1e9, 2e9, 3e9, 4e9};  // never full, but makes the devices distinct
   const operator_schedule apart = optimal_schedule(placement_table(d), {});
   CHECK(alike.makespan_s == apart.makespan_s);
   CHECK(alike.steps < apart.steps);
@@ -312,7 +311,7 @@ TEST_CASE("more than 64 devices are refused, and an observer ends the search") {
   CHECK(stopped.status.result == outcome::none_found);
 }
 
-/// Small graphs one behind the other, joined at single operators.
+/// Returns small graphs in a row, joined at single operators.
 placement_table row_of_graphs(std::uint64_t seed, std::size_t graphs, unsigned memory_percent, bool crossing) {
   support::draws draw(seed + 5);
   placement_data d = support::random_table(seed, {.operators = 1 + graphs * 5, .devices = 2 + seed % 2, .edge_percent = 0}).data();
@@ -353,7 +352,7 @@ TEST_CASE("parts, milestones and sides are all operators once, and milestones co
     const series_parts s = find_series_parts(t, {.wanted_operators = 1 + seed % 6, .most_dropped = 0.1 * static_cast<double>(seed % 8)});
     REQUIRE(s.parts.size() == s.milestones.size() + 1);
     std::vector<int> times(t.size(), 0);
-    std::vector<std::size_t> part(t.size(), 0);  // 2 i + 1: milestone i; 2 i: part i
+    std::vector<std::size_t> part(t.size(), 0);  // 2 i + 1 for milestone i, 2 i for part i
     for (std::size_t i = 0; i < s.milestones.size(); ++i) ++times[s.milestones[i]], part[s.milestones[i]] = 2 * i + 1;
     for (std::size_t i = 0; i < s.parts.size(); ++i) {
       for (const std::size_t v : s.parts[i]) ++times[v], part[v] = 2 * i;
@@ -414,7 +413,7 @@ TEST_CASE("the bound of a row of parts holds where memory binds and where edges 
   CHECK(found > 80);
 }
 
-/// Devices a and b are joined, b and c, but not a and c; c alone can run some operators, and no others.
+/// Returns devices a, b, c with links a-b and b-c only; the operators `on_c` run on c only, the others on a and b.
 placement_data three_in_a_row(std::size_t operators, const std::vector<std::size_t>& on_c, std::vector<operator_edge> edges) {
   placement_data d{.devices = {"a", "b", "c"},
                    .edges = std::move(edges),
@@ -460,16 +459,16 @@ TEST_CASE("where a list schedule runs into a dead end, others are not forgotten"
                    .held_bytes = {0, 0, 0, 0},
                    .capacity_bytes = {1, 1},
                    .pairs = std::vector<device_pair>(4, {0.1, 0.01})};
-  d.pairs[1].s_per_byte = inf;  // nothing goes from x to y
-  d.time_s[3] = inf;            // b on x only: no device for all
+  d.pairs[1].s_per_byte = inf;  // no route from x to y
+  d.time_s[3] = inf;            // b runs on x only: no device runs all
   const placement_table t(d);
   CHECK(heft(t, {}).status.result == outcome::none_found);
   CHECK(find_schedule(t, {}).makespan_s == Approx(7));
   CHECK(optimal_schedule(t, {}, heft(t, {})).makespan_s == Approx(7));
   d.pairs[2].s_per_byte = inf;
   d.time_s[3] = 2;
-  d.time_s[2] = inf;  // b on y only, and so a, and so d
-  d.time_s[5] = inf;  // but c on x only
+  d.time_s[2] = inf;  // b runs on y only, which forces a and d there
+  d.time_s[5] = inf;  // c runs on x only
   CHECK(find_schedule(placement_table(d), {}).status.result == outcome::infeasible);
 }
 
@@ -489,7 +488,7 @@ TEST_CASE("linear programs of a table whose operators take no time have finite n
   }
 }
 
-/// Equal branches between two operators, which are read by all or read all.
+/// Returns equal branches between a common source and a common sink.
 placement_table equal_branches(std::uint64_t seed, std::size_t branches, unsigned memory_percent) {
   support::draws draw(seed + 9);
   placement_data d =
@@ -527,7 +526,7 @@ TEST_CASE("operators that are alike have as many edges of each class as any othe
     CHECK(operators == t.size());
     for (const auto& c : a.edges) {
       edges += c.size;
-      // Of each operator at either end, the same number.
+      // Each operator at either end has the same number of these edges.
       CHECK(c.size % a.size[c.from] == 0);
       CHECK(c.size % a.size[c.to] == 0);
     }
@@ -567,7 +566,7 @@ TEST_CASE("the linear program of split operators bounds the optimum, and is the 
       CHECK(relax_placement(placement_table(apart), rules, inf, glpk_lp{}).bound_s == Approx(alike).epsilon(1e-6));
       sum += alike / best.makespan_s;
       ++programs;
-      // With prices: what the optimum costs at them is no less.
+      // With byte prices, the bound is at most the optimum plus the price of its bytes.
       const std::vector<double> price{0.3, 0.1, 0.2, 0.05};
       double paid = best.makespan_s;
       for (std::size_t v = 0; v < t.size(); ++v) paid += price[best.device[v]] * t.held_bytes(v);
@@ -576,7 +575,7 @@ TEST_CASE("the linear program of split operators bounds the optimum, and is the 
     }
   }
   CAPTURE(programs);
-  CHECK(sum / programs > 0.7);  // and it is not far below
+  CHECK(sum / programs > 0.7);  // the bound is not far below the optimum
 }
 
 TEST_CASE("under fair sharing, a bound with channels holds for what the simulator makes of any placement") {
@@ -590,7 +589,7 @@ TEST_CASE("under fair sharing, a bound with channels holds for what the simulato
       std::vector<std::size_t> device;
       for (std::size_t v = 0; v < t.size(); ++v) device.push_back(draw.below(t.devices()));
       operator_schedule s = schedule_in_order(t, rules, {t.order().begin(), t.order().end()}, device);
-      for (scheduled_transfer& x : s.transfers) x.start_s = 0;  // at once, all share
+      for (scheduled_transfer& x : s.transfers) x.start_s = 0;  // all transfers start at once and share
       const tasks::placement_tasks run = tasks::expand(t, rules, s);
       CHECK(b.bound_s <= simulate(run.graph, run.cluster.network(), policy_of_plan{sharing::fair_share}).latency.value() * (1 + 1e-9));
     }

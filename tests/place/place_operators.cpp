@@ -44,7 +44,7 @@ std::vector<double> loads(const placement_workload& w, const places& device) {
   return all;
 }
 
-/// The least largest load of all placements that keep the rules.
+/// Returns the least maximum load over all placements that keep the rules.
 double brute_force(const placement_workload& w) {
   const auto devices = static_cast<std::size_t>(w.accelerators + w.cpus);
   places device(w.operators.size(), 0);
@@ -62,7 +62,7 @@ double brute_force(const placement_workload& w) {
   return best;
 }
 
-/// Few operators, some in colors; in training every forward operator has a backward one of its color, edges turned round.
+/// Returns a random workload, partly with colors. In training, each forward operator has a backward one of its color; edges are reversed.
 placement_workload random_workload(test::random_source& random) {
   placement_workload w;
   w.accelerators = random.integer(0, 3);
@@ -104,9 +104,9 @@ placement_workload random_workload(test::random_source& random) {
 
 struct published {
   const char* file;
-  const char* optimum;  ///< ms as their table prints it
+  const char* optimum;  ///< ms, as printed in the published table
 };
-// ../shared/reference/planners.md, "dnn-partitioning", column "exact"; inceptionv3, which their program did not finish: linearised.
+// ../shared/reference/planners.md, "dnn-partitioning", column "exact"; for inceptionv3, which did not finish, column "linearised".
 constexpr published quick[] = {{"LayerGraphs/bert24_inference", "17.7899"},      {"LayerGraphs/bert24_training", "41.7458"},
                                {"LayerGraphs/resnet50_inference", "33.7747"},    {"LayerGraphs/resnet50_training", "78.6318"},
                                {"OperatorGraphs/resnet50_inference", "124.349"}, {"LayerGraphs/inceptionv3_inference", "51.5519"},
@@ -139,7 +139,7 @@ void check_published(const published& p) {
   CHECK(find_broken_rule(w, found.device) == std::nullopt);
   CHECK(*std::max_element(found.loads.begin(), found.loads.end()) == found.value);
   CHECK(device_loads(w, found.device) == found.loads);
-  // The backward parts are contiguous, too: no two of them feed each other, nor do they in a circle.
+  // The backward parts are contiguous, too: the flow between devices has no cycle.
   std::vector<std::pair<std::size_t, std::size_t>> flows;
   for (const auto& [from, to] : w.edges) {
     if (w.operators[from].backward && found.device[from] != found.device[to]) flows.emplace_back(found.device[from], found.device[to]);
@@ -155,18 +155,17 @@ void check_published(const published& p) {
 }  // namespace
 
 TEST_CASE("an accelerator pays once for each tensor that it brings in or out, a CPU for none") {
-  // 0 is read by 1, 2 and 3; 1 and 2 by 4.
   placement_workload w{.operators = {op(1, 10, 0.5), op(2, 20, 0.25), op(3, 30, 0.125), op(4, 40), op(5, 50)},
                        .edges = {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}},
                        .accelerators = 3,
                        .cpus = 2};
   using values = std::vector<double>;
   CHECK(loads(w, {0, 0, 0, 0, 0}) == values{15, 0, 0, 0, 0});
-  CHECK(loads(w, {0, 1, 1, 2, 1}) == values{1.5, 10.5, 4.5, 0, 0});       // 0 leaves once, comes twice
-  CHECK(loads(w, {0, 1, 2, 0, 0}) == values{10.875, 2.75, 3.625, 0, 0});  // 1 and 2 come back
-  CHECK(loads(w, {3, 1, 1, 4, 1}) == values{0, 10.5, 0, 10, 40});         // CPUs make it and read it for nothing
+  CHECK(loads(w, {0, 1, 1, 2, 1}) == values{1.5, 10.5, 4.5, 0, 0});       // 0 leaves once and arrives twice
+  CHECK(loads(w, {0, 1, 2, 0, 0}) == values{10.875, 2.75, 3.625, 0, 0});  // the outputs of 1 and 2 return
+  CHECK(loads(w, {3, 1, 1, 4, 1}) == values{0, 10.5, 0, 10, 40});         // CPUs pay for no transfers
   CHECK(loads(w, {0, 3, 3, 3, 4}) == values{1.5, 0, 0, 90, 50});
-  w.edges.emplace_back(0, 1);  // an edge twice carries one tensor
+  w.edges.emplace_back(0, 1);  // a duplicate edge carries one tensor
   CHECK(loads(w, {0, 1, 1, 2, 1}) == values{1.5, 10.5, 4.5, 0, 0});
 }
 
@@ -183,7 +182,7 @@ TEST_CASE("each rule of a placement is named when it is broken") {
   CHECK(broken({0, 1, 2}) == "operator 1 is on an accelerator, which cannot run it");
   w.operators[0].color = w.operators[2].color = 7;
   CHECK(broken({0, 2, 1}) == "operators 0 and 2 have color 7 and are on two devices");
-  // A ring of three devices in the forward part; the same edges backward do not matter to this rule.
+  // A ring of three devices breaks the rule in the forward part only.
   placement_workload ring{.operators = std::vector<placed_operator>(6, op(1, 1)), .edges = {{0, 1}, {2, 3}, {4, 5}}, .accelerators = 3};
   CHECK(find_broken_rule(ring, places{0, 1, 1, 2, 2, 0}).has_value());
   for (placed_operator& o : ring.operators) o.backward = true;
@@ -270,7 +269,7 @@ TEST_CASE("the cheapest part around each unit is the least load of all sets that
 }
 
 TEST_CASE("the largest flow is the smallest cut of all") {
-  // The shortest path 0 1 2 7 is in the way of two longer ones: it must be taken back.
+  // The shortest path 0 1 2 7 blocks two longer ones, so the search must undo it.
   place::detail::flow_network crossing(8);
   for (const auto& [a, b] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 2}, {2, 7}, {0, 3}, {3, 4}, {4, 2}, {1, 5}, {5, 6}, {6, 7}}) {
     crossing.add_edge(a, b, 1);
@@ -300,12 +299,12 @@ TEST_CASE("the largest flow is the smallest cut of all") {
       smallest = std::min(smallest, cut);
     }
     CHECK(network.maximum_flow(0, n - 1) == smallest);
-    CHECK(network.maximum_flow(0, n - 1) == smallest);  // it can be asked again
+    CHECK(network.maximum_flow(0, n - 1) == smallest);  // the network can be reused
   }
 }
 
 TEST_CASE("what is always together is one unit: colors, circles of colors, leaves that cost nothing") {
-  // 0 -> 1 -> 2 with 0 and 2 of one color: 1 is caught between them.
+  // In 0 -> 1 -> 2, operators 0 and 2 share a color, so operator 1 joins their unit.
   placement_workload w{.operators = {op(1, 1), op(1, 1), op(1, 1), op(1, 1)}, .edges = {{0, 1}, {1, 2}, {2, 3}}, .accelerators = 2};
   CHECK(make_placement_units(w).size() == 4);
   w.operators[0].color = w.operators[2].color = 5;
@@ -313,35 +312,35 @@ TEST_CASE("what is always together is one unit: colors, circles of colors, leave
   CHECK(caught.unit_of == places{0, 0, 0, 1});
   CHECK(caught.accelerator_s == std::vector<double>{3, 1});
 
-  // A weight without work follows its only reader.
+  // A weight without work joins its only reader.
   w = {.operators = {op(0, 0, 2), op(1, 1, 1), op(1, 1)}, .edges = {{0, 1}, {1, 2}}, .accelerators = 2};
   CHECK(make_placement_units(w).unit_of == places{0, 0, 1});
   CHECK(!make_placement_units(w).leaves_take_memory);
   w.edges.emplace_back(0, 2);
   CHECK(make_placement_units(w).size() == 3);
-  // It does not follow what it reads where its own output is read by the backward pass of another.
+  // A leaf does not join its producer if a backward operator of another unit reads its output.
   placement_workload stash{
       .operators = {op(5, 50, 1), op(0, 0, 3), op(5, 50), op(1, 10)}, .edges = {{0, 1}, {0, 2}, {1, 3}}, .accelerators = 2};
   stash.operators[3].backward = true;
   stash.operators[2].color = stash.operators[3].color = 1;
   CHECK(make_placement_units(stash).unit_of == places{0, 1, 2, 2});
-  CHECK(place_operators(stash).value.value() == 7);  // 0 | 1 2 3
-  // A whole chain of leaves follows, from its end.
+  CHECK(place_operators(stash).value.value() == 7);  // devices 0 | 1 2 3
+  // A chain of leaves becomes one unit, from its end.
   w = {.operators = {op(0, 0, 1), op(0, 0, 1), op(0, 0, 1), op(1, 1)}, .edges = {{0, 1}, {1, 2}, {2, 3}}, .accelerators = 2};
   CHECK(make_placement_units(w).size() == 1);
 }
 
 TEST_CASE("merged leaves that take memory leave a gap instead of a false proof") {
-  // The leaf 0 fills the memory of either accelerator next to 1: elsewhere it would fit.
+  // Leaf 0 does not fit beside operator 1 on an accelerator, but fits on another device.
   placement_workload w{.operators = {op(0, 0, 1, 6), op(5, 50, 1, 6), op(5, 50, 1, 4)},
                        .edges = {{0, 1}, {1, 2}},
                        .accelerators = 3,
                        .accelerator_memory = bytes(10)};
   CHECK(make_placement_units(w).leaves_take_memory);
-  CHECK(brute_force(w) == 7);  // the leaf alone: 1; operator 1: 5 + 1 + 1
+  CHECK(brute_force(w) == 7);  // leaf alone: 1; operator 1: 5 + 1 + 1
   const operator_placement found = place_operators(w);
   CHECK(found.status.result == outcome::none_found);
-  CHECK(found.bound.value() == 6);  // without the limit
+  CHECK(found.bound.value() == 6);  // without the memory limit
   CHECK(found.status.reason ==
         "no contiguous partition fits the devices; operators without work were kept with their only neighbour, which takes memory");
   w.accelerator_memory = bytes(12);
@@ -352,7 +351,7 @@ TEST_CASE("merged leaves that take memory leave a gap instead of a false proof")
 }
 
 TEST_CASE("backward operators without a forward partner keep their place in the backward order") {
-  // Forward 0 -> 1 -> 2; backward 3 <- 4 <- 5 with colors of 0 and 2, and 4 on its own: it lies between 0 and 2 as 1 does.
+  // Forward 0 -> 1 -> 2, backward 5 -> 4 -> 3; 3 and 5 have the colors of 0 and 2. Operator 4 has none and lies between 0 and 2, as 1 does.
   placement_workload w{.operators = {op(4, 40), op(4, 40), op(4, 40), op(4, 40), op(4, 40), op(4, 40)},
                        .edges = {{0, 1}, {1, 2}, {5, 4}, {4, 3}},
                        .accelerators = 3};
@@ -367,7 +366,7 @@ TEST_CASE("backward operators without a forward partner keep their place in the 
   CHECK(edge(0, 4));
   CHECK(edge(4, 2));
   CHECK(place_operators(w).value.value() == 8);
-  // Between two forward partners a backward edge says nothing: their forward operators do.
+  // A backward edge between operators with forward partners adds nothing to the edges of the partners.
   w.operators[1].color = w.operators[4].color = 1;
   CHECK(make_placement_units(w).edges.size() == 2);
 }

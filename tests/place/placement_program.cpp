@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The mixed-integer programs of a placement against tests/oracle/placement.py, which enumerates; HETPLAN_TEST_SEED gives other cases.
+// Mixed-integer programs of a placement against the enumeration of tests/oracle/placement.py; HETPLAN_TEST_SEED gives other cases.
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -35,7 +35,7 @@ constexpr transfer_copies both_copies[] = {transfer_copies::per_edge, transfer_c
 
 std::string text(formulation f) { return f == formulation::printed ? "printed" : "tight"; }
 
-/// Has a solver the enumerated optimum? False: it met a limit, and what it says is true all the same.
+/// Returns true if a solver has the enumerated optimum, false if it met a limit; its answer must be valid in both cases.
 template <class Solver>
 bool agrees(const test::placement_case& c, const operator_schedule& known, const Solver& solver, formulation f) {
   const operator_schedule s = solve_placement(c.table, c.rules, known, solver, f);
@@ -60,7 +60,7 @@ bool agrees(const test::placement_case& c, const operator_schedule& known, const
   return true;
 }
 
-/// Every case by the tight program with GLPK, most from HEFT's schedule; small ones also as printed, some with Cbc.
+/// Solves every case by the tight program with GLPK, most from HEFT's schedule, and small cases also as printed, some with Cbc.
 void check_against_oracle(std::uint64_t seed, int count) {
   const std::vector<test::placement_case> cases = test::placement_cases(seed, count);
   REQUIRE(cases.size() == static_cast<std::size_t>(count));
@@ -83,14 +83,14 @@ void check_against_oracle(std::uint64_t seed, int count) {
   CAPTURE(seed, asked, proven, infeasible, known_optima);
   CHECK(proven * 50 >= asked * 49);
   CHECK(infeasible * 4 < count);
-  CHECK(known_optima * 4 < count * 3);  // else the programs would have nothing to find
+  CHECK(known_optima * 4 < count * 3);  // else the programs have nothing to improve
 }
 
 TEST_CASE("both programs have the enumerated optimum") { check_against_oracle(test::first_seed() + 1000, 150); }
 
 TEST_CASE("both programs have the enumerated optimum of more cases", "[long]") { check_against_oracle(test::first_seed(), 1500); }
 
-/// Operators without bytes on devices without limits, every pair joined by a wire of its own and 1 s per byte.
+/// Returns operators without bytes on devices without limits; each pair has its own wire, 1 s per byte.
 placement_data plain(std::vector<double> time_s, std::size_t devices, std::vector<operator_edge> edges) {
   placement_data d{.edges = std::move(edges), .time_s = std::move(time_s)};
   const std::size_t n = d.time_s.size() / devices;
@@ -113,13 +113,13 @@ double optimum(const placement_data& d, const placement_rules& r, formulation f)
 TEST_CASE("each equation by hand") {
   for (const formulation f : both) {
     CAPTURE(text(f));
-    // 4a, 4b: a reader starts when its producer has ended.
+    // Eq. 4a, 4b: a reader starts when its producer has ended.
     CHECK(optimum(plain({3, 4}, 1, {{0, 1, 1}}), {}, f) == 7);
-    // 4c: on one device, the better one.
+    // Eq. 4c: an operator runs on one device, the better one.
     CHECK(optimum(plain({3, 2}, 2, {}), {}, f) == 2);
     CHECK(optimum(plain({inf, 5}, 2, {}), {}, f) == 5);
     CHECK(optimum(plain({inf, inf}, 2, {}), {}, f) == inf);
-    // 5: beside each other on the fast device, unless they do not fit there; the largest working bytes count once.
+    // Eq. 5: both operators are on the fast device if they fit there; of working bytes, only the largest count.
     placement_data memory = plain({2, 9, 2, 9}, 2, {});
     memory.held_bytes = {5, 6};
     memory.capacity_bytes = {11, 11};
@@ -133,10 +133,10 @@ TEST_CASE("each equation by hand") {
     CHECK(optimum(memory, {}, f) == 9);
     memory.capacity_bytes = {8, 6};
     CHECK(optimum(memory, {}, f) == inf);
-    // 6: one after another on one device, side by side on two.
+    // Eq. 6: operators run one after another on one device, in parallel on two.
     CHECK(optimum(plain({3, 4}, 1, {}), {}, f) == 7);
     CHECK(optimum(plain({3, 3, 4, 4}, 2, {}), {}, f) == 4);
-    // 7: a transfer takes the time of its edge and pair, in its direction, where its ends are apart.
+    // Eq. 7: a transfer between devices takes the time of its edge and its directed pair.
     placement_data apart = plain({1, inf, inf, 4}, 2, {{0, 1, 8}});
     apart.pairs[1] = {0.5, 0.25, {1}};
     apart.pairs[2] = {9, 9, {2}};
@@ -145,7 +145,7 @@ TEST_CASE("each equation by hand") {
     CHECK(optimum(apart, {}, f) == inf);
     apart.edge_time_s = {0, 2, 9, 0};
     CHECK(optimum(apart, {}, f) == 7);
-    // 8: out of one device in turn, and into one.
+    // Eq. 8: transfers out of one device take turns, and so do transfers into one.
     const placement_data out = plain({1, inf, inf, inf, 1, inf, inf, inf, 1}, 3, {{0, 1, 4}, {0, 2, 4}});
     const placement_data in = plain({1, inf, inf, inf, 1, inf, inf, inf, 1}, 3, {{0, 2, 4}, {1, 2, 4}});
     for (const placement_data& given : {out, in}) {
@@ -159,7 +159,7 @@ TEST_CASE("each equation by hand") {
         CHECK(optimum(d, {contention::shared, copies}, f) == 10);
       }
     }
-    // One copy for both readers, as long as the longest edge; or one for each.
+    // One copy for both readers takes as long as the longest edge; otherwise each reader has its own copy.
     const placement_data twice = plain({1, inf, inf, 1, inf, 1}, 2, {{0, 1, 4}, {0, 2, 6}});
     CHECK(optimum(twice, {contention::none, transfer_copies::per_edge}, f) == 8);
     CHECK(optimum(twice, {contention::one_port, transfer_copies::per_edge}, f) == 12);
@@ -184,7 +184,7 @@ TEST_CASE("memory that is full to the byte is no matter of a solver's tolerance"
     less.capacity_bytes[0] = 2e12;
     const int before = times;
     CHECK(solve_placement(placement_table(less), {}, {}, counted{{}, &times}, f).makespan_s == 9);
-    CHECK(times > before + 1);  // the first answer kept the row, not the memory
+    CHECK(times > before + 1);  // the first answer kept the row, but not the memory
   }
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("a solver that has next to no time returns what is known, or better") 
   }
 }
 
-/// Answers what it is told to.
+/// Solver stub that returns a given answer.
 struct told {
   std::function<milp_solution(const milp_problem&)> answer;
   milp_solution solve(const milp_problem& p) const { return answer(p); }
@@ -275,7 +275,6 @@ TEST_CASE("a solver that fails or lies is found out, and what is known stays") {
   const auto worse_bound = changed([](milp_solution& s) { s.status = milp_status::feasible, s.bound *= 0.5; });
   CHECK(stops(worse_bound, "the best so far").bound_s == Approx(best.makespan_s / 2));
 
-  // One that never heard of memory.
   placement_data small = t.data();
   small.held_bytes = {4, 4, 4};
   small.capacity_bytes = {8, 8};
@@ -283,7 +282,7 @@ TEST_CASE("a solver that fails or lies is found out, and what is known stays") {
   const operator_schedule fits = heft(narrow, {});
   const told forgetful{[](const milp_problem& p) {
     milp_solution s{.status = milp_status::optimal, .objective = 0.1, .x = std::vector<double>(p.relaxation.objective.size(), 0)};
-    for (const int c : {1, 3, 5}) s.x[static_cast<std::size_t>(c)] = 1;  // all on the first device
+    for (const int c : {1, 3, 5}) s.x[static_cast<std::size_t>(c)] = 1;  // all operators on the first device
     return s;
   }};
   CHECK_THAT(solve_placement(narrow, {}, fits, forgetful).status.reason, Contains("exceed memory"));
@@ -304,15 +303,15 @@ TEST_CASE("a schedule that breaks a rule is no start, and one that takes no time
 }
 
 TEST_CASE("nodes without duration may be ordered in a circle, which does no harm") {
-  // Three operators at one instant, each before the next; before them, and behind them, one that takes time.
+  // Three operators at one instant, ordered in a circle; one that takes time before them, and one behind them.
   const placement_table t(plain({0, 0, 0, 2, 1}, 1, {{4, 0, 0}, {4, 1, 0}, {4, 2, 0}, {0, 3, 0}, {1, 3, 0}, {2, 3, 0}}));
   const placement_program program(t, {}, {}, formulation::tight);
   std::vector<double> x = program.start_of(schedule_in_order(t, {}, {4, 0, 1, 2, 3}, {0, 0, 0, 0, 0}));
   CHECK(program.read(x).makespan_s == 3);
-  // Behind the five devices orders of the pairs 01, 02, 12, a binary each way.
+  // The integers are five device variables, then a binary per direction of the pairs 01, 02, 12.
   const auto& integers = program.problem().integers;
   REQUIRE(integers.size() == 5 + 6);
-  for (const std::size_t i : {7U, 8U}) {  // 2 before 0 in place of 0 before 2
+  for (const std::size_t i : {7U, 8U}) {  // 2 before 0 instead of 0 before 2
     double& value = x[static_cast<std::size_t>(integers[i])];
     value = 1 - value;
   }

@@ -35,7 +35,6 @@ operator_schedule in_order(const placement_table& t, const placement_rules& r, c
   return schedule_in_order(t, r, {t.order().begin(), t.order().end()}, device);
 }
 
-/// Two operators, an edge of 8 bytes, two devices.
 placement_data two() {
   return {.operators = {"a", "b"},
           .devices = {"x", "y"},
@@ -47,7 +46,7 @@ placement_data two() {
           .resources = 1};
 }
 
-/// Three layers of which two read the first's output, on two devices and one wire each way.
+/// Returns three layers, of which two read the output of the first.
 planning_graph fork() {
   planning_graph_builder b("fork");
   const auto a = b.add_layer({.name = "a", .forward_flops = 2_GFLOP, .weight = 4_MB});
@@ -113,7 +112,7 @@ TEST_CASE("a placement table says which of its numbers is wrong") {
 
 TEST_CASE("every schedule in a drawn order keeps all rules, and the simulator gives its makespan again") {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
-    // Half of them with many operators that take no time, which start together with others.
+    // Half of the tables have many operators of zero duration, which start together with others.
     const unsigned shortest_s = seed % 2 == 0 ? 1 : 0, longest_s = seed % 2 == 0 ? 9 : 2;
     const placement_table t =
         support::random_table(seed, {.operators = 4 + seed % 9, .devices = 2 + seed % 3, .shortest_s = shortest_s, .longest_s = longest_s});
@@ -175,7 +174,7 @@ TEST_CASE("the table of a problem has the simulator's times, and the plan of a s
       const plan p = plan_of(problem, blocks, t, rules, s, "by hand");
       const judgement j = judge(p, model, c, problem.cost);
       CHECK(j.evaluation.latency.value() == Approx(s.makespan_s).epsilon(1e-9));
-      // The output crosses twice, on one wire in turn unless nothing contends; or once, all of it.
+      // Per edge, the output crosses twice, in turn unless nothing contends; per device, it crosses once, whole.
       const double sent = copies == transfer_copies::per_edge ? 60e6 : 40e6;
       CHECK(j.graph.volume().value() == sent);
     }

@@ -19,7 +19,7 @@ using namespace plan_tests;
 
 namespace {
 
-/// 4 s, d0 busy 3 s with 10 J, d1 busy 1 s with 20 J, d2 unused.
+/// Returns an evaluation of 4 s: d0 busy 3 s with 10 J, d1 busy 1 s with 20 J, d2 unused.
 evaluation two_used() { return {.latency = 4_s, .devices = {{true, 10_J, 600_MB, 3_s}, {true, 20_J, 400_MB, 1_s}, {}}}; }
 
 cluster limited(const std::function<void(std::vector<device>&)>& change) {
@@ -59,7 +59,7 @@ TEST_CASE("objectives score latency, seconds per sample, energy, and energy with
   CHECK(score(minimize_latency{}, e) == 4);
   CHECK(score(maximize_throughput{8}, e) == 0.5);
   CHECK(score(minimize_energy{}, e) == 30);
-  CHECK(score(keep_qoe{5_s, 100}, e) == 30);  // early is worth nothing
+  CHECK(score(keep_qoe{5_s, 100}, e) == 30);  // earlier than the deadline earns nothing
   CHECK(score(keep_qoe{4_s, 100}, e) == 30);
   CHECK(score(keep_qoe{1_s, 100}, e) == 330);
 }
@@ -96,7 +96,7 @@ TEST_CASE("a job tries the sizes that divide its batch, ascending; if it names n
   CHECK(job{.batch = 32}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 4, 8, 16, 32});
   CHECK(job{.batch = 96}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96});
   CHECK(job{.batch = 250}.candidate_microbatch_sizes() == std::vector<int>{1, 2, 5, 10, 125, 250});
-  CHECK(job{.batch = 1009}.candidate_microbatch_sizes() == std::vector<int>{1, 1009});  // a prime
+  CHECK(job{.batch = 1009}.candidate_microbatch_sizes() == std::vector<int>{1, 1009});
   CHECK(job{.batch = 17}.candidate_microbatch_sizes() == std::vector<int>{1, 17});
   for (const mode how : {mode::training, mode::inference, mode::generation}) {
     const job large{.workload = {.mode = how}, .batch = 4096};
@@ -109,7 +109,7 @@ TEST_CASE("a job tries the sizes that divide its batch, ascending; if it names n
 }
 
 TEST_CASE("microbatches too small to be simulated are skipped, and a batch that leaves none is named") {
-  const int batch = 32'000'000;  // 16 samples each: 4e6 tasks of training
+  const int batch = 32'000'000;  // microbatches of 16 samples make 4e6 tasks in training
   const auto sizes = job{.batch = batch, .microbatch_sizes = {1, 16, 1000}}.candidate_microbatch_sizes();
   CHECK(std::find(sizes.begin(), sizes.end(), 1) == sizes.end());
   CHECK(std::find(sizes.begin(), sizes.end(), 1000) != sizes.end());
@@ -160,11 +160,11 @@ TEST_CASE("a broken limit says which, where, how much is needed, allowed and too
 TEST_CASE("the limit with the largest relative overflow binds; memory, energy, busy share and the smaller device on a tie") {
   CHECK(broken(two_used(), [](auto& d) {
           d[0].memory_budget = 500_MB;  // 20 % over
-          d[0].max_busy = 0.5;          // 50 %
-          d[1].energy_budget = 15_J;    // 33 %
+          d[0].max_busy = 0.5;          // 50 % over
+          d[1].energy_budget = 15_J;    // 33 % over
         }).starts_with("busy share: d0"));
   CHECK(broken(two_used(), [](auto& d) {
-          d[0].max_busy = 0.375;  // each twice
+          d[0].max_busy = 0.375;  // each limit below is half of the need
           d[1].energy_budget = 10_J;
           d[1].memory_budget = 200_MB;
         }).starts_with("memory: d1"));
@@ -177,7 +177,7 @@ TEST_CASE("the limit with the largest relative overflow binds; memory, energy, b
           d[0].memory_budget = 300_MB;
         }).starts_with("memory: d0"));
   CHECK(broken(two_used(),
-               [](auto& d) {  // no budget at all: infinitely over
+               [](auto& d) {  // a budget of zero counts as infinitely over
                  d[1].energy_budget = 0_J;
                  d[0].memory_budget = 1_MB;
                })
@@ -229,7 +229,7 @@ TEST_CASE("a description has a line per stage, and per used device once the plan
   CHECK(after.find("d1           busy  25.0 %") != std::string::npos);
   CHECK(after.find("d2           busy") == std::string::npos);
   CHECK(after.find("latency 4 s, energy 30 J") != std::string::npos);
-  CHECK(after.find("slower than the best plan") == std::string::npos);  // no bound, no claim
+  CHECK(after.find("slower than the best plan") == std::string::npos);  // no claim without a bound
   judged.evaluation.bound = 2_s;
   judged.evaluation.gap = 1;
   CHECK(describe(judged, chain(3), devices(3)).find("at most 100 % slower than the best plan") != std::string::npos);

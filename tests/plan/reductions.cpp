@@ -14,7 +14,7 @@ using namespace hetplan;
 
 namespace {
 
-/// Four layers; the first and the last share a tensor of 8 bytes, the second has 3, the third is frozen.
+/// Returns four layers: the first and the last share a tensor of 8 bytes, the second has 3 bytes, the third is frozen.
 planning_graph tied() {
   planning_graph_builder b("tied");
   b.add_layer({.name = "embed", .forward_flops = 1_GFLOP, .weight = 8_B, .weight_group = "table"});

@@ -40,7 +40,7 @@ TEST_CASE("a plan with other microbatches, shares, names or rules has its work i
   CHECK(stays([](plan& p) { std::reverse(p.stages[1].devices.begin(), p.stages[1].devices.end()); }));
   CHECK(stays([](plan& p) { p.stages[0].name = "first"; }));
   CHECK(stays([](plan& p) { p.sharing_policy = sharing::priority; }));
-  CHECK(stays([](plan& p) {  // one stage becomes two on one device
+  CHECK(stays([](plan& p) {  // one stage split into two on its device
     p.stages.insert(p.stages.begin() + 1, p.stages[0]);
     p.stages[0].layers = plan_tests::ids({0});
     p.stages[1].layers = plan_tests::ids({1});
@@ -58,11 +58,11 @@ TEST_CASE("a layer that changes its device, or what a device does of it, is else
   CHECK_FALSE(stays([](plan& p) { p.stages[1].devices[1].tensor_parallel = 1; }));
   CHECK_FALSE(same_placement(plan{}, given()));
   CHECK_FALSE(stays([](plan& p) { p.stages[1].shard = sharding::state; }));
-  CHECK(stays([](plan& p) { p.stages[0].shard = sharding::state; }));  // on one device nothing is shared out
+  CHECK(stays([](plan& p) { p.stages[0].shard = sharding::state; }));  // on one device, sharding changes nothing
   CHECK(stays([](plan& p) { p.stages[1].recompute = true; }));
   plan shared = given();
   shared.stages[1].shard = sharding::state;
-  plan turned = shared;  // each has the other's part of the state
+  plan turned = shared;  // each device has the other's part of the state
   std::reverse(turned.stages[1].devices.begin(), turned.stages[1].devices.end());
   CHECK_FALSE(same_placement(shared, turned));
 }

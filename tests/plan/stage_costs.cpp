@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A plan is staged once; whoever reads it gets what asking the models gives, bit for bit, and no model is asked again.
+// stage_costs gives every reader what the models give, bit for bit, without a second call of any model.
 
 #include <hetplan/plan/stage_costs.hpp>
 
@@ -95,7 +95,7 @@ TEST_CASE("estimate, expansion and judgement read a staged plan and ask no model
       REQUIRE(asked == before);
       REQUIRE(e == estimate(i.plan, model, c, roofline_with_step{}));
       ++estimated;
-    } catch (const invalid_input&) {  // of several pipelines, sizes, orders: estimators cannot read it
+    } catch (const invalid_input&) {  // estimators reject plans of several pipelines, sizes or orders
     }
     REQUIRE(asked == before);
   });

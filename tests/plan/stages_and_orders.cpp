@@ -14,7 +14,7 @@ using namespace plan_tests;
 
 namespace {
 
-/// a feeds b, c and d; b and c feed d; e stands apart.
+/// Returns a graph: a feeds b, c and d; b and c feed d; e is isolated.
 planning_graph fan() {
   planning_graph_builder b("fan");
   for (const char* name : {"a", "b", "c", "d", "e"}) b.add_layer({.name = name, .forward_flops = 1_GFLOP});
@@ -53,9 +53,9 @@ std::string device_text(const plan& p, const planning_graph& g, std::size_t devi
 }  // namespace
 
 TEST_CASE("a tensor that several layers of a stage read crosses once, the largest edge counts, there and back alike") {
-  // From a into {b, c, d}: max(10, 30, 20) there, max(1, 0, 5) back.
+  // From a into {b, c, d}: max(10, 30, 20) forward, max(1, 0, 5) backward.
   CHECK(text(make_stage_graph(stages({{0}, {1, 2, 3, 4}}), fan())) == "0->1 30/5");
-  // a into {b, d} and into {c}; b and c into d's stage: two producers add up.
+  // Edges from a into {b, d} and into {c}; b and c are two producers of d's stage, and their edges add up.
   CHECK(text(make_stage_graph(stages({{0}, {2}, {1, 3, 4}}), fan())) == "0->1 30/0, 0->2 20/5, 1->2 8/0");
   CHECK(text(make_stage_graph(stages({{0}, {1, 2}, {3, 4}}), fan())) == "0->1 30/1, 0->2 20/5, 1->2 15/7");
   CHECK(text(make_stage_graph(stages({{0, 1, 2, 3, 4}}), fan())).empty());
@@ -74,7 +74,7 @@ TEST_CASE("stage edges are ordered by (from, to) and indexed at both ends") {
 TEST_CASE("depth counts the stages on the longest path to a sink, and the smallest ready stage comes first") {
   const stage_graph g = make_stage_graph(stages({{3}, {0}, {1}, {2}, {4}}), fan());
   CHECK(depths(g) == std::vector<int>{1, 3, 2, 2, 1});
-  CHECK(order_of(g) == std::vector<int>{1, 2, 3, 0, 4});  // 0 is ready before 4
+  CHECK(order_of(g) == std::vector<int>{1, 2, 3, 0, 4});  // stage 0 is ready before stage 4
   CHECK(depths(make_stage_graph(stages({{0}, {1}, {2}, {3}}), chain(4))) == std::vector<int>{4, 3, 2, 1});
 }
 
@@ -152,12 +152,12 @@ TEST_CASE("the default warm-up follows depth where sizes are equal, whatever the
 }
 
 TEST_CASE("the default warm-up of a small-batch producer is raised to what its consumer needs") {
-  // Sizes 1 and 8 of 16 samples: 2 depth - 1 = 3 forwards cannot fill one microbatch of 8.
+  // Microbatch sizes 1 and 8 of 16 samples: 2 depth - 1 = 3 forwards cannot fill one microbatch of 8.
   const plan p = stage_per_device({{0}, {1}}, 1, 16, {1, 8});
   const stage_graph g = make_stage_graph(p, chain(2));
   CHECK(resolve_warmup(p, g) == std::vector<int>{8, 1});
   CHECK_FALSE(warmup_suffices(g.nodes[0], 7, g.nodes[1], 1));
-  // Where no gradient returns nothing has to be raised.
+  // Without a returning gradient, no warm-up is raised.
   CHECK(resolve_warmup(p, make_stage_graph(p, chain(2, {0}))) == std::vector<int>{3, 1});
 }
 
@@ -168,10 +168,10 @@ TEST_CASE("the 1F1B rule by hand") {
   CHECK_FALSE(warmup_suffices(node(2, 5), 2, node(2, 5), 3));
   CHECK(warmup_suffices(node(2, 5), 5, node(2, 5), 50));
   CHECK_FALSE(warmup_suffices(node(2, 5), 4, node(2, 5), 50));
-  // 12 samples in sizes 2 and 3: the first backward of 2 samples needs t's first backward, hence 3 samples.
+  // 12 samples in sizes 2 and 3: the first backward of s needs the first backward of t, hence 3 samples.
   CHECK(warmup_suffices(node(2, 6), 2, node(3, 4), 1));
   CHECK_FALSE(warmup_suffices(node(2, 6), 1, node(3, 4), 1));
-  // Large before small: the first backward of 4 waits for t's fourth backward of 1, before which t ran 4 forwards.
+  // Sizes 4 and 1: the first backward of s waits for the fourth backward of t, before which t ran 4 forwards.
   CHECK(warmup_suffices(node(4, 2), 1, node(1, 8), 1));
   CHECK_FALSE(warmup_suffices(node(4, 2), 1, node(1, 8), 2));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Small models, clusters and plans that the tests of this folder change one thing of.
+/// Small models, clusters and plans for the tests of plans.
 
 #include <algorithm>
 #include <string>
@@ -15,7 +15,7 @@ namespace plan_tests {
 
 using namespace hetplan;
 
-/// a -> b -> c ..., 1 GFLOP and 1 MB each; `silent` lists the layers whose out-edge has no gradient.
+/// Returns a -> b -> c ..., 1 GFLOP and 1 MB each; `silent` lists the layers whose out-edge has no gradient.
 inline planning_graph chain(std::size_t layers, const std::vector<std::size_t>& silent = {}) {
   planning_graph_builder b("chain");
   for (std::size_t i = 0; i < layers; ++i) {
@@ -27,7 +27,6 @@ inline planning_graph chain(std::size_t layers, const std::vector<std::size_t>& 
   return std::move(b).build();
 }
 
-/// "d0", "d1", ... on one medium.
 inline cluster devices(std::size_t count) {
   std::vector<device> all;
   for (std::size_t i = 0; i < count; ++i) {
@@ -42,7 +41,7 @@ inline std::vector<layer_id> ids(const std::vector<int>& numbers) {
   return all;
 }
 
-/// Stage s on device s alone; sizes[s] is its microbatch size (empty: the plan's).
+/// Returns a plan with stage s alone on device s; `sizes` are the stages' microbatch sizes (empty: that of the plan).
 inline plan stage_per_device(const std::vector<std::vector<int>>& layers, int microbatch_size, int microbatches,
                              const std::vector<int>& sizes = {}) {
   plan p{.model = "chain", .cluster = "cluster", .microbatch_size = microbatch_size, .microbatches = microbatches};
@@ -56,7 +55,7 @@ inline plan stage_per_device(const std::vector<std::vector<int>>& layers, int mi
   return p;
 }
 
-/// "F0 F1 B0 W0 ..." of one stage, or "s1F0" where several share the device.
+/// Returns the order as text: "F0 F1 B0 W0 ...", or "s1F0 ..." with stages.
 inline std::string text(const std::vector<order_entry>& order, bool with_stage = false) {
   std::string all;
   for (const order_entry& e : order) {
@@ -66,7 +65,7 @@ inline std::string text(const std::vector<order_entry>& order, bool with_stage =
   return all;
 }
 
-/// The reverse of text(): "F0 B0" of stage 0, "1F0" of stage 1.
+/// Returns the order of a text, in which "F0 B0" are of stage 0 and "1F0" is of stage 1.
 inline std::vector<order_entry> order(const std::string& text) {
   std::vector<order_entry> all;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -19,7 +19,7 @@ namespace {
 
 using change = std::function<void(plan&)>;
 
-/// d0 and d1 have one accelerator, d2 four and an interconnect, d3 two and none.
+/// Returns four devices: d0 and d1 have one accelerator, d2 four and an interconnect, d3 two and no interconnect.
 cluster four_devices() {
   std::vector<device> all;
   for (const char* name : {"d0", "d1", "d2", "d3"}) all.push_back({.name = name, .memory = 1_GB, .compute = 1_TFLOP_per_s});
@@ -29,7 +29,7 @@ cluster four_devices() {
   return {"cluster", all, shared_medium{1_MB_per_s}};
 }
 
-/// a -> b -> c -> d; d is profiled on d2.
+/// Returns a -> b -> c -> d; d has a profile for d2.
 planning_graph four_layers() {
   planning_graph_builder b("chain");
   for (const char* name : {"a", "b", "c"}) b.add_layer({.name = name, .forward_flops = 1_GFLOP});
@@ -38,7 +38,7 @@ planning_graph four_layers() {
   return std::move(b).build();
 }
 
-/// Two stages, the first on two devices: 4 microbatches of 2.
+/// Returns 4 microbatches of 2 samples on two stages, the first on two devices.
 plan two_stages() {
   return {.microbatch_size = 2,
           .microbatches = 4,
@@ -46,7 +46,7 @@ plan two_stages() {
                      {.name = "s1", .layers = ids({2, 3}), .devices = {{device_id(2), 2}}}}};
 }
 
-/// Two pipelines of 4 samples: s0, s1 and t0, t1.
+/// Returns two pipelines of 4 samples: s0, s1 and t0, t1.
 plan two_pipelines() {
   plan p = two_stages();
   p.stages[0].devices = {{device_id(0), 2}};
@@ -61,7 +61,7 @@ plan two_pipelines() {
   return p;
 }
 
-/// Two microbatches in explicit orders: s0 on d0, s1 on d1.
+/// Returns two microbatches in explicit orders: s0 on d0, s1 on d1.
 plan ordered() {
   plan p{.microbatch_size = 1,
          .microbatches = 2,
@@ -104,7 +104,7 @@ TEST_CASE("a plan's own numbers: sizes, workload, stages, parameter server") {
   CHECK(broken([](plan& p) { p.workload.context = -1; }) == "/workload/context: expected an integer >= 0, got -1");
   CHECK(broken([](plan& p) { p.workload = {.mode = mode::generation, .tokens = 1}; }) ==
         "/workload/tokens: expected an integer >= 2, got 1");
-  CHECK(broken([](plan& p) { p.workload.tokens = 1; }) == "valid");  // only generation reads it
+  CHECK(broken([](plan& p) { p.workload.tokens = 1; }) == "valid");  // only generation reads the tokens
   CHECK(broken([](plan& p) { p.stages.clear(); }) == "/stages: expected at least one stage, got none");
   CHECK(broken([](plan& p) { p.parameter_server = device_id(4); }) == "/sync/parameter_server: expected a device of the cluster, got id 4");
   CHECK(broken([](plan& p) { p.parameter_server = device_id{}; }) == "/sync/parameter_server: expected a device of the cluster, got id -1");
@@ -206,7 +206,7 @@ TEST_CASE("the stages of a pipeline form a DAG") {
 }
 
 TEST_CASE("a plan is small enough to be expanded") {
-  // Of each microbatch: F and B on 3 device positions, 2 transfers there and 2 back.
+  // Each microbatch has F and B on 3 device positions, 2 transfers forward and 2 backward.
   const std::string most = "expected a plan of at most 4e+06 tasks and transfers, which take 1 GB, got ";
   CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 400'000; }) == "valid");
   CHECK(answer(two_stages(), [](plan& p) { p.microbatches = 400'001; }) ==
@@ -215,7 +215,7 @@ TEST_CASE("a plan is small enough to be expanded") {
           p.workload.mode = mode::inference;
           p.microbatches = 800'000;
         }) == "valid");
-  // A step has 3 tasks and 2 transfers, and 2 tokens but in the last.
+  // Each step has 3 tasks and 2 transfers, and each but the last 2 token transfers.
   CHECK(answer(two_stages(), [](plan& p) {
           p.workload = {.mode = mode::generation, .tokens = 1000};
           p.microbatches = 1000;
@@ -269,7 +269,7 @@ TEST_CASE("warm-ups are given for every stage, at least 1, and never less than w
       with({1, 2}) ==
       R"(/schedule/warmup: cyclic order at device "d0": stage "s0" (warm-up 1) waits for stage "s1" (warm-up 2), which waits for more of its forwards)");
   CHECK(with({1, 1}) == "valid");
-  CHECK(with({4, 9}) == "valid");  // only 4 microbatches: both send all forwards first
+  CHECK(with({4, 9}) == "valid");  // with 4 microbatches, both send all forwards first
   CHECK(with({3, 9}).find("cyclic order") != std::string::npos);
   CHECK(answer(two_stages(), [](plan& p) {
           p.workload.mode = mode::inference;
@@ -291,8 +291,8 @@ TEST_CASE("with unequal sizes an edge without gradient can close a circle that n
   b.add_edge("u", "w", 1_B);
   b.add_edge("v", "w", 1_B);
   const planning_graph g = std::move(b).build();
-  // u: size 1, v: size 4, w: size 1. v needs four forwards of u before it sends one; w's first backward needs v,
-  // and u, with warm-up 1, waits for that backward before its second forward.
+  // Sizes are 1 (u), 4 (v), 1 (w). v needs four forwards of u before it sends one; w's first backward needs v. With warm-up 1, u waits for
+  // that backward before its second forward.
   plan p = stage_per_device({{0}, {1}, {2}}, 1, 4, {1, 4, 1});
   p.schedule.warmup = {1, 1, 1};
   const auto v = validate(p, g, devices(3));
@@ -393,11 +393,11 @@ TEST_CASE("explicit orders that can never finish are refused with a device") {
   const auto with = [](const std::string& first, const std::string& second) {
     return answer(ordered(), [&](plan& p) { p.schedule.orders = {order(first), order(second)}; });
   };
-  // s1 wants F1 first; s0 sends it only after B0, which waits for s1.
+  // s1 begins with F1, which s0 sends only after B0, which waits for s1.
   CHECK(with("F0 B0 F1 B1", "1F1 1B1 1F0 1B0") ==
         R"(/schedule/orders: cyclic order at device "d0": it waits for work that can never be done)");
   CHECK(with("F0 F1 B0 B1", "1F1 1B1 1F0 1B0") == "valid");
-  // Both stages on one device: a backward of s0 before the forward of s1 that it needs.
+  // Both stages on one device, a backward of s0 before the forward of s1 that it needs.
   const auto alone = [](const std::string& text) {
     return answer(ordered(), [&](plan& p) {
       p.stages[1].devices = {{device_id(0)}};
@@ -469,7 +469,7 @@ TEST_CASE("rules for one reduction speak of the same transfer, whatever microbat
     });
   };
   CHECK(with(transfer_kind::sync, {{0, 0, 2}, {3, 1, 2}}) == "valid");
-  // Half of a gradient would otherwise leave with nothing before it.
+  // A reduction has no microbatch, so rules for microbatches 0 and 3 name the same chunk.
   CHECK(with(transfer_kind::sync, {{0, 0, 1}, {3, 0, 1}}) ==
         "/schedule/flows/1: chunk 0 of this flow is listed twice; a reduction has no microbatch");
   CHECK(with(transfer_kind::sync, {{0, 0, 1}, {3, 0, 2}, {3, 1, 2}}) ==

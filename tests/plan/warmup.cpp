@@ -24,7 +24,6 @@ namespace {
 
 int pick(std::mt19937_64& random, int low, int high) { return std::uniform_int_distribution(low, high)(random); }
 
-/// A divisor of n.
 int divisor(std::mt19937_64& random, int n) {
   std::vector<int> all;
   for (int d = 1; d <= n; ++d) {
@@ -33,7 +32,7 @@ int divisor(std::mt19937_64& random, int n) {
   return all[static_cast<std::size_t>(pick(random, 0, static_cast<int>(all.size()) - 1))];
 }
 
-/// One layer per stage: stage s on device s, sizes that divide the batch, warm-ups from 1 to a bit beyond M.
+/// Returns a random plan of one layer per stage: stage s on device s, sizes that divide the batch, warm-ups from 1 to slightly above M.
 plan random_chain_plan(std::mt19937_64& random, std::size_t stages, int batch, bool equal_sizes) {
   std::vector<std::vector<int>> layers;
   std::vector<int> sizes;
@@ -47,7 +46,7 @@ plan random_chain_plan(std::mt19937_64& random, std::size_t stages, int batch, b
   return p;
 }
 
-/// A random DAG with an edge without gradient now and then; always some edge.
+/// Returns a random DAG of at least one edge; some edges have no gradient.
 planning_graph random_dag(std::mt19937_64& random, std::size_t layers) {
   planning_graph_builder b("dag");
   for (std::size_t i = 0; i < layers; ++i) b.add_layer({.name = std::to_string(i), .forward_flops = 1_FLOP});
@@ -67,8 +66,7 @@ bool rule_holds(const plan& p, const stage_graph& g) {
   });
 }
 
-/// The same question put to Boost.Graph: is the graph of all pieces of work, with the orders of the devices and
-/// the samples that they pass on, free of cycles?
+/// Returns true if the graph of all tasks, with device orders and passed samples, is acyclic according to Boost.Graph.
 bool finishes(const plan& p, const stage_graph& g, std::size_t devices) {
   using piece = std::tuple<std::size_t, phase, std::size_t, int>;  // stage, phase, position of the device, microbatch
   std::map<piece, std::size_t> number;
@@ -165,8 +163,7 @@ TEST_CASE("first_blocked_device and a topological sort of all work agree on any 
     const stage_graph g = make_stage_graph(p, model);
     const bool ends = finishes(p, g, 2 * stages);
     REQUIRE(first_blocked_device(p, g, 2 * stages).has_value() == !ends);
-    // Nothing that cannot finish is let through. The rule speaks of whole stages: where stages are shared it may refuse
-    // what would just finish, because one device of a stage needs only its own samples.
+    // No blocked plan is accepted. With shared stages, the rule may refuse a plan that would finish: a device needs only its own samples.
     const bool shared = std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.devices.size() > 1; });
     const bool refused = validate(p, model, devices(2 * stages)).has_value();
     REQUIRE((shared ? refused || ends : refused == !ends));
@@ -198,7 +195,7 @@ TEST_CASE("explicit orders in any shuffle are refused exactly where a topologica
     }
     for (auto& mine : p.schedule.orders) {
       std::shuffle(mine.begin(), mine.end(), random);
-      for (std::size_t i = 0; i < mine.size(); ++i) {  // F before B, or another rule is broken
+      for (std::size_t i = 0; i < mine.size(); ++i) {  // F before B, to keep the other rules
         for (std::size_t j = i + 1; j < mine.size(); ++j) {
           if (mine[i].stage == mine[j].stage && mine[i].microbatch == mine[j].microbatch && mine[j].what < mine[i].what)
             std::swap(mine[i], mine[j]);
@@ -237,13 +234,13 @@ TEST_CASE("the default warm-up is 2 depth - 1 or the smallest more that lets the
       if (equal) REQUIRE(k[s] == plain);
       if (k[s] == plain) continue;
       ++raised;
-      // One less, everything behind as it is: the pair alone can no longer finish.
+      // With any smaller warm-up and all later stages unchanged, the pair can no longer finish.
       for (int less = plain; less < k[s]; ++less) {
         REQUIRE_FALSE(warmup_suffices(g.nodes[s], less, g.nodes[s + 1], k[s + 1]));
       }
       plan tight = p;
       tight.schedule.warmup = k;
-      for (std::size_t before = 0; before < s; ++before) tight.schedule.warmup[before] = 1000;  // never the reason
+      for (std::size_t before = 0; before < s; ++before) tight.schedule.warmup[before] = 1000;  // large enough never to block
       REQUIRE_FALSE(first_blocked_device(tight, g, stages));
       tight.schedule.warmup[s] = k[s] - 1;
       REQUIRE(first_blocked_device(tight, g, stages));
@@ -277,7 +274,7 @@ TEST_CASE("the two further warm-ups by hand: one more than transfers hide behind
   CHECK(listed(warmup_rule::everything) == std::vector<int>{6, 6, 6});
   const auto in_flight = [&](warmup_rule rule, int depth) { return microbatches_in_flight(p, warmup_of(rule, depth)); };
   CHECK(in_flight(warmup_rule::one_more, 2) == 5);
-  CHECK(in_flight(warmup_rule::one_more, 3) == 6);  // no more than there are
+  CHECK(in_flight(warmup_rule::one_more, 3) == 6);  // no more than all microbatches
   CHECK(in_flight(warmup_rule::everything, 1) == 6);
   CHECK(in_flight(warmup_rule::everything, 1000) == 6);
 
@@ -288,7 +285,7 @@ TEST_CASE("the two further warm-ups by hand: one more than transfers hide behind
   CHECK(device_orders(p, g, 3) == device_orders(gpipe, g, 3));
   listed(warmup_rule::one_more);
   CHECK(text(device_orders(p, g, 3)[2]) == "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 B4 B5");
-  // Stages with microbatches of their own have their own everything; plans without warm-up have none.
+  // "Everything" counts each stage's own microbatches; plans without warm-up have an empty list.
   p = stage_per_device({{0}, {1}}, 1, 12, {1, 4});
   set_warmup(p, chain(2), warmup_rule::everything);
   CHECK(p.schedule.warmup == std::vector<int>{12, 3});

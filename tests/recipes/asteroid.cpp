@@ -21,9 +21,9 @@ using namespace hetplan::test;
 
 namespace {
 
-/// The best estimate over all plans of the space, by exhaustion; nothing where none fits.
+/// Returns the least estimate over all plans of the space by enumeration; none if no plan fits.
 ///
-/// @param every_run  also groups that leave out a device from the middle of a class of equal ones.
+/// @param every_run  true: groups may also leave out a device from the middle of a class of equal ones.
 template <class Problem>
 std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_run) {
   const planning_graph chain = chain_view(problem.model);
@@ -34,7 +34,7 @@ std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_
                                         sizes.back());
   std::vector<device_id> order;
   std::vector<std::size_t> position(view.size());
-  std::vector<char> class_ends(view.size() + 1, 0);  // by position in the order
+  std::vector<char> class_ends(view.size() + 1, 0);  // [position in the order]
   for (const auto& members : tables.classes) {
     for (const device_id d : members) {
       position[d.index()] = order.size();
@@ -73,7 +73,7 @@ std::optional<double> shortest_by_exhaustion(const Problem& problem, bool every_
   return std::nullopt;
 }
 
-/// The planner's own estimate of what it chooses; nothing where it finds nothing that fits its view.
+/// Returns the planner's own estimate of its plan; none if no plan fits its view.
 template <class Problem>
 std::optional<double> shortest_by_planner(const Problem& problem, plan& chosen) {
   const planning_graph chain = chain_view(problem.model);
@@ -87,15 +87,15 @@ std::optional<double> shortest_by_planner(const Problem& problem, plan& chosen) 
   return e.latency.value();
 }
 
-/// Asteroid's Algorithm 1 as it is written, with blocks of one sample; empty where memory is too small.
+/// Returns the shares of Asteroid's Algorithm 1 as written, with blocks of one sample; empty if memory is too small.
 ///
-/// @param to_least_loaded  phase 2 as printed, to the device that is fastest now; else to the one that ends first with it.
+/// @param to_least_loaded  true: phase 2 as printed, to the device that is fastest now; false: to the one that ends first with the sample.
 template <class Time>
 std::vector<int> algorithm_1(int samples, const std::vector<int>& caps, const Time& time_s, bool to_least_loaded) {
   const std::size_t n = caps.size();
   std::vector<int> shares(n, 0);
   const auto has_room = [&](std::size_t d) { return shares[d] < std::min(caps[d], samples); };
-  // Lines 1-12: in proportion to capacity (eq. 9), at most what memory holds; the rest again among those with room.
+  // Lines 1-12: shares in proportion to capacity (eq. 9), capped by memory; the rest again among devices with room.
   for (int left = samples; left > 0;) {
     double capacity = 0;
     std::size_t strongest = n;
@@ -112,13 +112,13 @@ std::vector<int> algorithm_1(int samples, const std::vector<int>& caps, const Ti
       shares[d] += part;
       given += part;
     }
-    if (given == 0) {  // fractions of a sample only
+    if (given == 0) {  // only fractions of a sample are left
       ++shares[strongest];
       given = 1;
     }
     left -= given;
   }
-  // Lines 13-20: from the straggler to the fastest device with memory, as long as that makes no slower straggler.
+  // Lines 13-20: from the straggler to the fastest device with memory, while that makes no slower straggler.
   const auto busy_s = [&](std::size_t d) { return shares[d] == 0 ? 0 : time_s(d, shares[d]); };
   for (;;) {
     std::size_t straggler = 0, receiver = n;
@@ -135,7 +135,6 @@ std::vector<int> algorithm_1(int samples, const std::vector<int>& caps, const Ti
   }
 }
 
-/// Three stages on 1, 2 and 2 devices; microbatches of 2 samples. Weights of 4, 6 and 12 B.
 planning_graph three_layers(double first_gradient = 0.5, bool frozen_middle = false) {
   layer_spec a = work_of("a", 0.5, 0.25, 0.25), b = work_of("b", 2, 1, 2), c = work_of("c", 1, 1, 1);
   a.weight = bytes(4);
@@ -169,7 +168,7 @@ TEST_CASE("Asteroid's planner finds what going through its whole space finds", "
       lowered += chosen.schedule.warmup.empty() ? 0 : 1;
       REQUIRE(mine.has_value());
       REQUIRE(*mine == Approx(*best).epsilon(1e-9));
-      if (seed % 3 != 0) REQUIRE(*best == Approx(*shortest_by_exhaustion(problem, true)).epsilon(1e-9));  // no twins: no other runs
+      if (seed % 3 != 0) REQUIRE(*best == Approx(*shortest_by_exhaustion(problem, true)).epsilon(1e-9));  // no equal devices: same space
     } else {
       ++nothing;
       REQUIRE_FALSE(mine.has_value());
@@ -183,7 +182,7 @@ TEST_CASE("Asteroid's planner finds what going through its whole space finds", "
     } else {
       REQUIRE(r.binding->kind == limit_kind::memory);
     }
-    if (best) REQUIRE(r.status.ok());  // memory is the same on the cluster: its warm-ups are no larger than the chain's
+    if (best) REQUIRE(r.status.ok());  // same memory, and warm-ups no larger than the chain's
   }
   INFO(fits << " problems fit, " << lowered << " of them with lower warm-up, " << nothing << " do not");
   REQUIRE(fits >= 200);
@@ -204,7 +203,7 @@ TEST_CASE("Algorithm 1 as written and the greedy hand-out end with the same slow
       caps.push_back(random.chance(0.5) ? samples : random.integer(0, samples));
       const double rate = random.between(0.2, 2), launch = random.between(0, 3);
       for (int x = 1; x <= samples; ++x)
-        time[d].push_back(std::max(time[d].back(), launch + rate * x * random.between(0.7, 1)));  // not linear
+        time[d].push_back(std::max(time[d].back(), launch + rate * x * random.between(0.7, 1)));  // not linear in x
     }
     const auto time_s = [&](std::size_t d, int x) { return time[d][static_cast<std::size_t>(x)]; };
     const auto slowest = [&](const std::vector<int>& shares) {
@@ -231,26 +230,26 @@ TEST_CASE("Algorithm 1 as written and the greedy hand-out end with the same slow
     REQUIRE(slowest(*greedy) <= slowest(printed));
     worse_as_printed += slowest(*greedy) < slowest(printed) ? 1 : 0;
   }
-  // The device that is fastest now may be slowed down most by one more sample: there the printed algorithm stops early.
+  // One more sample may slow down the currently fastest device most: there the printed algorithm stops early.
   CHECK(worse_as_printed > 0);
   CHECK(too_little > 20);
 }
 
 TEST_CASE("Algorithm 1 by hand: in proportion, clamped, handed on, and one sample moved") {
-  // Capacities 1/8, 1/16, 1/16 of 8 samples: 4, 2, 2. The second has memory for 1: what it leaves goes to the first.
+  // Capacities 1/8, 1/16, 1/16 of 8 samples: 4, 2, 2. If the second has memory for 1, its other sample goes to the first.
   const auto linear = [](std::size_t d, int x) { return x * (d == 0 ? 1.0 : 2.0); };
   CHECK(algorithm_1(8, {8, 8, 8}, linear, true) == std::vector<int>{4, 2, 2});
   CHECK(partition::allocate(8, {8, 8, 8}, linear) == std::vector<int>{4, 2, 2});
   CHECK(algorithm_1(8, {8, 1, 8}, linear, true) == std::vector<int>{5, 1, 2});
   CHECK(partition::allocate(8, {8, 1, 8}, linear) == std::vector<int>{5, 1, 2});
-  // The second device takes 3 s whatever it does, as the first does with all 4: halves at first, then one sample moves.
+  // The second device takes 3 s for any share, the first as long for all 4 samples: halves at first, then one sample moves.
   const auto flat = [](std::size_t d, int x) { return d == 0 ? 0.75 * x : 3.0; };
   CHECK(algorithm_1(4, {4, 4}, flat, true) == std::vector<int>{3, 1});
   CHECK(partition::allocate(4, {4, 4}, flat) == std::vector<int>{3, 1});
 }
 
 TEST_CASE("memory by hand under the four policies of section 5.4: weights, gradients, optimizer, and K activations of a share") {
-  // Adam keeps 4 bytes for each byte of weights. Shares 2, 1, 1; depths 3, 2, 1; 10 microbatches.
+  // Adam keeps 4 bytes per byte of weights. Shares 2, 1, 1; depths 3, 2, 1; 10 microbatches.
   const planning_graph m = three_layers();
   const cluster c = wired(5);
   const auto memory = [&](const plan& p) {
@@ -273,21 +272,21 @@ TEST_CASE("memory by hand under the four policies of section 5.4: weights, gradi
   CHECK(with(warmup_rule::one_more) == row{16 + 7 * 20, 24 + 5 * 20, 24 + 5 * 20, 48 + 3 * 30, 48 + 3 * 30});            // 2 (P - p) + 1
   CHECK(with(warmup_rule::depth) == row{16 + 3 * 20, 24 + 2 * 20, 24 + 2 * 20, 48 + 1 * 30, 48 + 1 * 30});               // P - p
   CHECK(with(warmup_rule::hide_communication) == row{16 + 5 * 20, 24 + 3 * 20, 24 + 3 * 20, 48 + 1 * 30, 48 + 1 * 30});  // 2 (P - p) - 1
-  // No more than there are.
+  // The number of microbatches caps the activations.
   p.microbatches = 4;
   CHECK(with(warmup_rule::one_more) == row{16 + 4 * 20, 24 + 4 * 20, 24 + 4 * 20, 48 + 3 * 30, 48 + 3 * 30});
   CHECK(with(warmup_rule::everything) == row{16 + 4 * 20, 24 + 4 * 20, 24 + 4 * 20, 48 + 4 * 30, 48 + 4 * 30});
-  // A replica group whose shares differ: 3 + 1 samples.
+  // A replica group with unequal shares of 3 and 1 samples.
   plan uneven = plan_of(mode::training, 4, 5, {stage_of({0}, {{0, 4}}), stage_of({1, 2}, {{1, 3}, {2, 1}})}, schedule_kind::one_f_one_b);
   uneven.workload.optimizer_factor = 0;
   CHECK(memory(uneven) == row{8 + 3 * 40, 36 + 1 * 150, 36 + 1 * 50, 0, 0});
 }
 
 TEST_CASE("latency by hand after equations 4 to 6: a late stage's reduction ends the round, though another step dominates") {
-  // Steps, forward and backward of a microbatch: stage (1, 1), link (1, 1), stage (2, 3), link (0.5, 0.5), stage (1, 2); M = 4.
-  // Aligned totals M e_s + sum of e before: 8, 10, 24, 13, 22: step 2 dominates, T_e = 20 there. By eq. 6 T_e is
-  // 20 + 2 + 2 = 24, 22, 20, 20 - 5 = 15, 15 - 1 = 14; T_w is 0, 1, 2, 4, 4.5; T_a, by eq. 5, 6 and 12 s for the rings of
-  // 6 and 12 bytes in groups of two. Sums: 24, 23, 28, 19, 30.5.
+  // Steps, forward and backward of a microbatch: stage (1, 1), link (1, 1), stage (2, 3), link (0.5, 0.5), stage (1, 2); M = 4. Aligned
+  // totals M e_s + sum of e before: 8, 10, 24, 13, 22: step 2 dominates, T_e = 20 there. By eq. 6, T_e is 20 + 2 + 2 = 24, 22, 20, 20 - 5 =
+  // 15, 15 - 1 = 14; T_w is 0, 1, 2, 4, 4.5; T_a, by eq. 5, 6 and 12 s for the rings of 6 and 12 bytes in groups of two. Sums: 24, 23, 28,
+  // 19, 30.5.
   const planning_graph m = three_layers();
   const plan p = three_stages(4);
   CHECK(estimate(p, m, wired(5), roofline{}).latency.value() == near(30.5));
@@ -295,27 +294,27 @@ TEST_CASE("latency by hand after equations 4 to 6: a late stage's reduction ends
   CHECK(steps.stages[1].collective_s == near(6));
   CHECK(steps.stages[2].collective_s == near(12));
   CHECK(steps.links[0].total_s == near(2));
-  // Without the last ring the middle one ends the round: 28. Without both, the first step: 24.
+  // Without the last ring, the middle ring ends the round: 28 s. Without both, the first step does: 24 s.
   plan single = p;
   single.stages[2] = stage_of({2}, {{3, 2}});
-  const auto half = [](double weight) {  // half the work a sample on the one device: the same step
+  const auto half = [](double weight) {  // half the work per sample on one device: the same step
     layer_spec a = work_of("a", 0.5, 0.25, 0.25), b = work_of("b", 2, 1, 2), c = work_of("c", 0.5, 0.5, 0.5);
     b.weight = bytes(weight);
     return model_of({a, b, c}, {{0, 1, 0.5, 0.5}, {1, 2, 0.25, 0.25}});
   };
   CHECK(estimate(single, half(6), wired(5), roofline{}).latency.value() == near(28));
   CHECK(estimate(single, half(0), wired(5), roofline{}).latency.value() == near(24));
-  CHECK(estimate(p, three_layers(0.5, true), wired(5), roofline{}).latency.value() == near(30.5));  // frozen: no ring in the middle
+  CHECK(estimate(p, three_layers(0.5, true), wired(5), roofline{}).latency.value() == near(30.5));  // frozen: no middle ring
 }
 
 TEST_CASE("communication volume of a hybrid pipeline by hand: rings and both ways of each boundary") {
   const plan p = three_stages(4);
   const cluster c = wired(5);
-  // 2 (2 - 1) (6 + 12) of the rings, 2 x 8 samples x (0.5 + 0.25) over the boundaries.
+  // Rings: 2 (2 - 1) (6 + 12). Boundaries: 2 x 8 samples x (0.5 + 0.25).
   CHECK(volume_of(p, three_layers(), c) == near(36 + 12));
-  CHECK(volume_of(p, three_layers(0), c) == near(36 + 8));            // nothing comes back over the first boundary
+  CHECK(volume_of(p, three_layers(0), c) == near(36 + 8));            // no gradient crosses the first boundary
   CHECK(volume_of(p, three_layers(0.5, true), c) == near(24 + 12));   // frozen weights are not reduced
-  CHECK(volume_of(p, three_layers(), wireless(5)) == near(36 + 12));  // what is moved, however
+  CHECK(volume_of(p, three_layers(), wireless(5)) == near(36 + 12));  // volume is independent of the network
   const plan group = plan_of(mode::training, 8, 1, {stage_of({0, 1, 2}, {{0, 2}, {1, 2}, {2, 4}})});
   CHECK(volume_of(group, three_layers(), c) == near(2 * 2 * 22));  // data parallel: 2 (3 - 1) W
   CHECK(volume_of(plan_of(mode::training, 8, 1, {stage_of({0, 1, 2}, {{0, 8}})}), three_layers(), c) == 0);
@@ -333,20 +332,20 @@ TEST_CASE("communication volume with a parameter server by hand: each worker's m
                    schedule_kind::one_f_one_b);
   p.pipelines = {4, 4};
   const double activations = 2 * 4 * 0.25 + 2 * 4 * 0.5;
-  // Nobody of the workers: 2 G W = 2 x 2 x 22, as eq. 1 has it.
+  // The server is no worker: 2 G W = 2 x 2 x 22 by eq. 1.
   p.parameter_server = device_id(4);
   CHECK(volume_of(p, m, c) == near(2 * 2 * 22 + activations));
-  // Device 0 holds a and b: what it trains stays with it, there and back.
+  // The server is device 0, which holds a and b: their updates stay on it in both directions.
   p.parameter_server = device_id(0);
   CHECK(volume_of(p, m, c) == near(2 * 2 * 22 - 2 * (4 + 6) + activations));
   p.parameter_server = device_id(3);
   CHECK(volume_of(p, m, c) == near(2 * 2 * 22 - 2 * (6 + 12) + activations));
-  // Frozen weights go nowhere.
+  // Frozen weights are not sent.
   CHECK(volume_of(p, three_layers(0.5, true), c) == near(2 * 2 * 16 - 2 * 12 + activations));
-  // Without a server, a ring of two for each set of holders moves 2 W as well.
+  // Without a server, a ring of two per set of holders moves 2 W as well.
   p.parameter_server.reset();
   CHECK(volume_of(p, m, c) == near(2 * 22 + activations));
-  // One worker: activations alone.
+  // One worker sends activations only.
   plan one = plan_of(mode::training, 2, 4, {stage_of({0, 1}, {{0, 2}}), stage_of({2}, {{1, 2}})}, schedule_kind::one_f_one_b);
   one.parameter_server = device_id(4);
   CHECK(volume_of(one, m, c) == near(2 * 8 * 0.25));

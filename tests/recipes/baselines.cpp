@@ -30,7 +30,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// The planners that have one answer and do not ask the judge.
+/// Calls f with each planner that returns one plan without the judge.
 template <class F>
 void for_each_baseline(F&& f) {
   f("gpipe", [](auto&&... args) { return recipes::gpipe(args...); });
@@ -42,7 +42,7 @@ void for_each_baseline(F&& f) {
   f("metis", [](auto&&... args) { return recipes::metis(args...); });
   f("asteroid", [](auto&&... args) { return recipes::asteroid(args...); });
 }
-/// And those that judge many plans.
+/// Calls f with each planner, including those that judge many plans.
 template <class F>
 void for_each_recipe(F&& f) {
   for_each_baseline(f);
@@ -56,7 +56,6 @@ void for_each_recipe(F&& f) {
   return name == "gpipe" || name == "pipedream" || name == "dapple" || name == "hetpipe";
 }
 
-/// The cluster with something changed about its devices.
 template <class F>
 [[nodiscard]] cluster changed(const cluster& c, F&& change) {
   std::vector<device> all(c.devices().begin(), c.devices().end());
@@ -66,7 +65,7 @@ template <class F>
 [[nodiscard]] cluster roomy(const cluster& c) {
   return changed(c, [](device& d) { d.memory = 1000_GB; });
 }
-/// All devices with the same accelerators: what a view gives all of them, they have.
+/// Returns the cluster with the same accelerators on all devices, as views assume.
 [[nodiscard]] cluster same_accelerators(const cluster& c, int accelerators) {
   return changed(c, [&](device& d) {
     d.accelerators = accelerators;
@@ -75,7 +74,7 @@ template <class F>
   });
 }
 
-/// A planner on its view, and the space that it is the best of.
+/// The plan space in which a planner is optimal on its view.
 struct planner_space {
   std::optional<any_step_law> law = {};
   warmup_rule warmup = warmup_rule::depth;
@@ -85,7 +84,7 @@ struct planner_space {
 [[nodiscard]] double steps_s(const planner_space& how, const pipeline_steps& steps) {
   return how.law.value_or(any_step_law(steps.mode)).latency(steps).value();
 }
-/// The least estimate of all plans of a view, groups in any order, for one microbatch size; nothing where none fits.
+/// Returns the least estimate over all plans of a view for one microbatch size, with groups in any order; none if no plan fits.
 template <class Problem>
 std::optional<double> least_by_exhaustion(const Problem& problem, const planning_graph& chain, const cluster& view, int size,
                                           const planner_space& how) {
@@ -105,10 +104,10 @@ std::optional<double> least_by_exhaustion(const Problem& problem, const planning
   return least;
 }
 
-/// How much of the cluster's memory a view shows.
+/// Part of the cluster's memory that a view shows.
 enum class memory_seen { none, least, own };
 
-/// @param view_of  (cluster) -> cluster.
+/// Compares a planner with enumeration on the view that view_of(cluster) returns.
 template <class Planner, class View>
 void compare_with_exhaustion(const Planner& planner, const View& view_of, const planner_space& how, memory_seen memory) {
   int found = 0, hybrid = 0, nothing = 0;
@@ -122,14 +121,14 @@ void compare_with_exhaustion(const Planner& planner, const View& view_of, const 
     const cluster view = view_of(problem.cluster);
     const int size = s.job.microbatch_sizes.front();
     planner_space space = how;
-    // EdgeShard adds up the steps of a microbatch that is alone.
+    // With one microbatch, EdgeShard adds up the steps.
     if (how.largest_group == 1 && how.schedule != schedule_kind::gpipe && size == s.job.batch) space.law = sum_and_largest{};
     const auto best = least_by_exhaustion(problem, chain, view, size, space);
     const plan_result r = planner(problem, minimize_latency{});
     REQUIRE(r.candidates == 1);
     if (!best) {
       ++nothing;
-      // What does not fit the least memory may fit where it is put.
+      // A plan that exceeds the least memory may fit its own devices.
       if (memory != memory_seen::least) REQUIRE(test::found_none(r.status));
       if (!r.status.ok()) REQUIRE(r.binding->kind == limit_kind::memory);
       continue;
@@ -197,7 +196,7 @@ TEST_CASE("no cut of the chain into stages on single equal devices has a smaller
       }
       layer_s.push_back(total);
     }
-    // Every set of cuts into no more stages than devices.
+    // All sets of cuts into at most as many stages as devices.
     double least = std::numeric_limits<double>::infinity();
     for (unsigned cuts = 0; cuts < 1U << (layer_s.size() - 1); ++cuts) {
       double largest = 0, stage_s = 0;
@@ -234,7 +233,7 @@ TEST_CASE("of several microbatch sizes a planner takes the one whose iteration i
     small_problem s(seed, true);
     INFO(s.drawn.what);
     s.cluster = same_accelerators(roomy(s.cluster), 1);
-    // Asteroid's order is that of memory, and of speed at the largest size where memories are equal.
+    // Asteroid orders devices by memory, and equal memories by speed at the largest size: unequal memories fix the order.
     s.cluster = changed(s.cluster, [](device& d) { d.memory += static_cast<double>(d.id.index()) * 1_GB; });
     s.job.microbatch_sizes.clear();
     s.job.batch = 6;
@@ -254,7 +253,7 @@ TEST_CASE("of several microbatch sizes a planner takes the one whose iteration i
       REQUIRE(estimated_s(all) == Approx(least).epsilon(1e-12));
       smaller += all.plans.front().plan.microbatch_size < 6;
     };
-    // Not GPipe, PipeDream and EdgeShard: of plans with the same largest step they take any.
+    // GPipe, PipeDream and EdgeShard are left out: of plans with the same largest step they take any.
     check([](auto&&... args) { return recipes::dapple(args...); }, equal_and_roomy(s.cluster));
     check([](auto&&... args) { return recipes::metis(args...); }, uncontended(s.cluster));
     check([](auto&&... args) { return recipes::alpa(args...); }, homogeneous(s.cluster));
@@ -356,7 +355,7 @@ TEST_CASE("planners that overlook contention choose on one medium what they choo
       if (!one.status.ok()) return;
       REQUIRE(one.plans.front().plan == two.plans.front().plan);
       several += one.plans.front().plan.stages.size() > 1;
-      slower += one.plans.front().evaluation.latency > two.plans.front().evaluation.latency;  // the judge sees the difference
+      slower += one.plans.front().evaluation.latency > two.plans.front().evaluation.latency;  // the judge sees the shared medium
     });
   }
   REQUIRE(several > 30);
@@ -368,12 +367,12 @@ TEST_CASE("HetPipe's workers are alike, each runs the whole model, and the faste
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 150; ++seed) {
     small_problem s(seed, true);
     s.cluster = roomy(s.cluster);
-    if (seed % 2 == 0) s.job.schedule = schedule_kind::gpipe;  // does not matter
+    if (seed % 2 == 0) s.job.schedule = schedule_kind::gpipe;  // has no effect
     if (seed % 3 == 0) s.cluster = {"fast", {s.cluster.devices().begin(), s.cluster.devices().end()}, mesh{bytes_per_second(1e12)}};
     INFO(s.drawn.what);
     const auto problem = s.problem();
     const plan_result r = recipes::hetpipe(problem, minimize_latency{});
-    require_sound(r, problem, minimize_latency{});  // valid: every layer once per pipeline, no device twice
+    require_sound(r, problem, minimize_latency{});  // includes: each layer once per pipeline, no device twice
     const plan& p = r.plans.front().plan;
     REQUIRE(p.schedule.kind == schedule_kind::one_f_one_b);
     REQUIRE(p.stages.size() >= p.pipeline_count());
@@ -406,8 +405,8 @@ TEST_CASE("HetPipe's workers are alike, each runs the whole model, and the faste
 }
 
 TEST_CASE("HetPipe's choice by hand: two workers where a model is small, one pipeline where its exchange is long") {
-  // Four devices of 1 FLOP/s, two layers of 1 FLOP each way, a batch of 4, wires of 1000 B/s. Four workers of one sample
-  // take 4 s; a pipeline of two with its fill takes longer. One exchange of 2 W bytes at 1000 B/s comes on top.
+  // Four devices of 1 FLOP/s, two layers of 1 FLOP in each direction, a batch of 4, wires of 1000 B/s. Four workers of one sample take 4 s;
+  // a pipeline of two takes longer with its fill. One exchange adds 2 W bytes at 1000 B/s.
   const auto chosen = [](double weight) {
     layer_spec a = work_of("a", 1, 1), b = work_of("b", 1, 1);
     a.weight = b.weight = bytes(weight);
@@ -421,9 +420,9 @@ TEST_CASE("HetPipe's choice by hand: two workers where a model is small, one pip
   const auto [light, e] = chosen(1);
   CHECK(light.pipelines == std::vector<long long>{1, 1, 1, 1});
   CHECK(light.parameter_server == device_id(0));
-  // Three workers send 2 B to the server at once, each on its wire, and get them back.
+  // Three workers send 2 B to the server at once, each over its own wire, and get them back.
   CHECK(e.latency.value() == near(4 + 2 * 0.002));
-  // At 100 s for the exchange, one pipeline of two devices: 4 microbatches of 2 s on each, and the first one's way.
+  // With an exchange of 100 s, one pipeline of two devices wins: 4 microbatches of 2 s each, and the first one's fill.
   const plan heavy = chosen(25000).plan;
   CHECK(heavy.pipelines.empty());
   CHECK(heavy.stages.size() == 2);
@@ -435,7 +434,7 @@ TEST_CASE("a median device with more accelerators than others have makes plans t
   const cluster given = three();
   std::vector<device> devices(given.devices().begin(), given.devices().end());
   devices[1].accelerators = 4;
-  devices[1].compute = 0.5_TFLOP_per_s;  // 2 in all
+  devices[1].compute = 0.5_TFLOP_per_s;  // 2 TFLOP/s in total
   devices[1].interconnect = 100_GB_per_s;
   devices[0].accelerators = 2;
   devices[0].interconnect = 100_GB_per_s;
@@ -453,7 +452,7 @@ TEST_CASE("a median device with more accelerators than others have makes plans t
       }
     });
   }
-  // A profile on one device's kind is of one of its accelerators.
+  // A profile for a device kind holds for one of its accelerators.
   planning_graph_builder b("profiled");
   b.add_layer({.name = "only", .forward_flops = 10_GFLOP, .weight = 1_MB, .profiles = {{"fast", {1}, {0.001}, {0.002}}}});
   const planning_graph profiled = std::move(b).build();
@@ -469,8 +468,8 @@ TEST_CASE("Dora is never worse than any planner that ships, and has a plan where
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 120; ++seed) {
     small_problem s(seed, true);
     INFO(s.drawn.what);
-    if (seed % 3 == 0) s.cluster = s.drawn.cluster;  // energy budgets and busy caps, too
-    if (seed % 4 == 0) {                             // nothing comes back to the first device
+    if (seed % 3 == 0) s.cluster = s.drawn.cluster;  // with energy budgets and busy caps
+    if (seed % 4 == 0) {                             // no route back to the first device
       route_table t{{{"air", bytes_per_second(1e8)}}, {}};
       for (const device& a : s.cluster.devices()) {
         for (const device& b : s.cluster.devices()) {
@@ -479,9 +478,9 @@ TEST_CASE("Dora is never worse than any planner that ships, and has a plan where
       }
       s.cluster = {"random", {s.cluster.devices().begin(), s.cluster.devices().end()}, t};
     }
-    if (seed % 5 == 0) s.job.workload.mode = mode::inference;  // operators can be placed
+    if (seed % 5 == 0) s.job.workload.mode = mode::inference;  // the placement planners take part
     if (seed % 10 == 0) s.job.microbatch_sizes = {};
-    if (seed % 7 == 0) {  // ties: all devices alike
+    if (seed % 7 == 0) {  // ties: all devices equal
       std::vector<device> all(s.cluster.devices().begin(), s.cluster.devices().end());
       for (device& d : all) {
         const std::string name = d.name;
@@ -515,7 +514,7 @@ TEST_CASE("Dora is never worse than any planner that ships, and has a plan where
       compare("getf", recipes::getf(problem, objective));
       compare("moirai", recipes::moirai(problem, objective));
     }
-    REQUIRE(!all.plans.empty() == any);  // dora is one of them
+    REQUIRE(!all.plans.empty() == any);  // Dora is one of the planners
     (any ? feasible : none) += 1;
     if (!any) continue;
     require_sound(all, problem, objective);
@@ -564,7 +563,7 @@ TEST_CASE("every recipe counts what it judges from one, stops when told to, and 
     const auto count = [&](const candidate_judged& e) {
       REQUIRE(e.judged == reported + 1);
       REQUIRE(e.total >= e.judged);
-      REQUIRE(e.judged * total >= reported * e.total);  // no share of the work is taken back
+      REQUIRE(e.judged * total >= reported * e.total);  // the reported share of the work never shrinks
       if (e.best != nullptr) {
         REQUIRE(e.best->evaluation.latency.value() <= best);
         best = e.best->evaluation.latency.value();

@@ -49,7 +49,7 @@ plan on_one_device(mode how) {
   return p;
 }
 
-/// Every way into the library that takes a model and a mode.
+/// Returns every entry point of the library that takes a model and a mode.
 std::vector<std::pair<std::string, std::function<void(const planning_graph&, mode)>>> doors() {
   static const cluster c = test::three();
   static const any_cost_model cost = roofline{};
@@ -61,7 +61,7 @@ std::vector<std::pair<std::string, std::function<void(const planning_graph&, mod
       REQUIRE(r.status.ok());
     };
   };
-  // The job becomes one of generation where the problem has been checked already.
+  // The mode changes after the problem has been checked.
   const auto changed_later = [](auto planner) {
     return [=](const planning_graph& g, mode how) {
       job wanted = generating();
@@ -114,7 +114,7 @@ std::vector<std::pair<std::string, std::function<void(const planning_graph&, mod
       {"prefix_table",
        [](const planning_graph& g, mode how) { static_cast<void>(prefix_table(g, sequence_of(g), c, cost, {}, {.mode = how}, 1)); }},
       {"judged_service_time",
-       [=](const planning_graph& g, mode how) {  // generation is what its second model is for
+       [=](const planning_graph& g, mode how) {  // its second model is for generation
          static_cast<void>(how == mode::generation ? serve::judged_service_time(toy(8), g, c, cost, on_device, {.largest = 2})
                                                    : serve::judged_service_time(g, c, cost, on_device, {.largest = 2}));
        }},
@@ -133,7 +133,7 @@ TEST_CASE("generation with a model of more than one token per sample is refused 
     } catch (const invalid_input& e) {
       heard = e.what();
     }
-    CHECK_THAT(heard, Catch::Matchers::EndsWith(said));  // behind the door's own name
+    CHECK_THAT(heard, Catch::Matchers::EndsWith(said));  // after the entry point's own name
     CHECK_NOTHROW(enter(one, mode::generation));
     CHECK_NOTHROW(enter(many, mode::inference));
     CHECK_NOTHROW(enter(many, mode::training));

@@ -34,7 +34,7 @@ TEST_CASE("compared planners keep their order and are measured against the best 
   CHECK(table.rfind("planner    ", 0) == 0);
   CHECK(table.find("\nnothing    infeasible: nobody\\ntried\n") != std::string::npos);
   const std::size_t head = table.find('\n'), first = table.find('\n', head + 1) - head - 1;
-  CHECK(first == head);  // aligned
+  CHECK(first == head);  // columns are aligned
 }
 
 TEST_CASE("nobody compared is an empty table with a head, and where no plan fits no ratio is a number") {

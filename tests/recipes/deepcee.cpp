@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// DeepCEE, and what frameworks do with equal devices.
+// DeepCEE, and the data-parallel strategies of frameworks for equal devices.
 
 #include <hetplan/recipes/deepcee.hpp>
 
@@ -17,7 +17,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Layers that learn: 4 s forward, as much twice backward, 1 MB of weights, `bytes_out` between them.
+/// Returns trainable layers: 4 s forward, twice as much backward, 1 MB of weights, `bytes_out` per edge.
 planning_graph learner(int layers, double bytes_out) {
   std::vector<layer_spec> specs;
   std::vector<tensor> edges;
@@ -31,7 +31,7 @@ planning_graph learner(int layers, double bytes_out) {
   return model_of(specs, edges);
 }
 
-/// Two regions of two devices: 1 GB/s inside, `between` from one to the other.
+/// Returns two regions of two devices: 1 GB/s within a region, `between` across.
 cluster two_regions(double between, double memory = 1e9) {
   auto all = workers(4);
   for (device& d : all) d.memory = bytes(memory);
@@ -73,7 +73,7 @@ TEST_CASE("deepcee uses a second region where the network allows it, and leaves 
     return std::pair(first, second);
   };
   CHECK(devices_of(1e9) == std::pair(true, true));
-  CHECK(devices_of(1) == std::pair(false, true));  // the faster one
+  CHECK(devices_of(1) == std::pair(false, true));  // only the faster region
 }
 
 TEST_CASE("as printed every region has a part, in compact order") {
@@ -98,7 +98,7 @@ TEST_CASE("deepcee outside training, within memory, and where nothing fits") {
   const cluster c = two_regions(1e6);
   const planning_problem asked(m, c, roofline{}, inference);
   CHECK(recipes::deepcee(asked, minimize_latency{}, 1).status.ok());
-  // State of a layer is 4 MB, activations 1 MB: two layers a device, and no more.
+  // A layer takes 4 MB of state and 1 MB of activations, so two layers fit on a device.
   const cluster tight = two_regions(1e6, 12e6);
   const planning_problem narrow(m, tight, roofline{}, training(4));
   const plan_result r = recipes::deepcee(narrow, minimize_latency{}, 1);
@@ -143,7 +143,7 @@ TEST_CASE("ddp, zero2 and fsdp share evenly, whatever devices can do") {
                                             {"fsdp", &recipes::fsdp, sharding::fsdp}}) {
     const plan_result r = recipe(problem, minimize_latency{}, 2, {});
     REQUIRE(r.status.ok());
-    CHECK(r.candidates == 2);  // a microbatch of 1 has no share for four
+    CHECK(r.candidates == 2);  // a microbatch of 1 cannot be shared by four devices
     const auto& [best, e] = r.plans.front();
     CHECK(best.planner == name);
     REQUIRE(best.stages.size() == 1);

@@ -24,11 +24,11 @@ using namespace hetplan;
 
 namespace {
 
-struct slowest {  // no monotone form: only whole plans can be scored
+struct slowest {  // not monotone: only complete plans can be scored
   [[nodiscard]] double score(const evaluation& e) const { return -e.latency.value(); }
 };
 
-/// Of 512 tokens a sample; for generation of one.
+/// Returns a built-in model of 512 tokens per sample, or of one for generation.
 planning_graph model_for(mode how, const char* name) {
   return how == mode::generation ? zoo::model(name, {.tokens = 1}) : zoo::model(name, {});
 }
@@ -121,7 +121,7 @@ TEST_CASE("what does not fit is told by limit, device and the smallest overflow"
         {{.name = "small", .memory = memory, .compute = 1_TFLOP_per_s}, {.name = "large", .memory = 3 * memory, .compute = 1_TFLOP_per_s}},
         shared_medium{100_Mbit_per_s, 1_ms});
   };
-  // Adam holds 4 x 100 MB a layer. Blocks of 400 MB on 300 and 900 MB: one and three of them are least too many, by a third.
+  // Adam takes 4 x 100 MB per layer. Devices have 300 and 900 MB: one layer and three layers exceed them least, by a third each.
   const cluster tight = home(300_MB);
   const plan_result r = recipes::dora(planning_problem{model, tight, roofline{}, job{.batch = 1}}, minimize_latency{});
   REQUIRE(r.status.result == outcome::infeasible);
@@ -129,7 +129,7 @@ TEST_CASE("what does not fit is told by limit, device and the smallest overflow"
   CHECK(r.binding->kind == limit_kind::memory);
   CHECK(r.binding->overflow() == Approx(1.0 / 3 + 1e6 / 300e6).epsilon(1e-3));
   CHECK(r.status.reason.find("memory: ") == 0);
-  // Budgets bind where memory does not.
+  // An energy budget binds where memory does not.
   cluster frugal("two", {{.name = "only", .memory = 4_GB, .compute = 1_TFLOP_per_s, .power = {1_W, 10_W}, .energy_budget = joules(1e-6)}},
                  shared_medium{100_Mbit_per_s, 1_ms});
   const plan_result e = recipes::dora(planning_problem{model, frugal, roofline{}, job{.batch = 1}}, minimize_latency{});
@@ -152,7 +152,7 @@ TEST_CASE("least_overflow finds the least fullness of all cuts, groups and order
       for (const device& d : i.cluster.devices()) fullest = std::max(fullest, e.devices[d.id.index()].peak_memory / d.usable_memory());
       return fullest;
     };
-    // Every plan within memory enlarged a hundred times, all shares.
+    // Enumerates all plans and all shares with a hundred times the memory.
     std::vector<device> roomy(i.cluster.devices().begin(), i.cluster.devices().end());
     for (device& d : roomy) d.memory = d.memory * 100;
     const cluster large("large", roomy, mesh{1_Gbit_per_s, 0_s});
@@ -184,7 +184,7 @@ TEST_CASE("fit_warmup raises warm-up to what memory holds and no further") {
       const evaluation e = judge(p, i.model, i.cluster, roofline{}).evaluation;
       REQUIRE(within_memory(e, i.cluster));
       for (const int k : p.schedule.warmup) raised += k > 1;
-      // One more at a stage breaks its memory, the rule of its producers, or the most that helps.
+      // One more microbatch at a stage breaks its memory or its producers' rule, or exceeds the largest useful warm-up.
       const stage_graph g = make_stage_graph(p, i.model);
       for (std::size_t s = 0; s < p.stages.size(); ++s) {
         plan more = p;
@@ -297,7 +297,7 @@ TEST_CASE("plans that are known compete with what the partitioner finds, keep th
   const plan_result both = recipes::dora_partitioner(problem, minimize_latency{}, 1000, how);
   CHECK(both.plans.front().evaluation.latency <= alone.plans.front().evaluation.latency);
   CHECK(std::any_of(both.plans.begin(), both.plans.end(), [](const ranked_plan& r) { return r.plan.planner == "another"; }));
-  // One that the search finds is its own.
+  // A known plan that the search finds, too, counts as the search's own.
   how.known = {alone.plans.front()};
   how.known.front().plan.planner = "another";
   CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.front().plan.planner == "dora");

@@ -20,7 +20,7 @@ using namespace hetplan;
 
 namespace {
 
-/// A board that reads weights at so many GB/s.
+/// Returns a board that reads weights at `gigabytes` GB/s.
 device board(const std::string& name, double gigabytes) {
   device d;
   d.name = name;
@@ -101,7 +101,7 @@ TEST_CASE("a model that no pipeline of two boards can hold fits where they share
   REQUIRE(!r.plans.empty());
   CHECK(r.status.ok());
   CHECK(r.plans.front().plan.stages.front().column_count() == 2);
-  job training{.batch = 2, .split_tensors = true};  // in training, in the orders of a schedule
+  job training{.batch = 2, .split_tensors = true};  // training, in the orders of a schedule
   training.workload.optimizer_factor = 0;
   training.orders = {order_rule::eager};
   training.only_orders = true;

@@ -30,7 +30,7 @@ planning_graph chain(const std::vector<double>& gflop, bytes weight = 1_MB) {
   return std::move(b).build();
 }
 
-/// Unequal devices: an even split sees nothing of it.
+/// Returns devices of unequal speed, which an even split ignores.
 cluster devices_of(const std::vector<bytes>& memory) {
   std::vector<device> all;
   for (std::size_t d = 0; d < memory.size(); ++d) {
@@ -39,7 +39,7 @@ cluster devices_of(const std::vector<bytes>& memory) {
   return {"devices", all, shared_medium{400_Mbit_per_s, 1_ms}};
 }
 
-/// The least of all cuts into so many consecutive parts: the largest part's sum.
+/// Returns the least largest part over all cuts into `parts` consecutive parts.
 double least_largest(const std::vector<double>& work, std::size_t parts, std::size_t first = 0) {
   double least = std::numeric_limits<double>::infinity(), mine = 0;
   if (parts == 1) {
@@ -69,7 +69,7 @@ TEST_CASE("an even split uses every device in order, one stage each, and no cut 
       const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how}, .batch = 4}};
       const plan_result r = recipes::even_split(problem, minimize_latency{}, 100);
       test::require_sound(r, problem, minimize_latency{});
-      REQUIRE(r.plans.size() == 3);  // one for each microbatch size
+      REQUIRE(r.plans.size() == 3);
       for (const auto& [p, e] : r.plans) {
         REQUIRE(p.planner == "even-split");
         REQUIRE(p.stages.size() == devices);
@@ -93,7 +93,7 @@ TEST_CASE("an even split uses every device in order, one stage each, and no cut 
 }
 
 TEST_CASE("memory moves an even split's cuts, and only as far as it must") {
-  // Six equal layers of 100 MB, 400 MB with Adam. Even: two layers each; the second device holds but one.
+  // Six equal layers of 100 MB, 400 MB with Adam. An even split has two layers per device, but the second device holds one.
   const planning_graph model = chain({1, 1, 1, 1, 1, 1}, 100_MB);
   const cluster c = devices_of({5_GB, 500_MB, 5_GB});
   const planning_problem problem{model, c, roofline{}, job{.batch = 1}};
@@ -107,7 +107,7 @@ TEST_CASE("memory moves an even split's cuts, and only as far as it must") {
 }
 
 TEST_CASE("an even split that leaves a device out is no even split: too little memory on one, with the reason") {
-  // The second device holds no layer at all; the others would hold everything.
+  // The second device holds no layer; the others would hold all of them.
   const planning_graph model = chain({1, 1, 1, 1}, 100_MB);
   const cluster c = devices_of({10_GB, 100_MB, 10_GB});
   const planning_problem problem{model, c, roofline{}, job{.batch = 2}};

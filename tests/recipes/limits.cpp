@@ -58,7 +58,7 @@ TEST_CASE("dora finds a plan where one keeps the limits, and no planner calls su
   CHECK(proven > 50);
 }
 
-/// A job whose limits a plan keeps that was drawn first: 2 % more than it needs, and no memory on devices that it does not use.
+/// A job with a known feasible plan, drawn first. Limits are 2 % above its needs; devices that it does not use have no memory.
 struct planted_job {
   planning_graph model;
   std::optional<cluster> tight = {};

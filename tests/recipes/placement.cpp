@@ -58,7 +58,7 @@ TEST_CASE("planners of operators answer with a plan that the simulator has judge
   }
 }
 
-/// Two devices, each fast at one of two operators that TensorRT fuses.
+/// Returns two operators that TensorRT fuses, each fast on another of two devices.
 planning_graph two_fused_operators() {
   planning_graph_builder b("two");
   const auto timed = [](double fast, double slow) {
@@ -96,7 +96,7 @@ TEST_CASE("that no placement of the whole batch fits is not said of plans that s
 }
 
 TEST_CASE("where the simulator takes longer than a schedule promises, everything on one device is tried") {
-  // One wire for both directions, which one_port counts twice.
+  // One wire serves both directions, which one_port counts twice.
   planning_graph_builder b("two ways");
   const auto timed = [](double fast, double slow) {
     return std::vector<layer_profile>{{.device_kind = "fast", .batch = {1}, .forward_s = {fast}, .backward_s = {}},
@@ -126,7 +126,7 @@ TEST_CASE("where the simulator takes longer than a schedule promises, everything
 
 TEST_CASE("what is fused may be parted: no bound of fused operators is one of all, and fusing forbids nothing that fits") {
   const planning_graph model = two_fused_operators();
-  for (const bytes memory : {1_GB, 8_MB}) {  // 8 MB hold one of the two
+  for (const bytes memory : {1_GB, 8_MB}) {  // 8 MB hold one of the two operators
     const cluster devices = fast_and_slow(memory);
     const planning_problem problem{model, devices, profiled{}, one_inference()};
     for (const place::contention c : place::all_contentions) {
@@ -148,7 +148,7 @@ TEST_CASE("what is fused may be parted: no bound of fused operators is one of al
   CHECK(r.status.proof.has_value());
 }
 
-/// Operators that TensorRT fuses in part; ties, edges without bytes, and a weight that some share.
+/// Returns operators that TensorRT fuses in part, with ties, edges without bytes, and a shared weight.
 planning_graph drawn_operators(support::draws& draw) {
   planning_graph_builder b("drawn");
   constexpr std::array kinds{"Conv", "Relu", "Add", "MatMul", "Gelu"};
@@ -222,7 +222,7 @@ TEST_CASE("a weight that two operators share is held once by a device that has b
                     {.name = "b", .memory = 100_MB, .compute = flops_per_second(1e12)}},
                    mesh{bytes_per_second(1e9), seconds()});
   };
-  for (const bytes memory : {601_MB, 600_MB}) {  // all on a, or the body elsewhere
+  for (const bytes memory : {601_MB, 600_MB}) {  // all on a, or the body on b
     const cluster c = devices(memory);
     for (const auto planner : {recipes::heft, recipes::m_etf, recipes::m_sct, recipes::getf, recipes::moirai}) {
       const plan_result r = planner({model, c, roofline{}, one_inference()}, minimize_latency{}, {}, {});

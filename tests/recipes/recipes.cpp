@@ -46,7 +46,7 @@ TEST_CASE("on-device finds the best single device and microbatch size by trying 
 }
 
 TEST_CASE("the pipeline is no worse than every contiguous plan with one device a stage, simulated, by more than its estimate is off") {
-  // 6 layers, 3 devices, batch 4: small enough to simulate every contiguous cut on every increasing choice of devices.
+  // 6 layers, 3 devices, batch 4: few enough to simulate each contiguous cut on each increasing choice of devices.
   const planning_graph model = chain(6);
   const cluster c = three();
   const job j{.batch = 4};
@@ -103,7 +103,7 @@ TEST_CASE("the pipeline tries devices as they are listed and by speed, and the b
     CHECK(r.candidates <= in_list.candidates + in_speed.candidates);
     better += latency_s(r) < latency_s(in_list) ? 1 : 0;
     if (as_listed == by_speed) CHECK(r.plans == in_list.plans);
-    CHECK(last_total == (as_listed == by_speed ? 1 : 2) * 4 * 3);  // orders, sizes, stages
+    CHECK(last_total == (as_listed == by_speed ? 1 : 2) * 4 * 3);  // orders x sizes x stages
     for (std::size_t i = 0; i < r.plans.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) CHECK(r.plans[i].plan != r.plans[j].plan);
     }
@@ -133,7 +133,7 @@ TEST_CASE("the pipeline lowers its warm-up before it gives up on memory") {
   const auto needed = [&](const plan_result& r) { return r.plans.front().evaluation.peak_memory(); };
   const cluster roomy = three();
   const planning_problem easy{model, roomy, roofline{}, j};
-  // Just less than what the default warm-up needs, but enough for fewer microbatches in flight.
+  // Memory below the need of the default warm-up, but enough for fewer microbatches in flight.
   plan three_stages = recipes::pipeline(easy, minimize_latency{}).plans.front().plan;
   const bytes most = needed(recipes::pipeline(easy, minimize_latency{}));
   const cluster tight = three(most * 0.7);

@@ -46,7 +46,7 @@ struct setting {
 job training_of(int batch) { return {.batch = batch}; }
 job generation_of(int tokens) { return {.workload = {.mode = mode::generation, .tokens = tokens}, .batch = 4}; }
 
-/// How near two short runs come to a long one.
+/// Relative error allowed when two short runs predict a long one.
 constexpr double near = 0.01;
 
 }  // namespace
@@ -88,7 +88,7 @@ TEST_CASE("a prime batch of a thousand microbatches is planned in steps that do 
     CHECK(predicted.energy() == e.energy());
     CHECK(predicted.bound > 0_s);
   }
-  const long long whole_runs = r.steps / (2 * 2003);  // of a stage, at least
+  const long long whole_runs = r.steps / (2 * 2003);  // runs of at least one stage
   CHECK(r.candidates > 20);
   CHECK(whole_runs < 3 * r.candidates);
 }

@@ -51,7 +51,6 @@ message_rules random_rules(random_source& random, std::size_t flows, double span
   return rules;
 }
 
-/// One compute task, then a transfer, then another task: what chunks do to it is easily told.
 struct one_transfer {
   cluster joined = wired(2, 0.5);
   tasks::task_graph graph;
@@ -81,7 +80,7 @@ TEST_CASE("in generation all tokens of a pair of devices and a group are one flo
   p.workload.tokens = 4;
   const cluster c = wired(2);
   const cep_graph cep(tasks::expand(p, m, c, roofline{}), c.network());
-  REQUIRE(cep.messages() == 4);  // forward and token, of two groups
+  REQUIRE(cep.messages() == 4);  // forward and token transfers of two groups
   std::multiset<std::pair<transfer_kind, std::size_t>> sizes;
   for (std::size_t f = 0; f < cep.messages(); ++f) {
     sizes.emplace(cep.tasks().transfers[cep.transfers_of(f).front()].kind, cep.transfers_of(f).size());
@@ -146,7 +145,7 @@ TEST_CASE("a graph with rules runs like the plan that carries the same rules, bi
       REQUIRE(ours.predecessors == expanded.predecessors);
       REQUIRE(simulate(ours, c.network(), by_priority{}) == simulate(expanded, c.network(), policy_of_plan{p.sharing_policy}));
       with_chunks += ours.transfers.size() > cep.tasks().transfers.size();
-      // And as schedulers see it.
+      // The same schedule through schedule::follow().
       const schedule::network_schedule s = schedule::follow(cep, rules);
       REQUIRE(judge(schedule::apply(i.plan, cep, s), model, c, roofline{}).evaluation.latency == s.latency);
     }
@@ -206,7 +205,7 @@ TEST_CASE("chunks follow one another, share the volume, and only the first waits
   check_interval(t.transfers[1], 4, 5);
   check_interval(t.transfers[2], 5, 6);
   check_interval(t.computes[1], 6, 7);
-  // In one piece the old priority goes too.
+  // Without chunks, the old priority is gone, too.
   CHECK(cep.with({{chunk_rule{}}}).transfers.front().priority == 0);
   CHECK(cep.with({{chunk_rule{}}}).transfers.front().volume_bytes == 3);
 }
@@ -243,7 +242,7 @@ TEST_CASE("chunks change no memory, no bytes and no order of a device") {
     const trace whole = simulate(cep.tasks(), c.network(), by_priority{}), cut = simulate(g, c.network(), by_priority{});
     for (std::size_t r = 0; r < whole.resource_bytes.size(); ++r) REQUIRE(cut.resource_bytes[r] == Approx(whole.resource_bytes[r]));
     for (std::size_t d = 0; d < c.size(); ++d) REQUIRE(cut.sent_bytes[d] == Approx(whole.sent_bytes[d]));
-    // In chunks of equal priority nothing else happens than in one piece.
+    // Chunks of equal priority behave like the whole transfer.
     REQUIRE(cut.latency.value() == Approx(whole.latency.value()).epsilon(1e-9));
   }
 }
@@ -273,7 +272,7 @@ TEST_CASE("Boost.Graph sorts a CEP graph and finds its longest paths") {
     }
     REQUIRE(num_edges(b) == in_order);  // and no other edges
 
-    // Longest paths from every node: edges weigh what the node behind them takes; no transfer of these is released late.
+    // Longest paths from every node: edges weigh what their target takes; no transfer here has a late release.
     const tasks::path_times paths = tasks::longest_paths(cep.tasks(), net);
     using edge = boost::graph_traits<std::remove_const_t<decltype(b)>>::edge_descriptor;
     const auto weight = boost::make_function_property_map<edge, double>([&](const edge& e) { return -paths.alone_s[target(e, b)]; });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The optimum over all orders: against the linear programs of all of them, against the other schedulers, and with solvers
-// that fail or lie.
+// The optimum over all orders: against the linear programs of all orders, against the other schedulers, and with solvers that fail or lie.
 
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
@@ -30,7 +29,7 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
 
-/// The least value of the linear programs of all orders in which starts stand before their ends.
+/// The least optimum of the linear programs over all orders in which each start precedes its end.
 class all_orders {
  public:
   all_orders(const cep_graph& cep, double unit_s) : cep_(cep), unit_s_(unit_s) {
@@ -68,8 +67,8 @@ class all_orders {
   event_order order_;
 };
 
-/// Transfers that share few routes, wait for several tasks that may wait for each other, and have several consumers or
-/// none: what the exact program may conclude about orders is at its most here.
+/// Returns transfers that share few routes, wait for several (possibly dependent) tasks, and have several consumers or none: the hardest
+/// cases for the conclusions that the exact program draws about orders.
 random_cep tangled(std::uint64_t seed, int transfers) {
   random_source random(seed * 0x2545f4914f6cdd1dU);
   const int devices = 4;
@@ -104,7 +103,7 @@ random_cep tangled(std::uint64_t seed, int transfers) {
   return {c, std::move(b).build()};
 }
 
-/// The same graph with each way of the network named once.
+/// Returns the same graph with each route of the network listed once.
 tasks::task_graph with_shared_routes(tasks::task_graph g) {
   for (tasks::transfer& t : g.transfers) {
     t.route = static_cast<std::uint32_t>(std::find(g.routes.begin(), g.routes.end(), g.routes[t.route]) - g.routes.begin());
@@ -128,7 +127,7 @@ bool same_but_for_status(const network_schedule& a, const network_schedule& b) {
          a.bound == b.bound && a.gap == b.gap;
 }
 
-/// Three transfers of one sender over one medium: volumes 1, 2, 1 with tails 3, 1, 2 from 0 on.
+/// Returns three transfers of one sender over one medium: volumes 1, 2, 1 with tails 3, 1, 2, all ready at 0.
 random_cep three_by_hand() {
   const cluster c = wireless(4);
   tasks::task_graph_builder b(4);
@@ -148,10 +147,10 @@ random_cep three_by_hand() {
 }  // namespace
 
 TEMPLATE_TEST_CASE("the optimum by hand: three transfers on one medium, and three flows on three links", "", MILP_SOLVERS) {
-  // By tails: 0-1 (4), 1-2 (4), 2-4 (5); the medium and the shortest tail allow no less.
+  // By longest tail: 0-1 (4), 1-2 (4), 2-4 (5), which is the bound by the medium and the shortest tail.
   const random_cep r = three_by_hand();
   const cep_graph cep(r.graph, r.cluster.network());
-  const network_schedule slow = schedule::list_schedule(cep, schedule::earliest_first{});  // as they stand: 0-1, 1-3, 3-4 (6)
+  const network_schedule slow = schedule::list_schedule(cep, schedule::earliest_first{});  // in the given order: 0-1, 1-3, 3-4 (6)
   CHECK(slow.latency.value() == near(6));
   const network_schedule best = schedule::exact_schedule(cep, slow, TestType{});
   CHECK(best.status.ok());
@@ -207,7 +206,7 @@ TEMPLATE_TEST_CASE(
 
 namespace {
 
-/// exact <= order search <= local search <= left alone, and how far local search is off.
+/// Requires exact <= order search <= local search <= uncontrolled; returns the relative errors of local search.
 template <class Milp>
 std::vector<double> check_ladder(std::uint64_t seeds, int most_transfers, int* above_bound) {
   std::vector<double> off;
@@ -227,10 +226,10 @@ std::vector<double> check_ladder(std::uint64_t seeds, int most_transfers, int* a
     REQUIRE(best.gap == std::max(0.0, gap_to(best.latency, best.bound)));
     REQUIRE(best.gap <= 1e-6);
     REQUIRE(schedule::run(cep, best).latency == best.latency);
-    // A schedule with chunks is one of those that the optimum is over, too.
+    // The optimum is over schedules with chunks as well.
     REQUIRE(schedule::local_search(cep, {.steps = 60, .seed = seed, .most_chunks = 3}).latency.value() >=
             best.latency.value() * (1 - 1e-6));
-    // What is given changes the way, not the optimum.
+    // The given schedule does not change the optimum.
     if (seed % 4 == 0)
       REQUIRE(schedule::exact_schedule(cep, ordered, Milp{}).latency.value() == Approx(best.latency.value()).epsilon(1e-6));
     *above_bound += best.latency.value() > cep.bound().value() * (1 + 1e-6);
@@ -297,7 +296,7 @@ TEST_CASE("few transfers among many tasks take memory for the tasks, not for the
   tasks::task_graph_builder b(2);
   const auto way = b.add_route(*c.network().find(device_id(0), device_id(1)));
   tasks::task_graph_builder::handle last;
-  for (int i = 0; i < 60'000; ++i) {  // squared, 3.6 GB
+  for (int i = 0; i < 60'000; ++i) {  // 60 000 squared would take 3.6 GB
     last = b.add(tasks::compute_task{.stage = stage_id(0), .device = device_id(0), .microbatch = i, .duration_s = 1e-3});
     b.append_to_order(last);
   }
@@ -375,7 +374,7 @@ TEST_CASE("a mixed-integer solver that fails or lies costs nothing, and proves n
       REQUIRE_THAT(s.status.reason, Catch::StartsWith("exact schedule: "));
       REQUIRE(same_but_for_status(s, given));
     }
-    for (const auto& [name, twisted] : boasts) {  // the rates are good, and kept; what is claimed of them is not
+    for (const auto& [name, twisted] : boasts) {  // the rates are good and kept, the claims about them are not
       INFO(name);
       const network_schedule s = schedule::exact_schedule(cep, given, liar<twist>{twisted});
       REQUIRE(s.status.result == outcome::stopped);

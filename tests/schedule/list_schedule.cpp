@@ -20,7 +20,7 @@ using schedule::message_chunk;
 
 namespace {
 
-/// d0 works until `ready[i]`, sends `volume[i]` over one medium, and the receiver works `tail[i]` on it.
+/// Device d0 works until `ready[i]`, sends `volume[i]` over one medium, and the receiver works `tail[i]`.
 struct senders {
   cluster joined;
   tasks::task_graph graph;
@@ -49,7 +49,6 @@ struct senders {
   [[nodiscard]] cep_graph cep() const { return {graph, joined.network()}; }
 };
 
-/// The user's own: what the first stage says, backwards.
 struct last_stage_first {
   [[nodiscard]] double urgency(const tasks::transfer& t, const schedule::transfer_times&) const { return t.from_stage.value; }
 };
@@ -63,7 +62,7 @@ struct certain {
     return (t.from_stage.value == 2 ? 1 : -1) * std::numeric_limits<double>::infinity();
   }
 };
-/// Keeps what it was told.
+/// Records the times that it receives.
 struct listener {
   std::map<std::pair<int, int>, schedule::transfer_times>* heard;
   [[nodiscard]] double urgency(const tasks::transfer& t, const schedule::transfer_times& when) const {
@@ -89,7 +88,7 @@ TEST_CASE("two transfers on one medium: what each priority rule makes of them, b
   CHECK(latency(s, schedule::smallest_first{}) == near(8));
   CHECK(latency(s, schedule::earliest_first{}) == near(10));
   CHECK(latency(s, last_stage_first{}) == near(8));
-  // Alone they share: A has 1 byte at 1, both 1/2 until 7, where both end: 8 and 10.
+  // Uncontrolled, they share the medium: at 1, A has 1 byte left; at half rate each, both end by 7: 8 and 10.
   CHECK(schedule::uncontrolled(s.cep()).latency.value() == near(10));
 
   // A: 1 byte, then 4 s. B: 5 bytes, then 2 s; both from 0. Longest paths 5 and 7, tails 4 and 2.
@@ -106,7 +105,7 @@ TEST_CASE("a list schedule says its bound, its gap and its one run, and is follo
   const schedule::network_schedule found = schedule::list_schedule(s.cep(), schedule::critical_path_first{});
   CHECK(found.status.ok());
   CHECK(found.sharing_policy == sharing::priority);
-  CHECK(found.bound.value() == near(8));  // both: 6 bytes and the shorter tail
+  CHECK(found.bound.value() == near(8));  // 6 bytes of both, then the shorter tail
   CHECK(found.gap == near(0.25));
   CHECK(found.steps == 1);
   CHECK_FALSE(found.is_prescribed());
@@ -158,7 +157,7 @@ TEST_CASE("fewer than one chunk is refused") {
 }
 
 TEST_CASE("a flow of several transfers is as urgent as its most urgent one, wherever that stands") {
-  for (const auto& tails : {std::vector<double>{1, 5, 9}, std::vector<double>{9, 5, 1}}) {  // flow 0, flow 1, flow 0 again
+  for (const auto& tails : {std::vector<double>{1, 5, 9}, std::vector<double>{9, 5, 1}}) {  // flow 0, flow 1, flow 0
     senders s({0, 0, 0}, {1, 1, 1}, tails);
     const tasks::transfer first = s.graph.transfers[0];
     s.graph.transfers[2] = first;

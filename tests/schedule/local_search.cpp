@@ -38,7 +38,7 @@ bool same(const network_schedule& a, const network_schedule& b) {
          a.gap == b.gap && a.status == b.status;
 }
 
-/// A schedule that says of itself what the simulator says of it, within its bound.
+/// Requires that a schedule's claims are those of the simulator, and respect the bound.
 void require_true(const cep_graph& cep, const network_schedule& s) {
   REQUIRE_FALSE(s.is_prescribed());
   REQUIRE((s.sharing_policy == sharing::fair_share) == s.rules.empty());
@@ -72,7 +72,7 @@ TEST_CASE("local search finds the best order of three transfers, which no priori
   add(2, 0, 2, 5);
   add(4, 1, 1, 6);
   const cep_graph cep(std::move(x.builder).build(), x.joined.network());
-  // B 0-1, C 1-2 (8), B 2-3 (8), A 3-7 (8): all that 7 bytes and a tail of 1 allow.
+  // B 0-1, C 1-2 (8), B 2-3 (8), A 3-7 (8): the optimum for 7 bytes and a tail of 1.
   const network_schedule s = schedule::local_search(cep);
   CHECK(s.latency.value() == near(8));
   CHECK(s.gap == near(0));
@@ -187,7 +187,7 @@ TEST_CASE("a time limit of nothing leaves local search with transfers left alone
     const network_schedule s = schedule::local_search(cep, {.time_limit = 0_s});
     require_true(cep, s);
     REQUIRE(s.latency == schedule::uncontrolled(cep).latency);
-    if (s.latency <= cep.bound() * (1 + 1e-12)) {  // proven optimal: there was nothing to stop
+    if (s.latency <= cep.bound() * (1 + 1e-12)) {  // proven optimal: nothing to stop
       REQUIRE(s.status.ok());
     } else {
       REQUIRE(s.status.result == outcome::stopped);
@@ -197,14 +197,12 @@ TEST_CASE("a time limit of nothing leaves local search with transfers left alone
   }
 }
 
-/// The two change places.
 struct swap_places {
   schedule::message_rules operator()(const cep_graph&, schedule::message_rules rules, const schedule::contention& at) const {
     std::swap(rules[at.urgent.message][at.urgent.chunk].priority, rules[at.rival.message][at.rival.chunk].priority);
     return rules;
   }
 };
-/// Messages by their number, last first.
 struct last_first {
   schedule::message_rules operator()(const cep_graph& cep, const trace&) const {
     schedule::message_rules rules(cep.messages());
@@ -221,7 +219,7 @@ TEST_CASE("from a start of one's own, by a move of one's own, local search never
     const random_cep r = random_small_cep(seed, 3, 5);
     const cep_graph cep(r.graph, r.cluster.network());
     if (cep.messages() > 5) continue;
-    seconds least = schedule::uncontrolled(cep).latency;  // or one after the other, in the best of all orders
+    seconds least = schedule::uncontrolled(cep).latency;  // or all messages one after another, in the best order
     std::vector<std::uint32_t> order(cep.messages());
     for (std::uint32_t f = 0; f < order.size(); ++f) order[f] = f;
     do {
@@ -236,7 +234,7 @@ TEST_CASE("from a start of one's own, by a move of one's own, local search never
     const network_schedule begun = search({}), s = search({swap_places{}});
     require_true(cep, begun);
     require_true(cep, s);
-    REQUIRE(begun.steps <= 2);  // left alone, and the start
+    REQUIRE(begun.steps <= 2);  // uncontrolled, and the start
     REQUIRE(s.latency >= least);
     REQUIRE(s.latency <= begun.latency);
     ++searched;
@@ -262,13 +260,13 @@ TEST_CASE("the usual starts and moves by their names are the default, and a prio
     REQUIRE(same(usual, local_search(cep, named)));
     std::swap(named.moves.front(), named.moves.back());
     differ += !same(usual, local_search(cep, named));
-    if (usual.rules.empty()) continue;  // best left alone
+    if (usual.rules.empty()) continue;  // uncontrolled is best
     REQUIRE(local_search(cep, {.steps = 2, .starts = {given_rules{usual.rules}}}).latency == usual.latency);
   }
   CHECK(differ >= 3);
 }
 
-/// Two transfers on one medium from 0: 4 bytes; and 1 byte, then 5 s.
+/// Returns two transfers on one medium, ready at 0: 4 bytes; and 1 byte, then 5 s.
 transfers_alone two_that_meet() {
   transfers_alone x(4, {1});
   x.add(0, 1, 4, 0, {{0, 1}});
@@ -287,8 +285,8 @@ TEST_CASE("a move may hold a chunk back until a time, which is another schedule 
     return rules;
   };
   const network_schedule s = schedule::local_search(cep, {.most_chunks = 1, .starts = {schedule::all_equal{}}, .moves = {wait}});
-  CHECK(schedule::uncontrolled(cep).latency.value() == near(7));  // shared until 2, then 5
-  CHECK(s.latency.value() == near(6));                            // the other one from 1 on
+  CHECK(schedule::uncontrolled(cep).latency.value() == near(7));  // shared until 2, then 5 s
+  CHECK(s.latency.value() == near(6));                            // the rival waits until 1
   CHECK(s.gap == near(0));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Proven orders: known optima, and a slow search that knows nothing but the rules of a pipeline.
+// Optimal orders against known optima and a slow search that knows only the rules of a pipeline.
 
 #include <hetplan/schedule/automatic_orders.hpp>
 
@@ -28,8 +28,8 @@ namespace {
 
 constexpr int none = std::numeric_limits<int>::max();
 
-/// Every choice of every device at every instant at which something ends or arrives, to wait included, each microbatch for itself. Whole
-/// times only. A device begins as soon as it can, as orders do.
+/// Enumerates all decisions of all devices, waiting included, whenever a task ends or a tensor arrives, for each microbatch separately.
+/// Whole times only. A device starts as early as possible, as orders do.
 class all_schedules {
  public:
   all_schedules(const pipeline_times& p, order_goal goal, bool in_turn)
@@ -69,7 +69,7 @@ class all_schedules {
     return held <= p_.memory_of(d) + 1e-9;
   }
 
-  /// Devices before d have chosen.
+  /// Enumerates the decisions of device d and later devices.
   void choose(int now, std::size_t d) {
     if (d == free_.size()) return advance(now);
     bool may_wait = true;
@@ -122,8 +122,8 @@ class all_schedules {
       least_ = worst;
       return;
     }
-    if (next == none) return;  // nothing will ever happen
-    // What was before matters as far as something is still under way.
+    if (next == none) return;  // deadlock
+    // The past matters only as far as something is still under way.
     std::string key;
     for (const int e : end_) key += static_cast<char>(e == none ? -1 : e > next ? 10 + e - next : std::max(0, longest_delay - (next - e)));
     key += static_cast<char>(next);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Plans with the orders of schedules: by name, and of one's own.
+// Plans with the orders of named and of user-defined schedules.
 
 #include <hetplan/schedule/order_plan.hpp>
 
@@ -26,7 +26,7 @@ namespace schedule = hetplan::schedule;
 
 namespace {
 
-/// Training, no optimizer's bytes, a sample each pass.
+/// Returns a training job of one sample per microbatch, without optimizer state.
 job ones(int batch) {
   job j{.batch = batch};
   j.workload.optimizer_factor = 0;
@@ -34,7 +34,7 @@ job ones(int batch) {
   return j;
 }
 
-/// Eight layers that learn, of 1 byte of activations each, half of it for the weights.
+/// Returns n trainable layers of 1 byte of activations each, half of it for the weight gradient.
 planning_graph chain_of_layers(int n = 8) {
   std::vector<layer_spec> layers;
   std::vector<tensor> edges;
@@ -47,7 +47,7 @@ planning_graph chain_of_layers(int n = 8) {
   }
   return model_of(layers, edges);
 }
-/// `stages` of equal runs of layers, the k-th on device_of(k).
+/// Returns a plan of `stages` equal runs of layers, the k-th on device_of(k).
 template <class F>
 plan placed(const planning_graph& m, int stages, int microbatches, F device_of) {
   std::vector<stage> all;
@@ -63,7 +63,7 @@ plan placed(const planning_graph& m, int stages, int microbatches, F device_of) 
   return p;
 }
 
-/// Interleaved 1F1B of one's own: each device takes its chunks in turn, as many microbatches of each as there are devices.
+/// User-defined interleaved 1F1B: each device cycles through its chunks, with as many microbatches of each as there are devices.
 struct my_interleaved {
   [[nodiscard]] schedule::orders_by_device orders(const schedule::pipeline_times& t) const {
     const int n = static_cast<int>(t.devices()), chunks = static_cast<int>(t.stages.size()) / n, all = t.microbatches * chunks;
@@ -114,7 +114,7 @@ TEST_CASE("every rule gives orders that run within memory where stages are place
     period[r] = e.period().value();
     latency[r] = e.latency.value();
     CHECK(e.latency.value() >= 8 * 2 * 15);
-    // Whole-stage activations are 2 bytes: p of them, (p + 2) / 2 and (p + 4) / 3.
+    // Activations of a whole stage are 2 bytes. The limits for p devices are p, (p + 2) / 2 and (p + 4) / 3 of them.
     const double most = e.peak_memory().value() / 2;
     if (r == order_rule::zb_v) CHECK(most <= 4);
     if (r == order_rule::v_half) CHECK(most <= 3);
@@ -140,7 +140,7 @@ TEST_CASE("replicas and grids have one order; what has no table says so") {
   overlapping.stages[1].devices = {{device_id(1), 2}};
   CHECK_THROWS_WITH(schedule::order_plan(overlapping, problem, order_rule::original),
                     Catch::Contains("expected stages on the same devices or on none in common"));
-  CHECK_NOTHROW(schedule::order_plan(overlapping, problem, order_rule::eager));  // found while it runs
+  CHECK_NOTHROW(schedule::order_plan(overlapping, problem, order_rule::eager));  // these orders are found during the run
   plan sizes = p;
   sizes.stages[2].microbatch_size = 4;
   sizes.stages[2].devices = {{device_id(3), 4}};
@@ -161,7 +161,6 @@ struct unknown_stage {
     return all;
   }
 };
-/// Every device the backwards before the forwards.
 struct backwards_first {
   [[nodiscard]] schedule::orders_by_device orders(const schedule::pipeline_times& t) const {
     schedule::orders_by_device all(t.devices());
@@ -221,7 +220,7 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
       if (l > 0) edges.push_back({l - 1, l, static_cast<double>(r.integer(1, 3)), static_cast<double>(r.integer(1, 3))});
     }
     const planning_graph m = model_of(layers, edges);
-    const cluster c = wired(2, 0, r.chance(0.5) ? 0.2 : 1e3);  // or a boundary is the longest of all
+    const cluster c = wired(2, 0, r.chance(0.5) ? 0.2 : 1e3);  // half of the time, the boundary is the bottleneck
     const planning_problem problem(m, c, roofline{});
     const plan straight = placed(m, 2, 2, [](int s) { return s; });
     struct quality {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The linear program of an order of events: against the runs that keep to it, by hand, and with solvers that fail or lie.
+// The linear program of an event order: against the runs that keep the order, by hand, and with solvers that fail or lie.
 
 #include <hetplan/schedule/exact_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
@@ -33,7 +33,7 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-/// Runs whose transfers are whole: left alone, by the priority rules, and searched for.
+/// Returns runs of whole transfers: uncontrolled, by the priority rules, and by search.
 std::vector<network_schedule> runs_of(const cep_graph& cep) {
   return {schedule::uncontrolled(cep),
           schedule::list_schedule(cep, schedule::critical_path_first{}),
@@ -43,7 +43,7 @@ std::vector<network_schedule> runs_of(const cep_graph& cep) {
           schedule::local_search(cep, {.steps = 30, .most_chunks = 1})};
 }
 
-/// Two transfers on one link: 1 byte with 4 s behind it, 5 bytes with 2 s.
+/// Two transfers on one link: 1 byte, then 4 s; and 5 bytes, then 2 s.
 struct two_on_a_link {
   cluster joined = wireless(4);
   tasks::task_graph graph;
@@ -64,7 +64,7 @@ struct two_on_a_link {
   }
 };
 
-/// Three flows of 2 bytes; each takes two of three links of 1 B/s.
+/// Returns three flows of 2 bytes, each over two of three links of 1 B/s.
 transfers_alone triangle() {
   transfers_alone x(3, {1, 1, 1});
   x.add(0, 1, 2, 0, {{0, 1}, {1, 1}});
@@ -73,13 +73,13 @@ transfers_alone triangle() {
   return x;
 }
 
-/// The same solver without the ability to start from a basis.
+/// The solver without warm starts.
 struct cold {
   [[nodiscard]] lp_solution solve(const lp_problem& p) const { return glpk_lp{}.solve(p); }
 };
 static_assert(!warm_starts_lp<cold> && warm_starts_lp<glpk_lp>);
 
-/// Solves as it should, then tells what `twist` makes of it; from its `from`th call on.
+/// Solves correctly, then changes the answer by `twist`, from call number `from` on.
 template <class Twist>
 struct liar {
   Twist twist;
@@ -120,7 +120,7 @@ const std::vector<std::pair<std::string, twist>> lies{
      }},
     {"a schedule worse than the given one", [](const lp_problem& p, lp_solution& s) {
        lp_problem late = p;
-       late.lower[0] = 1.2;  // the makespan, in units of the given run; everything may wait
+       late.lower[0] = 1.2;  // the makespan in units of the given run; all events may wait
        for (std::size_t c = 1; c < p.objective.size(); ++c) late.objective[c] = -1e-3;
        for (std::size_t c = 0; c < p.objective.size(); ++c) late.upper[c] = std::min(late.upper[c], 1.2);
        s = glpk_lp{}.solve(late);
@@ -139,14 +139,14 @@ TEST_CASE("the order of a run: ends before starts at one time, but none before i
   const auto first = x.add(0, 1, 2, 0, {{0, 1}});
   const auto second = x.add(2, 3, 1, 0, {{0, 1}}, 0, 0.5);
   x.builder.depend(first, second);
-  x.add(4, 5, 0, 0, {{0, 1}}, 0, 1);  // nothing to drain
-  x.add(6, 7, 3, 1, {}, 0, 1);        // nothing to share
+  x.add(4, 5, 0, 0, {{0, 1}}, 0, 1);  // no bytes
+  x.add(6, 7, 3, 1, {}, 0, 1);        // no shared resource
   const auto third = x.add(6, 7, 1, 0, {{0, 1}});
   x.builder.depend(first, third);
   const tasks::task_graph g = std::move(x.builder).build();
   const cep_graph cep(g, x.joined.network());
   const event_order order = schedule::order_of_run(cep, schedule::run(cep, schedule::uncontrolled(cep)));
-  // 0: 0-2; 4: 2-3.25 or so; 1: latency to 2.5.
+  // Transfer 0 lasts from 0 to 2, transfer 4 from 2 to about 3.25; transfer 1 has its latency until 2.5.
   CHECK(order == event_order{{0, false}, {0, true}, {4, false}, {1, false}, {4, true}, {1, true}});
   CHECK(schedule::sequence_of_order(cep, order) == std::vector<schedule::message_chunk>{{2, 0}, {3, 0}, {0, 0}, {4, 0}, {1, 0}});
 }
@@ -157,9 +157,9 @@ TEST_CASE("two transfers on one link in closed form: within the order of fair sh
   const network_schedule alone = schedule::uncontrolled(cep);
   CHECK(alone.latency.value() == near(8));  // 0-2 (6), 0-6 (8)
   const network_schedule slow = schedule::list_schedule(cep, schedule::critical_path_first{});
-  CHECK(slow.latency.value() == near(10));  // the long one first
+  CHECK(slow.latency.value() == near(10));  // the long transfer first
   const order_search_result kept = schedule::order_search(cep, slow, glpk_lp{}, {.solves = 1});
-  // Both start at 0, the long one ends first: at 5 at the soonest, with 1 byte in all of the other one's behind it.
+  // Both start at 0 and the long transfer ends first, at 5 at the earliest; then 1 byte of the other one is left.
   CHECK(kept.schedule.latency.value() == Approx(10).epsilon(1e-9));
   CHECK(kept.order == event_order{{0, false}, {1, false}, {1, true}, {0, true}});
   CHECK(schedule::order_search(cep, alone, glpk_lp{}, {.solves = 1}).schedule.latency.value() == Approx(8).epsilon(1e-9));
@@ -194,7 +194,7 @@ TEMPLATE_TEST_CASE("the program of a run's order is no slower than that run, and
       const double value_s = program.makespan_s(s);
       REQUIRE(value_s <= given.latency.value() * (1 + 1e-9));
       REQUIRE(value_s >= cep.bound().value() * (1 - 1e-9));
-      // The replay may end sooner: the program makes an event wait for the one before it in the order, the simulator not.
+      // The replay may end earlier: in the program, each event waits for the one before it; in the simulator it does not.
       const trace replay = simulate(r.graph, r.cluster.network(), program.rates(s));
       REQUIRE(replay.latency.value() <= value_s * (1 + 1e-6));
       ++checked;
@@ -208,12 +208,11 @@ TEMPLATE_TEST_CASE("the program of a run's order is no slower than that run, and
       REQUIRE(found.schedule.bound == cep.bound());
       REQUIRE(found.schedule.gap == std::max(0.0, gap_to(found.schedule.latency, cep.bound())));
       REQUIRE(schedule::run(cep, found.schedule).latency == found.schedule.latency);
-      // Where the order alone made an event wait, the rates end sooner than the program, in an order of their own.
+      // If the order alone delayed an event, the rates end earlier than the program, in another order.
       const bool as_solved = replay.latency.value() >= value_s * (1 - 1e-6);
       REQUIRE(found.order == (as_solved ? order : schedule::order_of_run(cep, replay)));
 
-      // What priorities make of the order's ends may have another order of events; where it has the same, it is one of
-      // the schedules that the program is the best of.
+      // Priorities by the order's ends may lead to another order of events. If not, the program's optimum is no worse.
       const network_schedule followed =
           schedule::follow(cep, schedule::rules_of_sequence(cep.messages(), schedule::sequence_of_order(cep, order)));
       if (schedule::order_of_run(cep, schedule::run(cep, followed)) != order) continue;
@@ -251,7 +250,7 @@ TEMPLATE_TEST_CASE("searching around an order never loses to it, and the answer'
     REQUIRE(again.order == more.order);
   }
   CHECK(better >= 3);
-  CHECK(as_told >= 115);  // replaying gives the program's value
+  CHECK(as_told >= 115);  // a replay reproduces the program's value
 }
 
 TEST_CASE("a program's optimum is the same warm, cold, and by every solver") {
@@ -283,7 +282,7 @@ TEST_CASE("a program's optimum is the same warm, cold, and by every solver") {
 #endif
       ++warm_solves;
     }
-    // The rates of an order are not unique, and so is not when their replay ends; the program's value is.
+    // An order's rates, and so the end of their replay, are not unique; the program's value is.
     REQUIRE(schedule::order_search(cep, given, cold{}, {.solves = 1}).schedule.latency.value() <= first.makespan_s(solved) * (1 + 1e-6));
 #ifdef HETPLAN_HAS_CLP
     REQUIRE(clp_lp{}.solve(first.problem()).objective == Approx(solved.objective).epsilon(1e-7));
@@ -318,7 +317,7 @@ TEST_CASE("a solver that fails or lies costs nothing: the given schedule comes b
         REQUIRE(same_but_for_status(r1.schedule, given));
         REQUIRE(r1.order.empty());
         REQUIRE(r1.schedule.steps == 1);
-        // One that lies later loses nothing that was found before.
+        // A solver that lies later does not lose earlier results.
         calls = 0;
         const order_search_result later = schedule::order_search(cep, given, liar<twist>{twisted, 2, &calls});
         REQUIRE(later.schedule.status.ok());
@@ -347,7 +346,7 @@ TEST_CASE("a run that is too large for one program gains window by window, and n
       REQUIRE(windows.schedule.latency.value() >= cep.bound().value() * (1 - 1e-6));
       if (windows.schedule.is_prescribed()) {
         REQUIRE(schedule::run(cep, windows.schedule).latency == windows.schedule.latency);
-        // The order that is told is that of the rates: its program is at least as good.
+        // The reported order is that of the rates: its program is at least as good.
         const order_program whole(cep, windows.order, given.latency.value());
         REQUIRE(whole.makespan_s(glpk_lp{}.solve(whole.problem())) <= windows.schedule.latency.value() * (1 + 1e-6));
       }
@@ -449,7 +448,7 @@ TEST_CASE("where nothing drains there is nothing to solve") {
 }
 
 TEST_CASE("programs heed releases, latencies, weights and transfers that share nothing") {
-  // 2 bytes of weight 2 on a capacity of 1, from 3 + 0.5 on: 7.5. A transfer beside it that takes its latency of 9.
+  // 2 bytes of weight 2 on a capacity of 1 from 3 + 0.5 on: 7.5. A transfer in parallel takes its latency of 9.
   transfers_alone x(4, {1});
   x.add(0, 1, 2, 3, {{0, 2}}, 0, 0.5);
   x.add(2, 3, 1, 0, {}, 0, 9);

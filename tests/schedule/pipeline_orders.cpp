@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Orders of pipelines: rules against values of independent programs, and what every order must keep.
+// Pipeline orders: rules against values of independent programs, and invariants of every order.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ constexpr double unlimited = std::numeric_limits<double>::infinity();
 
 double longest(const std::vector<double>& x) { return *std::max_element(x.begin(), x.end()); }
 
-/// All tasks once, to the end, within memory.
+/// Requires that the orders finish, run each task once, and stay within memory.
 void require_runs(const pipeline_times& p, const orders_by_device& orders) {
   const order_timeline run = replay_orders(p, orders);
   REQUIRE(run.ends);
@@ -57,7 +57,7 @@ pipeline_times scaled(pipeline_times p, double by) {
   return p;
 }
 
-/// Chains, V shapes, interleaved and scattered stages, branches; the least memory that is feasible, or a little more.
+/// Returns a random pipeline: chain, V shape, interleaved or scattered stages, branches; least feasible memory or slightly more.
 pipeline_times drawn(random_source& random) {
   const int devices = random.integer(1, 4), shape = random.integer(0, 4);
   const bool whole = random.chance(0.5);
@@ -77,7 +77,6 @@ pipeline_times drawn(random_source& random) {
   }
   pipeline_times p = chain_of(std::move(s), random.chance(0.5) ? 0 : time(0), random.integer(1, 7));
   if (shape == 4 && p.stages.size() > 2) {
-    // Two branches between the first and the last stage.
     p.edges.clear();
     const std::size_t last = p.stages.size() - 1;
     for (std::size_t i = 1; i < last; ++i) {
@@ -183,7 +182,7 @@ TEST_CASE("interleaved stages shorten the fill") {
       REQUIRE(whole.ends);
       REQUIRE(split.ends);
       CHECK(split.makespan <= whole.makespan);
-      if (m % 4 == 0) CHECK(whole.makespan == Approx(15 * (m + 3 * share)));  // fill and drain: a share of a stage per device
+      if (m % 4 == 0) CHECK(whole.makespan == Approx(15 * (m + 3 * share)));  // fill and drain: one share of a stage per device
       if (m % 4 == 0) CHECK(whole.makespan < before);
       before = whole.makespan;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Candidates with the best schedules of their transfers: none is worse than it was given, whatever the threads.
+// refine() improves the transfer schedules of candidates: none becomes worse, for any number of threads.
 
 #include <hetplan/schedule/transfer_scheduler.hpp>
 
@@ -47,7 +47,7 @@ schedule::refine_options quick(int threads = 1, std::uint64_t seed = 1) {
   return {.threads = threads, .scheduler = schedule::searched_transfers{.search = {.steps = 40, .seed = seed}, .orders = {.solves = 3}}};
 }
 
-/// The same but for how its transfers run.
+/// Returns true if the plans differ at most in how transfers run.
 bool same_partition(const plan& a, const plan& b) {
   return a.stages == b.stages && a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches &&
          a.schedule.kind == b.schedule.kind && a.schedule.warmup == b.schedule.warmup && a.schedule.orders == b.schedule.orders;
@@ -60,7 +60,7 @@ bool equal(const plan_result& a, const plan_result& b) {
   return a.plans == b.plans && a.status == b.status && a.candidates == b.candidates;
 }
 
-/// Later microbatches first, by the user.
+/// User-defined rule: later microbatches first.
 struct backwards {
   [[nodiscard]] int tier(const tasks::transfer& t) const { return -t.microbatch; }
   [[nodiscard]] route_access access() const { return route_access::shared; }
@@ -102,7 +102,7 @@ TEST_CASE("no candidate comes out worse than it went in, for every mode and obje
         REQUIRE(out != r.plans.end());
         const double before = score_of(problem, objective, p), after = score(objective, out->evaluation);
         REQUIRE(after <= before);
-        if (out->plan != p) REQUIRE(after < before);  // a tie leaves it as given
+        if (out->plan != p) REQUIRE(after < before);  // a tie keeps the given plan
         better += after < before;
       }
     };
@@ -139,7 +139,7 @@ TEST_CASE("random plans with rules or ports of their own compete as given") {
       REQUIRE(out.sharing_policy != sharing::exclusive);
       ++improved;
     }
-    // The schedule of the plan without its rules is never missed.
+    // The schedule without the plan's rules is always tried.
     plan alone = i.plan;
     alone.sharing_policy = sharing::fair_share;
     alone.schedule.transfers.clear();
@@ -161,7 +161,7 @@ TEST_CASE("refined plans are the same for any number of threads, and the seed de
     CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, quick(threads)), one));
   }
   CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, quick(1)), one));
-  int differ = 0, all = 0;  // where transfers leave a choice
+  int differ = 0, all = 0;  // over plans whose transfers leave a choice
   for_random_instances(40, [&](const instance& i) {
     const planning_graph model = i.model();
     const cluster c = i.cluster();
@@ -318,7 +318,7 @@ TEST_CASE("searched transfers make a schedule that devices can follow, no worse 
     REQUIRE(s.latency <= local.latency);
     REQUIRE(s.latency == schedule::run(cep, s).latency);
     REQUIRE(s.latency.value() >= cep.bound().value() * (1 - 1e-9));
-    REQUIRE(o(cep).latency == local.latency);  // no solver, no orders
+    REQUIRE(o(cep).latency == local.latency);  // no solver, no order search
     by_orders += s.latency < local.latency;
   });
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {

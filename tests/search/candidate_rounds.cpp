@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What observers of planners are told: one count, whatever the estimates and parts behind it.
+// Counts that observers of planners see: one count, independent of estimates and parts.
 
 #include <hetplan/search/ranking.hpp>
 
@@ -41,7 +41,7 @@ TEST_CASE("a total is corrected by what was judged, and no share of the work is 
   };
   CHECK(next(4) == std::pair(1LL, 4LL));
   CHECK(next(4) == std::pair(2LL, 4LL));
-  CHECK(next(100) == std::pair(3LL, 6LL));  // a half is done
+  CHECK(next(100) == std::pair(3LL, 6LL));  // half is done
   CHECK(next(5) == std::pair(4LL, 5LL));
   CHECK(next(5) == std::pair(5LL, 5LL));
   CHECK(next(5) == std::pair(6LL, 6LL));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Candidates under one judge, where runs are so long that estimates rank them first.
+// Ranking of candidates whose runs are so long that estimates come first.
 
 #include <hetplan/search/ranking.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int many = 600;
 
-/// Joules that do not grow with the run: what further microbatches add says too little of `square`, too much of `capped`.
+/// Energy that is not linear in the run: extrapolation from a short run is too low for `square` and too high for `capped`.
 struct bent_power {
   [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
     const double total = u.total.value();
@@ -24,7 +24,7 @@ struct bent_power {
   }
 };
 
-/// A slow and a fast device, both of which a plan may use alone; 0.1 s or 1 s a microbatch.
+/// A fast and a slow device, 0.1 s and 1 s per microbatch; a plan uses one of them.
 struct setting {
   planning_graph model = model_of({work_of("a", 1)}, {});
   cluster devices;
@@ -46,7 +46,7 @@ struct setting {
   [[nodiscard]] static plan on(int d) { return plan_of(mode::inference, 1, many, {stage_of({0}, {{d, 1}})}); }
 };
 
-/// The answer where the only candidate is a run on the fast device, which an estimate refuses.
+/// Returns the ranking's result if its only candidate is a run on the fast device that its estimate refuses.
 plan_result answer_to_refused(const setting& s) {
   const auto problem = s.problem();
   const minimize_latency fastest;
@@ -59,7 +59,7 @@ plan_result answer_to_refused(const setting& s) {
 }  // namespace
 
 TEST_CASE("where no long run fits, the limit that binds is told as the whole run breaks it") {
-  const setting s("square", 100);  // 60 s and 3 600 J; an estimate says 352 J
+  const setting s("square", 100);  // 60 s and 3 600 J; the estimate is 352 J
   const auto problem = s.problem();
   const plan_result r = answer_to_refused(s);
   CHECK(r.status.result == outcome::none_found);
@@ -71,7 +71,7 @@ TEST_CASE("where no long run fits, the limit that binds is told as the whole run
 }
 
 TEST_CASE("a later candidate takes the place of all that break a limit in the whole run") {
-  const setting s("square", 1000);  // an estimate says 352 J, the whole run takes 3 600 J
+  const setting s("square", 1000);  // the estimate is 352 J, the whole run takes 3 600 J
   const auto problem = s.problem();
   const minimize_latency fastest;
   ranking best(problem, fastest, 1);
@@ -85,7 +85,7 @@ TEST_CASE("a later candidate takes the place of all that break a limit in the wh
 }
 
 TEST_CASE("a run that only an estimate refuses is found where nothing else fits") {
-  const setting s("capped", 40);  // an estimate says 60 J, the whole run takes 30 J: 2 J, 4 J and what 28 further parts add
+  const setting s("capped", 40);  // the estimate is 60 J, the whole run takes 30 J: 2 J, 4 J and what 28 further parts add
   const plan_result r = answer_to_refused(s);
   REQUIRE(r.status.ok());
   REQUIRE(r.plans.size() == 1);
@@ -93,7 +93,7 @@ TEST_CASE("a run that only an estimate refuses is found where nothing else fits"
 }
 
 TEST_CASE("what was judged in full is not judged again, and competes with estimates that were") {
-  // The fast device takes less than the slow one's 1 000 J by the estimate, 352 J, and 3 600 J in truth.
+  // The slow device takes 1 000 J; the fast one takes 352 J by its estimate, and 3 600 J in truth.
   struct least_energy {
     [[nodiscard]] double score(const evaluation& e) const { return e.energy().value(); }
   };

@@ -26,7 +26,7 @@ using namespace hetplan::serve;
 
 namespace {
 
-/// 1 TFLOP/s, 100 GB/s, 50 us a launch.
+/// Returns a device of 1 TFLOP/s, 100 GB/s and 50 us per launch, times `factor`.
 device gpu_named(const std::string& name, double factor = 1) {
   return {
       .name = name, .memory = 8_GB, .compute = factor * 1_TFLOP_per_s, .memory_bandwidth = factor * 100_GB_per_s, .launch = 50_us / factor};
@@ -37,7 +37,7 @@ cluster gpus(int count, double factor = 1) {
   return {"server", std::move(all), shared_medium{factor * 5_GB_per_s, 20_us / factor}};
 }
 
-/// Reading the weights takes 4 ms and 1 ms; a sample is computed in 0.5 ms and 2 ms.
+/// Returns layers whose weights are read in 4 ms and 1 ms, and whose samples are computed in 0.5 ms and 2 ms.
 planning_graph two_layers() {
   planning_graph_builder b("two");
   b.add_layer({.name = "heavy", .forward_flops = 0.5_GFLOP, .weight = 400_MB, .traffic = 0_B, .kv_bytes_per_token = 1_MB});
@@ -45,7 +45,6 @@ planning_graph two_layers() {
   b.add_edge("heavy", "busy", 1_MB);
   return std::move(b).build();
 }
-/// The same by hand.
 double one_piece_s(int batch) { return std::max(0.5e-3 * batch, 4e-3) + std::max(2e-3 * batch, 1e-3) + 2 * 50e-6; }
 
 planning_graph random_chain(test::random_source& random) {
@@ -82,7 +81,7 @@ TEST_CASE("on one device the judge's service times are the roofline's by hand") 
 TEST_CASE("times of generation end where the caches of a batch do not fit any more") {
   const planning_graph model = two_layers();
   const cluster one = gpus(1);
-  // 7.5 GB are left beside the weights, 1.5 GB are the cache of a request.
+  // 7.5 GB are left beside the weights, and each request caches 1.5 GB.
   const variant_times t = judged_service_time(model, model, one, roofline{}, alone, {.largest = 16, .context = 1500});
   CHECK(t.step.batch == std::vector{1, 2, 4});
   CHECK(t.pass.batch == std::vector{1, 2, 4, 8, 16});

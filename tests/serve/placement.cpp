@@ -27,7 +27,6 @@ using namespace hetplan::serve;
 
 namespace {
 
-/// Servers and services of a drawn kind, and what is asked of them.
 struct setting {
   edge_cloud cloud;
   std::vector<service> services;
@@ -75,7 +74,7 @@ service_demand draw_demand(test::random_source& random, const setting& s, double
   return d;
 }
 
-/// The optimum of min(demand, capacity) over the services of one ring, by trying every set of instances that fits.
+/// The optimum of the sum of min(demand, capacity) over the services of one ring, by enumeration of all feasible instance sets.
 class every_placement {
  public:
   every_placement(const setting& s, const service_demand& demand) : s_(s), candidates_(s.cloud, s.services, *s.times, {}) {
@@ -164,7 +163,7 @@ TEST_CASE("greedy placement comes close to the optimum of every placement that f
   std::array<double, 3> sum = {};
   std::array<double, 3> worst = {1, 1, 1};
   for (int n = 0; n < cases; ++n) {
-    const int servers = random.integer(1, 3);  // statements of their own: compilers evaluate arguments in any order
+    const int servers = random.integer(1, 3);  // separate statements: argument order is unspecified
     const int services = random.integer(2, 3);
     const auto s = draw_setting(random, servers, 2, services);
     const auto demand = draw_demand(random, s, 150);
@@ -296,12 +295,11 @@ TEST_CASE("greedy placement by playing requests serves about as much as by the f
 
 namespace {
 
-/// Times of the variants of one service.
 any_service_time times_of(std::vector<variant_times> variants) {
   return service_time_table(std::vector<std::vector<variant_times>>{std::move(variants)});
 }
 
-/// A cloud of servers with one P100 each and whatever services a test gives it.
+/// Returns a cloud of servers with one P100 each and the given services.
 setting cloud_of(int servers, std::vector<service> services, std::vector<std::vector<variant_times>> times) {
   setting s;
   s.cloud.name = "testbed";
@@ -333,7 +331,7 @@ TEST_CASE("two groups serve a stream that wants more than 46 and at most 48 toke
 }
 
 TEST_CASE("the batch with the most capacity is taken that a request may just miss") {
-  // 4 in 40 ms are 100 a second, 8 in 70 ms 114, 16 in 150 ms 107.
+  // Capacities: 4 in 40 ms are 100/s, 8 in 70 ms 114/s, 16 in 150 ms 107/s.
   const auto times = times_of({{.pass = {{1, 4, 8, 16}, {0.02, 0.04, 0.07, 0.15}}}});
   const auto batch_within = [&](double slo_s) {
     const auto s = image(slo_s);
@@ -397,7 +395,7 @@ TEST_CASE("a service runs on the fewest GPUs that meet its SLO, and a stream get
   s.latency = 200_ms;
   CHECK(allocate(service_id(0), s, four, times)->variant == 0);
 
-  // 60 frames a second: of one GPU 10 in batches of 4, four of a stream together since they come within 67 ms.
+  // 60 frames/s: a GPU serves one stream in batches of 4, since four frames of a stream arrive within 67 ms.
   s.rate = 60;
   s.latency = 70_ms;
   s.variants.pop_back();
@@ -406,11 +404,11 @@ TEST_CASE("a service runs on the fewest GPUs that meet its SLO, and a stream get
   CHECK(video.batch == 4);
   CHECK(video.frames == 4);
   CHECK(video.streams() == 1);
-  CHECK(video.groups == 1);  // 4 / 65 ms = 61.5 a second
+  CHECK(video.groups == 1);  // 4 / 65 ms = 61.5 frames/s
   CHECK(video.category(s) == task_category::one_gpu_frequency);
   const auto plain = *allocate(service_id(0), s, four, frames, {.multi_frame = false});
   CHECK(plain.frames == 1);
-  CHECK(plain.groups == 2);  // 1 / 22 ms = 45.5
+  CHECK(plain.groups == 2);  // 1 / 22 ms = 45.5 frames/s
   CHECK(plain.category(s) == task_category::several_gpus_frequency);
   CHECK_FALSE(allocate(service_id(0), s, four, frames, {.multi_frame = false, .data_parallel = false})->meets_slo);
 }

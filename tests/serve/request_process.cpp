@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Synthetic requests: by closed forms for their number, by hand, the same whatever else enters, every way to be wrong.
+// Synthetic requests: closed forms, hand-made cases, independence of streams, invalid input.
 
 #include <cmath>
 #include <cstdint>
@@ -57,9 +57,9 @@ std::string refused(const request_process& p) {
 }  // namespace
 
 TEST_CASE("the number of requests has the mean and the variance of a stationary renewal process") {
-  // Cox, Renewal Theory: mean rate x time for any cv; variance cv^2 x mean + 1/6 + cv^4 / 2 - m / 3 after many gaps, m = 2 cv^4 the third
-  // central moment of Gamma's gaps in units of the mean gap. 3000 runs: the mean to 4.5 of its standard errors, the variance to 15 %, more
-  // than 5 standard errors where counts are nearly normal.
+  // Cox, Renewal Theory: the mean is rate x time for any cv; after many gaps, the variance is cv^2 x mean + 1/6 + cv^4 / 2 - m / 3, with m
+  // = 2 cv^4 the third central moment of Gamma's gaps in units of the mean gap. Over 3000 runs, tolerances are 4.5 standard errors for the
+  // mean and 15 % for the variance: more than 5 standard errors where counts are nearly normal.
   constexpr int runs = 3000;
   constexpr double per_s = 4, time_s = 50;
   const std::uint64_t seed = test::first_seed();
@@ -72,7 +72,7 @@ TEST_CASE("the number of requests has the mean and the variance of a stationary 
     const auto [mean, variance] = of(counts);
     const double expected = cv * cv * per_s * time_s + (1 - std::pow(cv, 4)) / 6;
     if (cv == 0) {
-      CHECK(counts == std::vector<double>(runs, per_s * time_s));  // a whole number of gaps fits whatever the phase
+      CHECK(counts == std::vector<double>(runs, per_s * time_s));  // whole gaps fit for any phase
       continue;
     }
     CHECK(std::abs(mean - per_s * time_s) < 4.5 * std::sqrt(expected / runs));
@@ -81,7 +81,7 @@ TEST_CASE("the number of requests has the mean and the variance of a stationary 
 }
 
 TEST_CASE("gaps have their mean, their coefficient of variation and their third moment") {
-  // 200 000 gaps of the process itself. Gamma: skewness 2 cv.
+  // 200 000 gaps of the process; the skewness of Gamma is 2 cv.
   for (const double cv : {0.2, 0.9, 1.0, 1.5, 3.0}) {
     CAPTURE(cv);
     const auto all = drawn(one_rate(10, cv, 20'000_s), 7);
@@ -125,7 +125,7 @@ TEST_CASE("what enters at one server does not depend on the others, and all are 
     CHECK(request_stream(own) == drawn({.rates = {each}, .duration = 60_s}, 9));
   }
   CHECK(drawn({.rates = {c, b, a}, .duration = 60_s}, 9) == together);
-  // A shorter duration cuts, and changes nothing before.
+  // A shorter duration only truncates the stream.
   const auto shorter = drawn({.rates = {a, b, c}, .duration = 20_s}, 9);
   const auto begin = together.between(0_s, 20_s);
   CHECK(shorter == request_stream({begin.begin(), begin.end()}));
@@ -153,7 +153,7 @@ TEST_CASE("lengths are typical, or drawn, each as often as the others") {
     seen.at(r.length) += 1;
   }
   for (std::size_t l = 1; l <= 3; ++l) CHECK(seen[l] / static_cast<double>(all.size()) == Approx(1.0 / 3).epsilon(0.05));
-  // Lengths and arrivals are drawn apart.
+  // Lengths and arrivals are drawn independently.
   const auto typical = drawn(one_rate(100, 1, 300_s, 2), 4);
   REQUIRE(typical.size() == all.size());
   CHECK(typical[all.size() - 1].arrival_s == all[all.size() - 1].arrival_s);

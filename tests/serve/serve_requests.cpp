@@ -144,7 +144,7 @@ TEST_CASE("nothing is passed on by a handler that serves locally, and nothing is
 
 TEST_CASE("passed on in turn: the other holders one after the other") {
   auto s = small_cloud(4);
-  s.placed.instances.erase(s.placed.instances.begin());  // images are nowhere on server 0
+  s.placed.instances.erase(s.placed.instances.begin());  // server 0 does not hold the image service
   std::vector<request> all;
   for (int i = 0; i < 6; ++i) all.push_back({0.2 + i, service_id(0), server_id(0)});
   pass_on_in_turn handler;
@@ -162,7 +162,7 @@ TEST_CASE("a central scheduler finds who is idle, but a queue forms before it") 
   central_handler at_once(0_s);
   const auto ideal = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, at_once);
   CHECK(ideal.attainment() == 1);
-  central_handler slow(20_ms);  // rounds of 320 ms, and an SLO of 200
+  central_handler slow(20_ms);  // rounds of 320 ms, SLO of 200 ms
   const auto h = serve_requests(s.cloud, s.services, *s.times, requests, s.placed, slow);
   CHECK(h.attainment() < 0.5);
   CHECK(h.count(request_outcome::timed_out) > 100);
@@ -291,7 +291,7 @@ TEST_CASE("ring distances: the shorter way, around who is out, not over cuts") {
   rings.set_cut(server_id(6), true, 4);  // between 6 and 0
   CHECK(d(0, 5, 3) == 2);
   CHECK(d(0, 5, 4) == 5);
-  CHECK(rings.known_period(server_id(0), server_id(5), 4) == 1);  // still what it knew
+  CHECK(rings.known_period(server_id(0), server_id(5), 4) == 1);  // server 0 keeps its earlier knowledge
   CHECK(rings.known_period(server_id(0), server_id(5), 9) == 4);
   rings.set_cut(server_id(2), true, 10);
   CHECK(!d(0, 5, 10));

@@ -26,7 +26,7 @@ TEST_CASE("what was asked for adds up by bin of arrival, and credit by server an
     std::vector<std::vector<double>> asked(h.offered.size(), std::vector<double>(3)), credit(s.cloud.size(), std::vector<double>(3));
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const auto& r = requests[i];
-      const auto bin = static_cast<std::size_t>((r.arrival_s - h.begin.value()) / h.bin.value() * (1 + 1e-9));  // an edge but for rounding
+      const auto bin = static_cast<std::size_t>((r.arrival_s - h.begin.value()) / h.bin.value() * (1 + 1e-9));  // tolerates rounding
       REQUIRE(bin < asked.size());
       asked[bin][r.service.index()] += s.services[r.service.index()].is_stream() ? r.length : 1;
       credit[h.records[i].server.index()][r.service.index()] += h.records[i].credit;
@@ -94,7 +94,7 @@ TEST_CASE("how many took at most so long is known to a bin, and whole beyond the
   double before = 0;
   for (double t = 1e-4; t < 40; t *= 1.07) {
     const double within = all.count_within(seconds(t));
-    // Off by no more than what lies in one bin, 1/64 of an octave at most.
+    // The error is at most the contents of one bin, 1/64 of an octave.
     CHECK(within >= static_cast<double>(std::ranges::upper_bound(times, t / 1.016) - times.begin()));
     CHECK(within <= static_cast<double>(std::ranges::upper_bound(times, t * 1.016) - times.begin()));
     CHECK(within >= before);

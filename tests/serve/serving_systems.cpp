@@ -26,7 +26,7 @@ using namespace hetplan::serve;
 
 namespace {
 
-/// Poisson arrivals: so much of what all GPUs could do if each service had its part of them; half of it at a fifth of the servers.
+/// Returns Poisson arrivals at `load` times the capacity of all GPUs, split evenly among services; half arrive at a fifth of the servers.
 request_stream requests_for(const zoo::edge_services& e, const edge_cloud& cloud, double load, double until_s) {
   const auto& gpus = cloud[server_id(0)].gpus;
   const auto servers = static_cast<double>(cloud.size());
@@ -138,8 +138,7 @@ TEST_CASE("EPARA's goodput does not fall when ten times as much is asked") {
 }
 
 TEST_CASE("chats that are taken in are answered in time, mostly also when ten times as many ask") {
-  // All stand still while another one joins: a server that did not count that took in more than it could answer, and answered most too
-  // late.
+  // All running chats stall while another one joins. A server that ignores this admits too many and answers most of them late.
   const auto e = zoo::edge_services_of(std::vector<std::string_view>{"llama3-8b.chat", "deepseekv2-16b.chat"});
   const auto cloud = zoo::p100_cloud(4);
   double most = 0;
@@ -155,7 +154,7 @@ TEST_CASE("chats that are taken in are answered in time, mostly also when ten ti
 TEST_CASE("placing anew in cycles follows the demand, and options that say otherwise are refused") {
   const auto e = zoo::edge_services_of(std::vector<std::string_view>{"unet.picture", "maskformer.picture"});
   const auto cloud = zoo::p100_cloud(2, 2);
-  // First all want the one, then all the other.
+  // All requests ask for the first service, later all for the second.
   std::vector<request> all;
   for (int i = 0; i < 4000; ++i) all.push_back({i * 0.02, service_id(i < 2000 ? 0 : 1), server_id(i % 2)});
   const request_stream requests(std::move(all));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Instants that are the same but for rounding; the oracle of tests/oracle/serving.py plays many more of them, in exact fractions.
+// Instants that are equal up to rounding; the oracle of tests/oracle/serving.py plays many more in exact fractions.
 
 #include <cmath>
 #include <vector>
@@ -18,7 +18,7 @@ using namespace hetplan::serve;
 
 namespace {
 
-/// A server with some GPUs, and a service whose pass takes 0.1 s.
+/// Servers with some GPUs, and a service whose pass takes 0.1 s.
 struct tenths {
   edge_cloud cloud{.name = "c", .ring = {.period = 1_s, .group = 4}};
   std::vector<service> services{{.name = "m", .latency = 300_ms, .variants = {{.name = "v", .gpu_kind = "G", .memory = 1_GB}}}};
@@ -91,21 +91,20 @@ TEST_CASE("who comes when a pass ends finds the instance idle, and is handled wh
 }
 
 TEST_CASE("of equal expected ends the first of the deployment, and the first server, is taken") {
-  // Three on GPU 0 and GPU 1 in turn: both are free at 0.3, by other sums (0.1 + 0.2 and 0.3).
   tenths x(1, 2);
   x.services[0].variants.push_back({.name = "w", .gpu_kind = "G", .memory = 1_GB});
   x.times = service_time_table{{{{.pass = {{1}, {0.1}}}, {.pass = {{1}, {0.3}}}}}};
   x.placed.instances[0].variant = 0;  // 0.1 s each
   x.placed.instances[1].variant = 1;  // 0.3 s
   x.services[0].latency = 10_s;
-  // At 0: both end 0.1, 0.3: first. Then 0.2 (first), then the third: 0.1 + 0.1 + 0.1 against 0.3: the first.
+  // Expected ends on GPU 0 and 1 are 0.1 and 0.3, then 0.2 and 0.3, then 0.1 + 0.1 + 0.1 and 0.3: GPU 0 is taken each time.
   const service_history h = x.play({at(0), at(0), at(0), at(0)}, x.usual());
   CHECK(h.records[0].end_s == Approx(0.1));
   CHECK(h.records[1].end_s == Approx(0.2));
   CHECK(h.records[2].end_s == Approx(0.3));
-  CHECK(h.records[3].end_s == Approx(0.3));  // 0.4 there, 0.3 here
+  CHECK(h.records[3].end_s == Approx(0.3));  // 0.4 on GPU 0, 0.3 on GPU 1
   const double third = 0.1 + 0.1 + 0.1;
-  CHECK(h.records[2].end_s == third);  // by the first: it is that sum
+  CHECK(h.records[2].end_s == third);  // the sum of GPU 0
   CHECK(h.records[3].end_s == 0.3);
 
   tenths two(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Traffic that is no plan's own, and runs that end before their work does.
+// Background traffic, and runs that end before their work does.
 
 #include <hetplan/simulate/simulator.hpp>
 
@@ -15,7 +15,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Two stages on two devices of one medium: F 1 s, its bytes, F 1 s; forward only.
+/// Two stages on two devices of one medium: F 1 s, 2 bytes, F 1 s; forward only.
 struct two_stages {
   planning_graph model = model_of({work_of("a", 1), work_of("b", 1)}, {{0, 1, 2}});
   cluster devices = wireless(3);
@@ -24,7 +24,6 @@ struct two_stages {
   [[nodiscard]] judgement run(const simulator_options& o) const { return judged(given, model, devices, o); }
 };
 
-/// Bytes of a transfer by a time, from recorded rates.
 double moved_by(const trace& t, std::uint32_t transfer, double until) {
   double moved = 0, rate = 0, since = 0;
   for (const rate_change& r : t.rates) {
@@ -39,15 +38,15 @@ double moved_by(const trace& t, std::uint32_t transfer, double until) {
 }  // namespace
 
 TEST_CASE("a background transfer takes its share and the run does not wait for it") {
-  // Alone the bytes take 1..3 at 1 B/s. With others' 10 bytes since 0.5: half the rate, 1..5, and then F until 6. Others
-  // moved 0.5 alone, 2 beside, 1 alone again until 6.
+  // Alone, the bytes would take 1-3 at 1 B/s. With 10 background bytes from 0.5 on, they take 1-5 at half the rate, and F ends at 6. The
+  // background has moved 0.5 bytes alone, 2 beside, and 1 alone again by 6.
   const two_stages x;
   const judgement j = x.run({.background = {{device_id(2), device_id(0), 10_B, 500_ms}}});
   CHECK(j.trace.latency.value() == near(6));
   check_interval(sent(j, transfer_kind::forward, 0, 1), 1, 5);
   REQUIRE(j.trace.background_left.size() == 1);
   CHECK(j.trace.background_left[0] == near(6.5));
-  CHECK(j.trace.sent_bytes[2] == 0);  // the plan's bytes only
+  CHECK(j.trace.sent_bytes[2] == 0);  // only bytes of the plan count
   CHECK(j.trace.resource_bytes[0] == near(2));
 }
 
@@ -56,7 +55,7 @@ TEST_CASE("under priority a background transfer waits for more urgent ones") {
   x.given.sharing_policy = sharing::priority;
   const judgement j = x.run({.background = {{device_id(2), device_id(0), 10_B, {}, 7}}});
   CHECK(j.trace.latency.value() == near(4));
-  CHECK(j.trace.background_left[0] == near(8));  // 0..1 and 3..4
+  CHECK(j.trace.background_left[0] == near(8));  // it moves 0-1 and 3-4
 }
 
 TEST_CASE("a background transfer that is over leaves nothing, and one that is empty neither") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// transfers: block, by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
+// Blocking transfers by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/plan/validate.hpp>
@@ -20,7 +20,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Two layers of 1 s, 3 B between them there and 2 B back, each on a device of its own.
+/// Returns two layers of 1 s with 3 B between them forward and 2 B backward.
 planning_graph two_layers() { return model_of({work_of("a", 1, 1, 1), work_of("b", 1, 1, 1)}, {{0, 1, 3, 2}}); }
 plan blocking(mode how, int microbatches) {
   plan p = plan_of(how, 1, microbatches, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
@@ -31,7 +31,7 @@ plan blocking(mode how, int microbatches) {
 }  // namespace
 
 TEST_CASE("a transfer that blocks is part of its sender's task and of its receiver's, and shares nothing") {
-  // 0.5 s of latency and 3 B: 1 + 3.5 s on d0, then 3.5 + 1 s on d1, twice. The transfers would overlap on one medium.
+  // Latency 0.5 s and 3 B: 1 + 3.5 s on d0, then 3.5 + 1 s on d1, twice. Without blocking, the transfers would overlap on one medium.
   for (const sharing how : all_sharings) {
     plan p = blocking(mode::inference, 2);
     p.sharing_policy = how;
@@ -64,7 +64,7 @@ TEST_CASE("reductions and tokens stay beside the work") {
   plan p = plan_of(mode::training, 2, 1, {stage_of({0}, {{0, 1}, {1, 1}}), stage_of({1}, {{2, 2}})});
   p.transfers = transfer_mode::block;
   const judgement training = judged(p, m, wired(3, 0.25));
-  // F 1.25; stage 1 waits for both, one after the other: 0.5 + 2, then 4; the ring of 4 B after 1.25 + 2.
+  // F ends at 1.25; stage 1 receives both in turn: 0.5 + 2, then 4; the ring of 4 B starts after 1.25 + 2.
   check_interval(sent(training, transfer_kind::sync, 0, 1), 3.25, 3.25 + 0.25 + 4);
   CHECK(training.trace.busy_s[0] == near(3.25));
 

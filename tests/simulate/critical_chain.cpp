@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The realised critical chain: worked by hand, and what holds for every run.
+// The realised critical chain: by hand, and invariants of all runs.
 
 #include <hetplan/simulate/wait_states.hpp>
 
@@ -29,8 +29,7 @@ std::vector<critical_link> chain_of(const tasks::task_graph& g, const transfers_
 }  // namespace
 
 TEST_CASE("the chain of a pipeline of two stages goes through the slow device and one transfer") {
-  // Forward 1 s and 3 s a sample, 2 bytes at 1 B/s after 0.5 s. F0.0 0-1, its bytes 1.5-2.5 alone, then beside those of
-  // F0.1 until 4.5; F1.0 4.5-7.5, F1.1 7.5-10.5.
+  // F 1 s and 3 s per sample; 2 bytes at 1 B/s after 0.5 s. F0.0 0-1; its bytes 1.5-4.5, shared from 2.5 on; F1.0 4.5-7.5, F1.1 7.5-10.5.
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 3)}, {{0, 1, 2}});
   const cluster c = wired(2, 0.5);
   const judgement j = judged(plan_of(mode::inference, 1, 2, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})}), m, c);
@@ -50,7 +49,7 @@ TEST_CASE("the chain of a pipeline of two stages goes through the slow device an
 }
 
 TEST_CASE("transfers that share a medium lose seconds to each other") {
-  // 1 B/s for both until the short one has its byte at 2; the long one has 1 of 3 bytes then and ends at 4: 1 s lost.
+  // Both have 1 B/s until the short one ends at 2; the long one then has 1 of 3 bytes left and ends at 4: 1 s lost.
   transfers_alone x(4, {1});
   x.add(0, 1, 1, 0, {{0, 1}});
   x.add(2, 3, 3, 0, {{0, 1}});
@@ -65,8 +64,8 @@ TEST_CASE("transfers that share a medium lose seconds to each other") {
 
 TEST_CASE("a release time holds a transfer back, a port makes it wait for the other transfer") {
   transfers_alone x(3, {1, 1});
-  x.add(0, 1, 2, 1, {{0, 1}});  // released at 1, holds the out-port of d0 until 3
-  x.add(0, 2, 1, 1, {{1, 1}});  // has its own wire but the same port: 3-4
+  x.add(0, 1, 2, 1, {{0, 1}});  // released at 1; holds the out-port of d0 until 3
+  x.add(0, 2, 1, 1, {{1, 1}});  // on its own wire but the same port: 3-4
   const tasks::task_graph g = std::move(x.builder).build();
   const auto chain = chain_of(g, x, exclusive_ports{});
   REQUIRE(chain.size() == 2);
@@ -92,8 +91,8 @@ TEST_CASE("per link a transfer waits for the one that held its route, though the
 
 TEST_CASE("per link a transfer names the one that held its route, not one that left its port at the same time") {
   transfers_alone x(4, {1, 1});
-  x.add(0, 1, 2, 0, {{0, 1}});  // the same sender on another wire, 0-2
-  x.add(2, 3, 2, 0, {{1, 1}});  // other devices on the wire of the last, 0-2
+  x.add(0, 1, 2, 0, {{0, 1}});  // same sender, another wire, 0-2
+  x.add(2, 3, 2, 0, {{1, 1}});  // other devices, same wire as the last transfer, 0-2
   x.add(0, 3, 1, 0, {{1, 1}});
   const tasks::task_graph g = std::move(x.builder).build();
   const auto per_link = chain_of(g, x, exclusive_links{}), per_port = chain_of(g, x, exclusive_ports{});
@@ -108,7 +107,7 @@ TEST_CASE("per link a transfer names the one that held its route, not one that l
 TEST_CASE("a device that slows down loses seconds, too") {
   const planning_graph m = model_of({work_of("a", 4)}, {});
   const cluster c = wired(1);
-  // Full speed until 2, then half: 4 more seconds for the 2 that are left.
+  // Full speed until 2, then half speed: the remaining 2 s of work take 4 s.
   const judgement j =
       judged(plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}})}), m, c, {.speeds = {{seconds(2), device_id(0), 0.5}}});
   const auto chain = critical_chain(j.graph, j.trace, c.network());
@@ -118,7 +117,6 @@ TEST_CASE("a device that slows down loses seconds, too") {
 }
 
 TEST_CASE("of two inputs that arrive together the chain takes the smaller node") {
-  // A diamond: two equal branches.
   const planning_graph m =
       model_of({work_of("a", 1), work_of("b", 2), work_of("c", 2), work_of("d", 1)}, {{0, 1, 1}, {0, 2, 1}, {1, 3, 1}, {2, 3, 1}});
   const cluster c = wired(4);
@@ -153,7 +151,7 @@ TEST_CASE("in every run the chain's links touch and add up to the latency") {
       if (k == 0) continue;
       CHECK(l.start_s == chain[k - 1].end_s);
       CHECK(l.because == chain[k - 1].node);
-      // Only a release time explains that nothing happens.
+      // Only a release time explains idle time.
       if (l.why != wait_reason::release) CHECK(l.held_s <= 1e-9 * j.trace.latency.value());
       if (j.graph.is_compute(l.node)) CHECK(l.lost_s <= 1e-9 * j.trace.latency.value());
     }

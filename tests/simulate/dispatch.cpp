@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Orders that devices find while they run.
+// Orders that devices choose during the run.
 
 #include <hetplan/simulate/dispatch.hpp>
 
@@ -22,11 +22,11 @@ using namespace hetplan::test;
 
 namespace {
 
-/// A chain of stages with F, B, W in seconds, activations of 1 byte a microbatch of which W needs half, and pure delays.
+/// A chain of stages with F, B, W in seconds, activations of 1 byte per microbatch of which W needs half, and pure delays.
 struct pipeline {
-  std::vector<double> f, b, w, delay;  // by stage; delay behind it
-  std::vector<int> device;             // by stage
-  std::vector<double> memory;          // by device, in activations; empty: no limit
+  std::vector<double> f, b, w, delay;  // [stage]; delay after the stage
+  std::vector<int> device;             // [stage]
+  std::vector<double> memory;          // [device], in activations; empty: no limit
   std::vector<bool> recompute = {};
   int microbatches = 1;
   double scale = 1;
@@ -163,7 +163,7 @@ TEST_CASE("the tightest memory that is feasible ends in no deadlock, and a chang
     for (int c = 0; c < chunks; ++c) {
       for (int d = 0; d < p; ++d) x.device.push_back(folded && c % 2 == 1 ? p - 1 - d : d);
     }
-    const bool whole = random.chance(0.5);  // ties on purpose
+    const bool whole = random.chance(0.5);  // to cause ties
     const auto draw = [&] { return whole ? random.integer(1, 4) : random.between(0.1, 4); };
     for (std::size_t s = 0; s < x.device.size(); ++s) {
       x.f.push_back(draw()), x.b.push_back(draw()), x.w.push_back(draw()), x.delay.push_back(random.chance(0.3) ? 0 : draw());
@@ -172,7 +172,7 @@ TEST_CASE("the tightest memory that is feasible ends in no deadlock, and a chang
     x.microbatches = random.integer(1, 7);
     x.memory.assign(static_cast<std::size_t>(p), 0);
     for (std::size_t s = 0; s < x.device.size(); ++s) {
-      // What recomputes keeps its input of 1 byte, the first stage nothing.
+      // A stage that recomputes keeps its input of 1 byte; the first stage keeps nothing.
       x.memory[static_cast<std::size_t>(x.device[s])] += x.recompute[s] && s == 0 ? 0 : 1;
     }
     for (int d = 0; d < p; ++d) {
@@ -200,7 +200,7 @@ TEST_CASE("replicas, branches and whole backwards are dispatched, too") {
   const std::uint64_t seed = first_seed();
   random_source random(seed);
   for (int i = 0; i < 200; ++i) {
-    // A diamond of layers on devices drawn anew, which may have several of them.
+    // A diamond of layers on random devices, several of which may share one.
     std::vector<layer_spec> layers;
     for (int l = 0; l < 4; ++l) {
       layers.push_back(work_of("l" + std::to_string(l), random.integer(1, 4), random.integer(1, 4), random.integer(0, 3)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Very many flows at once: detail::flow_class against flows that are updated one by one.
+// Crowds of flows: detail::flow_class against flows that are updated one by one.
 
 #include <hetplan/simulate/simulator.hpp>
 
@@ -15,8 +15,8 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Flows over one medium of 10 B/s that starts to fail at 500 s; the first 1 400 come within 10 s. `apart` adds a flow elsewhere, so
-/// that not all cross one resource and none of them can be taken together. `urgent` of them, which come later, have a tier of their own.
+/// Runs flows over one medium of 10 B/s that degrades from 500 s on; the first 1 400 start within 10 s. `apart` adds a flow on another
+/// resource, which prevents joint updates. The last `urgent` flows have a tier of their own.
 trace run(std::uint64_t seed, bool apart, int urgent) {
   random_source random(seed);
   transfers_alone x(4, {10, 1e9, 1});
@@ -52,7 +52,7 @@ TEST_CASE("flows in a crowd end when each of them would on its own") {
 }
 
 TEST_CASE("the rates of a crowd are told when they change, and only then") {
-  // 1 500 alike flows on 3 000 B/s, one more from 10 s on; a wire that nobody uses changes all the time.
+  // 1 500 equal flows on 3 000 B/s and one more from 10 s on; an unused wire changes all the time.
   constexpr std::uint32_t n = 1500;
   transfers_alone x(2, {2 * n, 1});
   for (std::uint32_t i = 0; i < n; ++i) x.add(0, 1, 100, 0, {{0, 1}});
@@ -65,13 +65,12 @@ TEST_CASE("the rates of a crowd are told when they change, and only then") {
     if (c.rate == rate[c.transfer]) FAIL("transfer " << c.transfer << " is told its rate again at " << c.at_s << " s");
     rate[c.transfer] = c.rate;
   }
-  // Each begins and ends; 1 500 get slower and faster again when the last comes and goes.
+  // Each flow starts and ends; 1 500 slow down when the last one starts, and speed up when it ends.
   CHECK(t.rates.size() == 2 * (n + 1) + 2 * n);
 }
 
 TEST_CASE("tens of thousands of flows share a medium") {
-  // One of each volume from 1 to n B on 1 B/s: when k have ended, n - k share, so k + 1 ends after another n - k seconds. Changing
-  // each rate at each end would be 4.5e8 changes.
+  // One flow of each volume from 1 to n B on 1 B/s: flow k + 1 ends n - k s after flow k. Updating all rates each time: 4.5e8 changes.
   constexpr int n = 30000;
   transfers_alone x(2, {1});
   for (int i = 0; i < n; ++i) x.add(0, 1, i + 1, 0, {{0, 1}});

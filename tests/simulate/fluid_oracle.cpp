@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// fluid_network, which updates locally, against filling everything from scratch and against the definition of max-min.
+// The incremental fluid_network against filling from scratch and against the definition of max-min fairness.
 
 #include <hetplan/simulate/fluid_sharing.hpp>
 
@@ -26,7 +26,7 @@ struct open_flow {
   double volume = 0;
 };
 
-/// Progressive filling by the book: all rates of a tier grow together until a resource is full.
+/// Returns the rates of progressive filling: all rates of a tier grow together until a resource is full.
 std::map<std::uint32_t, double> filled(const std::vector<double>& capacity, const std::map<std::uint32_t, open_flow>& flows) {
   std::vector<double> left = capacity;
   std::map<std::uint32_t, double> rate;
@@ -68,8 +68,8 @@ std::map<std::uint32_t, double> filled(const std::vector<double>& capacity, cons
   return rate;
 }
 
-/// The definition: no resource is overfull, and every flow has a full one where nobody of its tier is faster.
-/// (Full with the tiers before its own and its own: what those after it use does not count.)
+/// Returns the violation of the definition, or "": no resource is overfull, and each flow has a full resource on which no flow of its tier
+/// is faster. Full counts only flows of its own and earlier tiers.
 std::string not_max_min(const std::vector<double>& capacity, const std::map<std::uint32_t, open_flow>& flows,
                         const std::map<std::uint32_t, double>& rate) {
   std::ostringstream wrong;
@@ -125,7 +125,7 @@ TEST_CASE("rates are max-min fair after any sequence of starts, stops and change
     fluid_network net{std::span<const resource>(resources)};
     std::map<std::uint32_t, open_flow> flows;
     std::map<std::uint32_t, fluid_network::flow_id> handle;
-    std::map<std::uint32_t, double> told;  // by the callback
+    std::map<std::uint32_t, double> told;  // rates reported by the callback
     std::map<std::uint32_t, std::vector<resource_use>> routes;
     double now = 0;
     std::string wrong;
@@ -194,7 +194,7 @@ TEST_CASE("rates that nothing can reach keep every bit, and nobody is told") {
   net.update(0.1, [&](std::uint32_t tag, double) { changed.push_back(tag); });
   CHECK(changed == std::vector<std::uint32_t>{1});
   CHECK(net.next_end() == 3);
-  // Ends in order of tags, all that are due.
+  // Due ends are reported in the order of tags.
   std::vector<std::uint32_t> ended;
   net.finish_until(20, [&](std::uint32_t tag) { ended.push_back(tag); });
   CHECK(ended == std::vector<std::uint32_t>{0, 1});
@@ -202,7 +202,7 @@ TEST_CASE("rates that nothing can reach keep every bit, and nobody is told") {
 }
 
 TEST_CASE("flows end when their bytes have gone through, however often the rates change") {
-  // Volumes are integrated here from the rates that the network tells.
+  // Volumes are integrated from the reported rates.
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 500; ++seed) {
     INFO("seed " << seed);
     random_source random(seed);

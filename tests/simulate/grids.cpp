@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Stages that are more than replicas: grids, shared-out gradients and weights, cuts.
+// Stages beyond replicas: grids, sharded gradients and weights, sliced passes.
 
 #include <fstream>
 
@@ -33,7 +33,7 @@ TEST_CASE("plans with grids, shared-out state and cuts have the reference number
 }
 
 namespace {
-/// One layer of 3 GFLOP and 4 MB that sends 1 MB a sample to a second one that does nothing.
+/// Returns a layer of 3 GFLOP and 4 MB that sends 1 MB per sample to a second one without work.
 planning_graph one_layer() {
   planning_graph_builder b("one layer");
   b.add_layer({.name = "work", .forward_flops = flops(3e9), .weight = bytes(4e6), .traffic = bytes{}});
@@ -59,7 +59,7 @@ plan grid_of(std::vector<int> columns, std::vector<int> rows) {
 }  // namespace
 
 TEST_CASE("tensors split over unequal devices: 4 ms of work and 32 ms of all-reduce") {
-  // 3 GFLOP a sample, 4 samples, thirds on 1 and 2 TFLOP/s: 4 ms each; 2 (c-1)/c of 4 MB over 1 Gbit/s: 32 ms.
+  // 3 GFLOP x 4 samples, a third on 1 TFLOP/s and two thirds on 2 TFLOP/s: 4 ms each; 2 (c-1)/c of 4 MB over 1 Gbit/s: 32 ms.
   const planning_graph m = one_layer();
   const cluster c("lan", {teraflops("slow", 1), teraflops("fast", 2)}, mesh{bytes_per_second(1e9 / 8), seconds(0)});
   const judgement j = judged(grid_of({1, 2}, {4}), m, c);
@@ -68,7 +68,7 @@ TEST_CASE("tensors split over unequal devices: 4 ms of work and 32 ms of all-red
   CHECK(j.evaluation.devices[0].peak_memory.value() == near(4e6 / 3));
   CHECK(j.evaluation.devices[1].peak_memory.value() == near(8e6 / 3));
   for (const bytes b : j.evaluation.resource_bytes) CHECK(b.value() == near(4e6));
-  // A latency counts 2 (c-1) times.
+  // Latency counts 2 (c-1) times.
   const cluster far("lan", {teraflops("slow", 1), teraflops("fast", 2)}, mesh{bytes_per_second(1e9 / 8), seconds(0.001)});
   CHECK(judged(grid_of({1, 2}, {4}), m, far).evaluation.latency.value() == near(0.038));
 }
@@ -98,7 +98,7 @@ TEST_CASE("a grid of one column is the devices alone, and equal columns over equ
 }
 
 namespace {
-/// Two layers of 6 and 2 bytes of weights, 1 FLOP/s, a byte each way between stages and on the wire.
+/// Returns two layers with weights of 6 and 2 bytes and 1 byte between them in each direction.
 planning_graph two_layers() {
   layer_spec a = work_of("a", 1, 1, 1), b = work_of("b", 1, 1, 1);
   a.weight = 6_B, b.weight = 2_B;
@@ -121,7 +121,7 @@ TEST_CASE("what fsdp, zero2 and data parallelism move and hold") {
     for (const bytes b : judged(shared_out(how, microbatches), m, c).evaluation.resource_bytes) total += b.value();
     return total;
   };
-  // Each of the two devices sends (n-1)/n = 1/2 of 8 bytes each time: 3 times a microbatch; M + 1 times; twice.
+  // Each of two devices sends (n-1)/n = 1/2 of 8 bytes per collective: 3 per microbatch (fsdp), M + 1 (zero2), 2 (state, none).
   CHECK(moved(sharding::fsdp, 3) == near(2 * 3 * 3 * 4));
   CHECK(moved(sharding::zero2, 3) == near(2 * (3 + 1) * 4));
   CHECK(moved(sharding::state, 3) == near(2 * 2 * 4));
@@ -134,14 +134,14 @@ TEST_CASE("what fsdp, zero2 and data parallelism move and hold") {
 }
 
 TEST_CASE("fsdp gathers the next unit while this one works") {
-  // a gathered 0-3, works 3-4; b's gather begins with a's work: 3-4, works 4-5; backward of b: gathered again 4-5 (since b has
-  // started), works 5-7; backward of a: gathered 5-8 beside b's scatter 7-8.. on the same wire.
+  // Layer a is gathered 0-3 and runs 3-4. The gather of b starts with a's work: 3-4; b runs 4-5. For the backward of b, b is gathered again
+  // 4-5, since b has started; it runs 5-7. For the backward of a, a is gathered from 5 on, from 7 on beside b's scatter on the same wire.
   const judgement j = judged(shared_out(sharding::fsdp, 1), two_layers(), wired(2));
   CHECK(j.trace.computes[0].start_s == near(3));
   CHECK(j.trace.computes[1].start_s == near(4));
   CHECK(j.trace.computes[2].start_s == near(5));
   CHECK(j.trace.computes[2].end_s == near(7));
-  // From 7 on the wire carries 1 byte of a's gather and b's scatter of 1 byte, each at half the rate: both end at 9.
+  // From 7 on, the wire carries 1 byte of a's gather and 1 byte of b's scatter at half the rate each: both end at 9.
   CHECK(j.trace.computes[3].start_s == near(9));
   CHECK(j.evaluation.latency.value() == near(11 + 3));
   const cluster one("alone", worker("d0"));
@@ -154,7 +154,7 @@ TEST_CASE("fsdp gathers the next unit while this one works") {
 }
 
 TEST_CASE("a pipeline's passes may be cut smaller while it fills") {
-  // Stage times a + b m with a = 4 ms, b = 1 ms; 128 samples, 4 stages: passes of 8, 16, 32.
+  // Stage times are a + b m with a = 4 ms, b = 1 ms; 128 samples on 4 stages run in passes of 8, 16, 32.
   std::vector<layer_spec> layers;
   std::vector<tensor> edges;
   for (int l = 0; l < 4; ++l) {

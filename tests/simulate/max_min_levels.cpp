@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Rates that are settled where a change reaches them, against filling from scratch; ends in a tournament, against looking at all.
+// Local updates of max-min rates against filling from scratch; tournament ends against a full scan.
 
 #include <hetplan/simulate/fluid_sharing.hpp>
 
@@ -23,7 +23,6 @@ namespace {
 
 constexpr double rounding = 1e-12;  // relative
 
-/// A route over 1 to 3 of n resources.
 std::vector<resource_use> random_route(random_source& random, int n) {
   std::set<int> on;
   for (int k = random.integer(1, 3); k > 0; --k) on.insert(random.integer(0, n - 1));
@@ -32,10 +31,10 @@ std::vector<resource_use> random_route(random_source& random, int n) {
   return via;
 }
 
-/// Few different ones, so that many levels are equal.
+/// Returns one of few capacities, so that many levels are equal.
 double random_capacity(random_source& random) { return random.chance(0.7) ? random.integer(1, 3) : random.spread(0.125, 8); }
 
-/// Flows and resources as fluid_network keeps them.
+/// Flows and resources in the representation of fluid_network.
 struct crossing {
   std::vector<hetplan::detail::fluid_flow> flows;
   std::vector<hetplan::detail::fluid_resource> resources;
@@ -110,7 +109,7 @@ TEST_CASE("levels that are settled after any change give the rates of filling") 
 }
 
 TEST_CASE("a resource whose level does not change passes nothing on, and few looks are too few") {
-  // A row of wires of 1, 10, 11, ... 29 B/s, a flow over each two neighbours.
+  // A row of wires of 1, 10, 11, ... 29 B/s, with a flow over each pair of neighbours.
   std::vector<double> capacity{1};
   std::vector<std::vector<resource_use>> routes;
   for (int r = 0; r < 20; ++r) {
@@ -125,8 +124,8 @@ TEST_CASE("a resource whose level does not change passes nothing on, and few loo
   for (const std::uint32_t r : all) levels.set(r, hetplan::detail::max_min_levels::none);
   REQUIRE(levels.update(all, now.flows, now.resources, 1000));
   CHECK(levels.rate(now.flows[0]) == 1);
-  CHECK(levels.rate(now.flows[1]) == 5.5);  // half of 11, though 9 are left on the wire before
-  now.resources[0].capacity = 2;            // leaves 8 on that wire, which are still too many
+  CHECK(levels.rate(now.flows[1]) == 5.5);  // half of 11, although the previous wire has 9 left
+  now.resources[0].capacity = 2;            // leaves 8 on that wire, still more than needed
   REQUIRE(levels.update(std::vector<std::uint32_t>{0}, now.flows, now.resources, 3));
   CHECK(levels.rate(now.flows[0]) == 2);
   const auto reached = levels.reached();

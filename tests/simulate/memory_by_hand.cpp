@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a device holds, worked by hand: tensors that its stages share, and activations from phase to phase.
+// Memory of devices by hand: tensors shared by stages, and activations from phase to phase.
 
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/plan/describe.hpp>
@@ -29,7 +29,7 @@ double peak(const plan& p, const planning_graph& m, int devices = 1) {
   return judged(p, m, wired(devices)).evaluation.devices[0].peak_memory.value();
 }
 
-/// Embedding and head share 4 bytes; the block between them has 10 of its own.
+/// Returns a model whose embedding and head share 4 bytes; the block between them has 10 bytes.
 planning_graph tied() {
   layer_spec in = work_of("embedding", 1, 1), block = work_of("block", 1, 1, 1), out = work_of("head", 1, 1);
   in.weight = out.weight = 4_B;
@@ -46,13 +46,13 @@ TEST_CASE("a device holds a tensor once however many of its stages have it") {
   const std::vector<stage> apart{stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{0, 1}})};
   plan p = explicitly(plan_of(mode::training, 1, 1, apart), {"F0.0 F2.0 B2.0 B0.0", "F1.0 B1.0"});
   const judgement trained = judged(p, m, wired(2));
-  CHECK(trained.evaluation.devices[0].peak_memory.value() == near(4 * 4));  // weights, gradients, two of the optimizer
+  CHECK(trained.evaluation.devices[0].peak_memory.value() == near(4 * 4));  // weights, gradients, two optimizer states
   CHECK(trained.evaluation.devices[1].peak_memory.value() == near(4 * 10));
   p = explicitly(plan_of(mode::inference, 1, 1, apart), {"F0.0 F2.0", "F1.0"});
   CHECK(peak(p, m, 2) == near(4));
   p.workload.mode = mode::generation;
   p.workload.context = 8;
-  CHECK(peak(p, m, 2) == near(4 + 8 + 8));  // each stage has a cache of its own
+  CHECK(peak(p, m, 2) == near(4 + 8 + 8));  // each stage has its own cache
 }
 
 TEST_CASE("a device that runs the same layers in two pipelines holds their weights once") {
@@ -75,7 +75,7 @@ TEST_CASE("a tensor that the user's model sizes by the layer counts at the large
   for (const bool head_first : {false, true}) {
     plan p = plan_of(mode::training, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{0, 1}}), stage_of({2}, {{0, 1}})});
     p = explicitly(p, {"F0.0 F1.0 F2.0 B2.0 B1.0 B0.0"});
-    if (head_first) {  // the order of the list is no order of time
+    if (head_first) {  // the order of the list is not the order of time
       std::swap(p.stages[0], p.stages[2]);
       p.schedule.orders = {order_of("F2.0 F1.0 F0.0 B0.0 B1.0 B2.0")};
     }
@@ -85,7 +85,7 @@ TEST_CASE("a tensor that the user's model sizes by the layer counts at the large
 }
 
 namespace {
-/// 2 + 3 bytes of activations a sample, of which a split-off W needs 2 + 1.
+/// Returns layers of 2 + 3 bytes of activations per sample, of which a split W needs 2 + 1.
 planning_graph kept() {
   layer_spec a = work_of("a", 1, 1, 1), b = work_of("b", 1, 1, 1);
   a.activation = 2_B;
@@ -100,7 +100,7 @@ TEST_CASE("a split backward keeps for its weight part what that needs and no mor
   const plan p = plan_of(mode::training, 2, 2, {stage_of({0, 1}, {{0, 2}})});
   CHECK(peak(explicitly(p, {"F0.0 B0.0 F0.1 B0.1 W0.0 W0.1"}), m) == near(10 + 6));
   CHECK(peak(explicitly(p, {"F0.0 B0.0 W0.0 F0.1 B0.1 W0.1"}), m) == near(10));
-  CHECK(peak(explicitly(p, {"F0.0 B0.0 F0.1 B0.1"}), m) == near(10));  // nothing is split: nothing to keep
+  CHECK(peak(explicitly(p, {"F0.0 B0.0 F0.1 B0.1"}), m) == near(10));  // no split, so W keeps nothing
   CHECK(peak(explicitly(p, {"F0.0 F0.1 B0.0 B0.1"}), m) == near(20));
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("with a memory model that says nothing of the weight part a split back
 }
 
 TEST_CASE("a stage that recomputes keeps its inputs, runs its forward again, and holds activations in its backward alone") {
-  // Stages on d1 and d0: 2 + 3 bytes of activations, 7 of inputs a sample; F 1, B 1, W 1 for each layer.
+  // Stages on d1 and d0: 2 + 3 bytes of activations and 7 of inputs per sample; F 1, B 1, W 1 per layer.
   const planning_graph m = kept();
   plan p = plan_of(mode::training, 2, 3, {stage_of({0}, {{1, 2}}), stage_of({1}, {{0, 2}})});
   const double before = judged(p, m, wired(2, 0, 1e9)).evaluation.devices[0].busy.value();
@@ -125,8 +125,8 @@ TEST_CASE("a stage that recomputes keeps its inputs, runs its forward again, and
   CHECK(j.evaluation.devices[0].peak_memory.value() == near(3 * 2 * 7 + 2 * 3));
   CHECK(j.evaluation.devices[0].busy.value() == near(before + 3 * 2));
   CHECK(when(j, phase::backward_input, 1, 0).end_s - when(j, phase::backward_input, 1, 0).start_s == near(2 * 3));
-  CHECK(j.evaluation.devices[1].peak_memory.value() == near(3 * 2 * 2));  // the other stage is as it was
-  // Split: B releases 3 - 1 of each sample, W the 1 and the inputs.
+  CHECK(j.evaluation.devices[1].peak_memory.value() == near(3 * 2 * 2));  // unchanged on the other stage
+  // With a split backward, B releases 3 - 1 bytes of each sample, and W the last byte and the inputs.
   plan split = explicitly(p, {"F1.0 B1.0 F1.1 B1.1 F1.2 B1.2 W1.0 W1.1 W1.2", "F0.0 F0.1 F0.2 B0.0 B0.1 B0.2"});
   CHECK(peak(split, m, 2) == near(2 * (7 + 1) + 2 * (7 + 1) + 2 * (7 + 3)));
   // A source has no inputs.
@@ -162,7 +162,7 @@ TEST_CASE("devices that share out their optimizer's state hold a part each, with
   CHECK(shared.graph.transfers.size() == whole.graph.transfers.size());
   CHECK(shared.graph.volume() == whole.graph.volume());
   CHECK(whole.evaluation.latency.value() - shared.evaluation.latency.value() == near(6 - 6 / 3.0));
-  // With one device nothing changes.
+  // On one device, sharding changes nothing.
   plan alone = plan_of(mode::training, 3, 1, {stage_of({0, 1}, {{0, 3}})});
   const evaluation before = judge(alone, m, wired(1), stepping{}).evaluation;
   alone.stages[0].shard = sharding::state;
@@ -182,7 +182,7 @@ TEST_CASE("a memory model that cannot tell the optimizer's part refuses to share
   CHECK_THROWS_MATCHES(judge(p, m, wired(2), roofline{}, judge_models{undivided{}}), invalid_input,
                        Catch::Message("shard_state: the memory model does not tell the optimizer's part of the state; expected a member "
                                       "hetplan::bytes optimizer_state(const hetplan::layer&, const hetplan::workload&) const"));
-  p.stages[0].devices = {{device_id(0), 2}};  // one device holds everything
+  p.stages[0].devices = {{device_id(0), 2}};
   CHECK_NOTHROW(judge(p, m, wired(2), roofline{}, judge_models{undivided{}}));
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("a stage that recomputes has the warm-up that its inputs leave room fo
 }
 
 TEST_CASE("no plan that shares out its optimizer's state beats its bound") {
-  // The fast device can hold 7 of 10 bytes, so unless its part is smaller the slow one has to do three tenths of the work.
+  // The fast device can hold 7 of 10 bytes: without sharding, the slow one must do three tenths of the work.
   layer_spec l = work_of("a", 1, 1, 1);
   l.weight = 1_B;
   const planning_graph m = model_of({l}, {});

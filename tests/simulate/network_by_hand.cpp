@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Transfers worked by hand: priorities, ports, chunks, release times, and what varies in time.
+// Transfers by hand: priorities, ports, chunks, release times, and changes over time.
 
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -16,7 +16,7 @@ TEST_CASE("a later transfer of higher priority starves a lower one, which catche
   x.add(0, 1, 4, 0, {{0, 1}}, 1);
   x.add(2, 3, 2, 1, {{0, 1}}, 0);
   const trace t = std::move(x).run(by_priority{}, {.record = true});
-  // Low 0-1 (1 byte), nothing 1-3, 3 bytes 3-6. High 1-3.
+  // The low one sends 1 byte in 0-1, nothing in 1-3, 3 bytes in 3-6; the high one has 1-3.
   check_interval(t.transfers[0], 0, 6);
   check_interval(t.transfers[1], 1, 3);
   const std::vector<rate_change> expected{{0, 0, 1}, {1, 0, 0}, {1, 1, 1}, {3, 1, 0}, {3, 0, 1}, {6, 0, 0}};
@@ -24,13 +24,13 @@ TEST_CASE("a later transfer of higher priority starves a lower one, which catche
 }
 
 TEST_CASE("a lower priority gets exactly what the higher ones leave") {
-  // High: also on a resource of 1/4, so 1/4. Low, twice: share 3/4.
+  // The high one has 1/4 because of a resource of 1/4. The two low ones share 3/4.
   transfers_alone x(8, {1, 0.25});
   x.add(0, 1, 1, 0, {{0, 1}, {1, 1}}, -2);
   x.add(2, 3, 1.5, 0, {{0, 1}}, 7);
   x.add(4, 5, 3, 0, {{0, 1}}, 7);
   const trace t = std::move(x).run(by_priority{});
-  // All until 4 (high ends with 1 byte; the low ones have 3/8 a second: 1.5 bytes: the first ends too), then 1.5 left alone.
+  // At 4, the high one has sent its byte and the low ones 1.5 bytes each: the first low one ends; the other has 1.5 bytes left.
   check_interval(t.transfers[0], 0, 4);
   check_interval(t.transfers[1], 0, 4);
   check_interval(t.transfers[2], 0, 5.5);
@@ -46,14 +46,14 @@ TEST_CASE("priorities mean nothing under fair share") {
 }
 
 TEST_CASE("max-min fairness is fairness of rates, weighted resources or not") {
-  // A repeated frame takes the air twice: 2 x + 1 x = 3: both at 1. The wire of 0.5 holds the third; the air has 0.5
-  // left for the others: 2 x + x = 2.5.
+  // A repeated frame takes the air twice: 2 x + 1 x = 3, so both have rate 1. The third is limited to 0.5 by its wire; the others share the
+  // remaining air: 2 x + x = 2.5.
   transfers_alone two(4, {3});
   two.add(0, 1, 2, 0, {{0, 2}});
   two.add(2, 3, 3, 0, {{0, 1}});
   const trace t = std::move(two).run();
   check_interval(t.transfers[0], 0, 2);
-  check_interval(t.transfers[1], 0, 2 + 1.0 / 3);  // alone at 3
+  check_interval(t.transfers[1], 0, 2 + 1.0 / 3);  // at rate 3 when alone
   CHECK(t.resource_bytes[0] == near(2 * 2 + 3));
 
   transfers_alone three(6, {3, 0.5});
@@ -77,7 +77,7 @@ TEST_CASE("a resource that a route lists twice counts twice") {
 }
 
 namespace {
-/// Wires of their own between all devices: only ports can hold a transfer up.
+/// Each transfer has its own wire, so only ports can delay it.
 struct ports_only {
   transfers_alone x{4, {1, 1, 1, 1}};
   int next = 0;
@@ -90,9 +90,9 @@ struct ports_only {
 TEST_CASE("exclusive ports: one transfer out and one in at a time, and later ones may pass") {
   ports_only w;
   w.add(0, 1, 4);  // holds d0's out-port and d1's in-port until 4
-  w.add(0, 2, 1);  // waits for d0
-  w.add(3, 2, 2);  // passes it: both its ports are free
-  w.add(2, 1, 1);  // waits for d1
+  w.add(0, 2, 1);  // waits for d0's out-port
+  w.add(3, 2, 2);  // overtakes: both its ports are free
+  w.add(2, 1, 1);  // waits for d1's in-port
   const trace t = std::move(w.x).run(exclusive_ports{});
   check_interval(t.transfers[0], 0, 4);
   check_interval(t.transfers[1], 4, 5);
@@ -103,7 +103,7 @@ TEST_CASE("exclusive ports: one transfer out and one in at a time, and later one
 TEST_CASE("exclusive ports are held through the latency and not given up to a higher priority") {
   ports_only w;
   w.add(0, 1, 2, 0, 5, 0.5);
-  w.add(0, 2, 1, 1, 0, 0.5);  // more urgent, but the port is taken until 2.5
+  w.add(0, 2, 1, 1, 0, 0.5);  // more urgent, but the port is busy until 2.5
   w.add(0, 3, 1, 1, 2);
   const trace t = std::move(w.x).run(exclusive_ports{});
   check_interval(t.transfers[0], 0, 2.5);
@@ -123,7 +123,7 @@ TEST_CASE("exclusive ports are granted by priority, then microbatch") {
 }
 
 TEST_CASE("exclusive ports: reductions come after all microbatches and among themselves by stage") {
-  // What a reduction carries as its microbatch is only the number of its stage's microbatches.
+  // The microbatch field of a reduction is only its stage's number of microbatches.
   const cluster c = wired(4);
   tasks::task_graph_builder b(4);
   const auto add = [&](transfer_kind kind, int stage, int microbatch, int to) {
@@ -153,7 +153,7 @@ TEST_CASE("transfers that hold their ports still share a medium fairly") {
   x.add(2, 3, 2, 0, {{0, 1}});
   x.add(0, 3, 1, 0, {{0, 1}});
   const trace t = std::move(x).run(exclusive_ports{});
-  // Two at 1/2: the first ends at 2. The second has 1 left; the third needs d3's in-port: 3-4.
+  // Two transfers at rate 1/2: the first ends at 2. The second has 1 byte left; the third needs d3's in-port: 3-4.
   check_interval(t.transfers[0], 0, 2);
   check_interval(t.transfers[1], 0, 3);
   check_interval(t.transfers[2], 3, 4);
@@ -161,7 +161,6 @@ TEST_CASE("transfers that hold their ports still share a medium fairly") {
 
 namespace {
 
-/// A transfer, and when it should run.
 struct timed_transfer {
   int from, to;
   double volume, release_s;
@@ -182,8 +181,8 @@ void check_per_link(int devices, const std::vector<double>& capacities, const st
 TEST_CASE("per link: a transfer waits for every resource of its route, and later ones may pass") {
   check_per_link(4, {1, 1, 1},
                  {{0, 1, 4, 0, {{0, 1}, {1, 1}}, 0, 4},
-                  {2, 3, 2, 0, {{1, 1}, {2, 1}}, 7, 9},  // other ports, but the first holds a resource of it until 4
-                  {2, 1, 3, 1, {{2, 2}}, 1, 7},          // passes it at half a byte a second
+                  {2, 3, 2, 0, {{1, 1}, {2, 1}}, 7, 9},  // its ports are free, but the first holds one of its resources until 4
+                  {2, 1, 3, 1, {{2, 2}}, 1, 7},          // overtakes at 0.5 B/s
                   {0, 1, 5, 0, {}, 0, 0}});              // a route without resources
 }
 
@@ -192,7 +191,7 @@ TEST_CASE("per link: a route is held through the latency, by priority, and one p
                  {{0, 1, 2, 0, {{0, 1}}, 0, 2.5, 5, 0.5},
                   {0, 1, 1, 1, {{0, 1}}, 3.5, 4.5, 3},
                   {0, 1, 1, 1, {{0, 1}}, 2.5, 3.5},
-                  {0, 2, 3, 0, {{1, 1}}, 0, 3}});  // under exclusive it would wait for d0's out-port
+                  {0, 2, 3, 0, {{1, 1}}, 0, 3}});  // under exclusive ports, it would wait for d0's out-port
 }
 
 TEST_CASE("unlimited: every transfer has its peak rate, also when capacities change and others' traffic comes") {
@@ -215,7 +214,7 @@ TEST_CASE("unlimited: every transfer has its peak rate, also when capacities cha
 }
 
 TEST_CASE("the bounds of a plan ask nothing of resources that nobody shares") {
-  // Two producers of 4 B on one medium: 1 + 4 + 1 s if nobody is in anybody's way, 1 + 8 + 1 s on the medium.
+  // Two producers of 4 B each: 1 + 4 + 1 s without contention, 1 + 8 + 1 s on one medium.
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1), work_of("c", 1)}, {{0, 2, 4}, {1, 2, 4}});
   plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})});
   CHECK(judged(p, m, wireless(3)).evaluation.contention_bound.value() == near(10));
@@ -236,7 +235,7 @@ TEST_CASE("the bounds of a plan ask nothing of resources that nobody shares") {
 }
 
 TEST_CASE("thousands of transfers that wait for one wire are granted in order") {
-  // Each round used to sort all that wait: 16 000 took 44 s.
+  // Sorting all waiting transfers in each round took 44 s for 16 000.
   constexpr int count = 16000;
   for (const bool links : {false, true}) {
     transfers_alone x(3, {1});
@@ -270,7 +269,7 @@ TEST_CASE("chunks follow each other, pay the latency once and keep their release
   x.rule(0, 3);
   x.rule(2, 3, 5);
   const judgement j = judged(x.p, x.model, wired(2, 0.5));
-  // The producer ends at 1. 1 byte: 1.5-2.5; released at 10: 10-11; then 11-12 although released at 5.
+  // The producer ends at 1. Chunks of 1 byte: 1.5-2.5; released at 10: 10-11; then 11-12, although released at 5.
   check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 0), 1, 2.5);
   check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 1), 10, 11);
   check_interval(sent(j, transfer_kind::forward, 0, 1, 0, 2), 11, 12);
@@ -291,12 +290,12 @@ TEST_CASE("a release time delays a transfer, counted before its latency") {
   x.rule(0, 1, 2);
   const judgement j = judged(x.p, x.model, wired(2, 0.5));
   check_interval(sent(j, transfer_kind::forward, 0, 1), 2, 5.5);
-  x.p.schedule.transfers[0].release = seconds(0.25);  // before the producer ends
+  x.p.schedule.transfers[0].release = seconds(0.25);  // before the producer's end
   check_interval(sent(judged(x.p, x.model, wired(2, 0.5)), transfer_kind::forward, 0, 1), 1, 4.5);
 }
 
 TEST_CASE("the priorities of a plan work when its network says so") {
-  // a feeds b (1 byte, priority 1) and c (2 bytes, priority 0) at 1 on one medium: c's first 1-3, b's 3-4.
+  // a feeds b (1 byte, priority 1) and c (2 bytes, priority 0) at 1 on one medium: c's transfer 1-3, b's 3-4.
   const planning_graph m = model_of({work_of("a", 1), work_of("b", 1), work_of("c", 1)}, {{0, 1, 1}, {0, 2, 2}});
   plan p = plan_of(mode::inference, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}}), stage_of({2}, {{2, 1}})});
   p.schedule.transfers = {{.from = device_id(0), .to = device_id(1), .from_stage = stage_id(0), .to_stage = stage_id(1), .priority = 1}};
@@ -306,7 +305,7 @@ TEST_CASE("the priorities of a plan work when its network says so") {
   check_interval(sent(j, transfer_kind::forward, 0, 1), 1, 4);
   p.sharing_policy = sharing::fair_share;
   check_interval(sent(judged(p, m, wireless(3)), transfer_kind::forward, 0, 1), 1, 3);
-  p.sharing_policy = sharing::exclusive;  // d0's out-port: c's before b's
+  p.sharing_policy = sharing::exclusive;  // at d0's out-port, c's transfer precedes b's
   const judgement k = judged(p, m, wireless(3));
   check_interval(sent(k, transfer_kind::forward, 0, 2), 1, 3);
   check_interval(sent(k, transfer_kind::forward, 0, 1), 3, 4);
@@ -316,16 +315,16 @@ TEST_CASE("a task goes on at the speed that its device has") {
   const planning_graph m = model_of({work_of("a", 3)}, {});
   const plan p = plan_of(mode::inference, 1, 2, {stage_of({0}, {{0, 1}})});
   const auto at = [](double t, double speed) { return speed_change{seconds(t), device_id(0), speed}; };
-  // Half speed from 1 on: 1 + 2 / 0.5 = 5, the next 6 s.
+  // Half speed from 1 on: 1 + 2 / 0.5 = 5; the next one takes 6 s.
   const judgement half = judged(p, m, wired(1), {.speeds = {at(1, 0.5)}});
   check_interval(when(half, phase::forward, 0, 0), 0, 5);
   check_interval(when(half, phase::forward, 0, 1), 5, 11);
   CHECK(half.evaluation.devices[0].busy.value() == near(11));
-  // A pause 1-2, then double speed from 4 - 1 second of work left at 4 - on.
+  // A pause 1-2; double speed from 4 on, when the first task has ended.
   const judgement pause = judged(p, m, wired(1), {.speeds = {at(1, 0), at(2, 1), at(4, 2)}});
   check_interval(when(pause, phase::forward, 0, 0), 0, 4);
   check_interval(when(pause, phase::forward, 0, 1), 4, 5.5);
-  // Changes while idle only set the speed of what comes.
+  // A change while idle sets the speed of later tasks.
   const judgement before = judged(p, m, wired(1), {.speeds = {at(0, 3)}});
   CHECK(before.evaluation.latency.value() == near(2));
 }
@@ -342,12 +341,12 @@ TEST_CASE("a transfer goes on at the capacity that its resource has") {
   CHECK(end({at(2, 0.5), at(4, 2)}) == near(4.5));
   CHECK(end({at(1, 0), at(3, 1)}) == near(6));
   CHECK(end({at(0, 2)}, 0.5) == near(2.5));
-  CHECK(end({at(9, 2)}) == near(4));  // later than everything
+  CHECK(end({at(9, 2)}) == near(4));  // after the end of the run
   CHECK_THROWS_AS(end({at(1, 0)}), invalid_input);
 }
 
 TEST_CASE("background traffic takes its share") {
-  // F 0-1, 2 bytes from 1 on; 1 byte of others released at 1.5, latency 0.25, with weight 1 on the same medium.
+  // F 0-1, then 2 bytes from 1 on; 1 background byte is released at 1.5, latency 0.25, with weight 1 on the same medium.
   const cluster c = wireless(3);
   tasks::task_graph_builder b(3);
   tasks::compute_task a{.stage = stage_id(0), .device = device_id(0), .duration_s = 1};
@@ -369,7 +368,7 @@ TEST_CASE("background traffic takes its share") {
                         .release_s = 1.5});
   const tasks::task_graph g = std::move(b).build();
   const trace t = simulate(g, c.network());
-  // Alone 1-1.75 (0.75 bytes); half each: the others need 2 s: 1.75-3.75; then 0.25 left: 4. F 4-5.
+  // Alone 1-1.75 (0.75 bytes); half each 1.75-3.75 while the background needs 2 s; then 0.25 bytes until 4. F 4-5.
   check_interval(t.transfers[1], 1.5, 3.75);
   check_interval(t.transfers[0], 1, 4);
   CHECK(t.latency.value() == near(5));
@@ -411,7 +410,7 @@ TEST_CASE("observers see every end in time order and may stop the run") {
   CHECK(all.status.ok());
   CHECK(tasks_seen == 6);
   last = 0;
-  // Transfers end at 2 and 3; the run stops with the second.
+  // Transfers end at 2 and 3; the run stops with the second end.
   const trace part = simulate(g, wired(2).network(), fair_share{}, {}, see_tasks, see_transfers);
   CHECK(part.status.result == outcome::stopped);
   CHECK(transfers_seen == 2);

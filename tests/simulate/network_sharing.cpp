@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Network sharings of a user's: a medium worked by hand, the shipped rule written by a user, and sharings that say what cannot be.
+// User-defined network sharings: a medium by hand, the shipped rule written by a user, and sharings with impossible answers.
 
 #include <hetplan/cluster/network_sharing.hpp>
 
@@ -26,7 +26,7 @@ namespace test_network_sharing {
 
 using Catch::Contains;
 
-/// n transfers get 1 / (1 + loss (n - 1)) of the medium together, equal parts each.
+/// A lossy medium: n transfers share 1 / (1 + loss (n - 1)) of it equally.
 struct air {
   double capacity, loss = 0;
   transfers_under_way flows = {};
@@ -49,7 +49,7 @@ struct air_that_is_told : air {
 struct air_of_one_sender : air {
   [[nodiscard]] route_access access() const { return route_access::exclusive_links; }
 };
-/// Fades by itself: half of it from a time on.
+/// A medium whose capacity halves at a given time.
 struct fading_air : air {
   double fades_s;
   [[nodiscard]] double next_end() const { return std::min(air::next_end(), fades_s); }
@@ -62,7 +62,7 @@ struct fading_air : air {
 };
 static_assert(check_network_sharing<air>() && check_network_sharing<air_that_is_told>() && check_network_sharing<fading_air>());
 
-/// Transfers of 4 and 6 bytes on one resource of 2; the second is released after 1 s.
+/// Returns transfers of 4 and 6 bytes on one resource of 2 B/s; the second is released at 1 s.
 transfers_alone pair() {
   transfers_alone x(4, {2});
   x.add(0, 1, 4, 0, {{0, 1}});
@@ -70,7 +70,6 @@ transfers_alone pair() {
   return x;
 }
 
-/// Says one thing that cannot be.
 struct liar {
   enum lie { gives_nan, names_nobody, never_ends, nan_ahead, ends_early, ends_nobody, stands_still, in_the_past, idles } says;
   transfers_under_way flows = {};
@@ -98,7 +97,7 @@ struct liar {
 };
 
 TEST_CASE("a medium whose capacity falls with the number of senders, by hand") {
-  // Alone 2 B/s: 2 bytes are left after 1 s. Both: 2 / (1 + 0.25) = 1.6, 0.8 each: the first ends 2.5 s later, the second has 4 left.
+  // The first has 2 bytes left at 1 s. Together 2 / (1 + 0.25) = 1.6, 0.8 each: it ends 2.5 s later; the second has 4 bytes left then.
   const trace t = pair().run(air{2, 0.25}, {.record = true});
   check_interval(t.transfers[0], 0, 3.5);
   check_interval(t.transfers[1], 1, 5.5);
@@ -113,7 +112,7 @@ TEST_CASE("a medium whose capacity falls with the number of senders, by hand") {
 }
 
 TEST_CASE("a sharing of one's own hears of capacities, changes by itself, and may ask for exclusive routes") {
-  // 1 B/s from 1 s on: the first has 2 left, 0.5 B/s; 5 s: the second has 4 left, 1 B/s.
+  // 1 B/s from 1 s on: the first has 2 bytes left at 0.5 B/s until 5 s; then the second has 4 left at 1 B/s.
   const simulator_options slower{.capacities = {{1_s, resource_id(0), bytes_per_second(1)}}};
   for (const trace& t : {pair().run(air_that_is_told{{2}}, slower), pair().run(fading_air{{2}, 1})}) {
     check_interval(t.transfers[0], 0, 5);
@@ -196,7 +195,7 @@ TEST_CASE("a sharing that is held says what it lacks as one that is not") {
   const any_network_sharing copy = held;
   const tasks::transfer t{.volume_bytes = 4};
   const resource_use use[]{{resource_id(0), 1}};
-  held.start(0, 0, t, use);  // the copy does not know
+  held.start(0, 0, t, use);  // does not affect the copy
   CHECK(pair().run(copy).transfers == pair().run(air{2}).transfers);
   const planning_graph model = chain(2);
   const cluster c = three();
@@ -215,7 +214,7 @@ TEST_CASE("a sharing that hands out more than there is is told so at the first s
   transfers_alone weighted(2, {9, 2});
   weighted.add(0, 1, 4, 0, {{0, 1}, {1, 2}});
   CHECK_THROWS_WITH(std::move(weighted).run(air{1.5}), Contains("gives 3 B/s of resource \"r1\", which has 2 B/s"));
-  CHECK_NOTHROW(pair().run(air{2 * (1 + 1e-7)}));  // rounding is forgiven
+  CHECK_NOTHROW(pair().run(air{2 * (1 + 1e-7)}));  // within the rounding tolerance
   CHECK_THROWS_AS(pair().run(air{2 * (1 + 1e-5)}), invalid_model);
 }
 
@@ -238,12 +237,12 @@ TEST_CASE("a sharing that leaves transfers under way for ever is told so by name
   CHECK_THROWS_MATCHES(pair().run(air{0}), invalid_model, Catch::Message(at_rest));
   CHECK_THROWS_MATCHES(pair().run(any_network_sharing(air{0})), invalid_model, Catch::Message(at_rest));
   CHECK_THROWS_WITH(pair().run(liar{liar::never_ends}), Contains("transfer 0 under way at 0.5 B/s and 3.5 B left of 4 B"));
-  // Tasks that wait for the transfer are nobody's fault either.
+  // The sharing is named even if tasks wait for the transfer.
   const planning_graph model = chain(6);
   const cluster c = three();
   plan p = plan_of(mode::training, 1, 2, {stage_of({0, 1, 2}, {{0, 1}}), stage_of({3, 4, 5}, {{1, 1}})});
   CHECK_THROWS_WITH(judge(p, model, c, roofline{}, {.sharing = air{0}}), Contains("network sharing: next_end() = inf s at "));
-  // An outage that stays is no fault of the sharing.
+  // A lasting outage is not the sharing's fault.
   const simulator_options outage{.capacities = {{1_s, resource_id(0), bytes_per_second(0)}}};
   CHECK_THROWS_MATCHES(pair().run(air_that_is_told{{2}}, outage), invalid_input,
                        Catch::Message("simulate: a transfer waits forever; the dependencies are cyclic, a capacity stays 0, or its "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Prescribed rates worked by hand, what is refused, and the recorded rates of other policies replayed.
+// Prescribed rates by hand, refused rates, and replays of the recorded rates of other policies.
 
 #include <hetplan/simulate/prescribed.hpp>
 
@@ -22,7 +22,7 @@ namespace {
 
 using Catch::Contains;
 
-/// Two transfers of 4 and 3 bytes on one resource of 2.
+/// Returns two transfers of 4 and 3 bytes on one resource of 2 B/s.
 transfers_alone pair(double second_release_s = 0) {
   transfers_alone x(4, {2});
   x.add(0, 1, 4, 0, {{0, 1}});
@@ -33,7 +33,7 @@ transfers_alone pair(double second_release_s = 0) {
 }  // namespace
 
 TEST_CASE("prescribed rates change while a transfer moves") {
-  // First: 1 byte to 1, nothing to 2, then 2 a second: 3.5. Second: nothing to 1, 1 a second to 2, nothing to 3.5, then 2: 4.5.
+  // First: 1 byte until 1, pause until 2, then 2 B/s until 3.5. Second: from 1 on 1 B/s until 2, pause until 3.5, then 2 B/s until 4.5.
   const prescribed rates{{{0, 0, 1}, {1, 0, 0}, {1, 1, 1}, {2, 1, 0}, {2, 0, 2}, {3.5, 0, 0}, {3.5, 1, 2}}};
   const trace t = pair().run(rates, {.record = true});
   check_interval(t.transfers[0], 0, 3.5);
@@ -41,7 +41,7 @@ TEST_CASE("prescribed rates change while a transfer moves") {
   CHECK(t.latency.value() == near(4.5));
   CHECK(t.resource_bytes[0] == near(7));
   CHECK(t.sent_bytes[2] == near(3));
-  // What was recorded is what was told, and the ends.
+  // Recorded are the prescribed rates and the ends.
   const std::vector<rate_change> expected{{0, 0, 1}, {1, 0, 0}, {1, 1, 1}, {2, 0, 2}, {2, 1, 0}, {3.5, 0, 0}, {3.5, 1, 2}, {4.5, 1, 0}};
   CHECK(std::is_permutation(t.rates.begin(), t.rates.end(), expected.begin(), expected.end()));
 }
@@ -50,11 +50,11 @@ TEST_CASE("a transfer that starts late finds the rate of its last change, after 
   transfers_alone x(4, {2});
   x.add(0, 1, 3, 5, {{0, 1}}, 0, 0.5);
   const trace t = std::move(x).run(prescribed{{{0, 0, 2}, {1, 0, 1}}});
-  check_interval(t.transfers[0], 5, 8.5);  // 1 a second from 5.5 on
+  check_interval(t.transfers[0], 5, 8.5);  // 1 B/s from 5.5 on
 }
 
 TEST_CASE("rates for a transfer that is gone, or not there yet, take nothing of a resource") {
-  // Both are told 2 on a resource of 2; the second starts when the first has ended.
+  // Both are prescribed 2 B/s on a resource of 2 B/s; the second starts when the first has ended.
   const trace t = pair(2).run(prescribed{{{0, 0, 2}, {0, 1, 2}}});
   check_interval(t.transfers[0], 0, 2);
   check_interval(t.transfers[1], 2, 3.5);
@@ -70,12 +70,12 @@ TEST_CASE("rates beyond a capacity are refused by time and resource, weights inc
   CHECK_THROWS_WITH(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1}, {1.5, 1, 1.25}}}),
                     Contains("at 1.5 s") && Contains("take 2.25 B/s of resource 0") && Contains("has 2 B/s"));
   CHECK_THROWS_AS(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1.001}}}), invalid_input);
-  CHECK_NOTHROW(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1 + 1e-6}}}));  // rounding is forgiven
+  CHECK_NOTHROW(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1 + 1e-6}}}));  // within the rounding tolerance
   CHECK_THROWS_AS(pair().run(prescribed{{{0, 0, 1}, {0, 1, 1 + 1e-5}}}), invalid_input);
   transfers_alone weighted(2, {9, 2});
   weighted.add(0, 1, 4, 0, {{0, 1}, {1, 2}});
   CHECK_THROWS_WITH(std::move(weighted).run(prescribed{{{0, 0, 1.5}}}), Contains("take 3 B/s of resource 1"));
-  // A capacity that falls below the rates.
+  // The capacity falls below the rates.
   CHECK_THROWS_WITH(pair().run(prescribed{{{0, 0, 2}}}, {.capacities = {{1_s, resource_id(0), bytes_per_second(1)}}}),
                     Contains("at 1 s") && Contains("has 1 B/s"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The plans of ../shared/reference with the numbers that two independent programs give for them.
+// The plans of ../shared/reference against the numbers of two independent programs.
 
 #include <filesystem>
 #include <fstream>
@@ -15,7 +15,6 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Checks the first `count` plans of a file, which are all of it unless it has more.
 void check_reference(const std::string& name, int count) {
   const auto path = shared_data("reference/" + name);
   if (!path) return;
@@ -35,5 +34,5 @@ void check_reference(const std::string& name, int count) {
 
 TEST_CASE("the reference plans have the reference numbers") { check_reference("simulator_cases.json", 100); }
 
-// Several stages on a device; savers of memory; transfers that block.
+// Several stages on a device; memory savers; blocking transfers.
 TEST_CASE("the reference plans of the second file have the reference numbers") { check_reference("simulator_cases_2.json", 140); }

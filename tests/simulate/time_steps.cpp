@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The event-driven simulator against one that knows no events: it looks at the world every dt, in the most naive way.
+// The event-driven simulator against a naive one with fixed time steps of dt.
 
 #include <hetplan/simulate/simulator.hpp>
 
@@ -17,7 +17,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Ends of all nodes, each late by up to the steps on its longest path.
+/// Returns the ends of all nodes, each late by up to the number of steps on its longest path.
 std::vector<double> ends_by_steps(const tasks::task_graph& g, const network& net, bool tiers, double dt) {
   const std::size_t n = g.size();
   std::vector<int> waiting(g.predecessors.begin(), g.predecessors.end());
@@ -42,7 +42,7 @@ std::vector<double> ends_by_steps(const tasks::task_graph& g, const network& net
       ++done;
       for (const tasks::node_id m : g.successors_of(static_cast<tasks::node_id>(i))) --waiting[m];
     };
-    // Whatever has nothing left ends; whatever may start starts.
+    // Ends finished work and starts ready work until nothing changes.
     for (bool again = true; again;) {
       again = false;
       for (std::size_t d = 0; d < running.size(); ++d) {
@@ -71,7 +71,7 @@ std::vector<double> ends_by_steps(const tasks::task_graph& g, const network& net
         }
       }
     }
-    // One step of everything that runs. Rates: raise all equally until something is full, tier by tier.
+    // One time step. Rates of all transfers rise together until a resource is full, tier by tier.
     for (const long long t : running) {
       if (t >= 0) left[static_cast<std::size_t>(t)] -= dt;
     }
@@ -149,7 +149,7 @@ TEST_CASE("small time steps agree with the simulator, and half the step makes ha
           sum += std::abs(ends[n] - ended(g, t, n));
           worst = std::max(worst, std::abs(ends[n] - ended(g, t, n)));
         }
-        // A delayed start shifts shares, too, but an end is late by few steps per node.
+        // A late start also shifts shares, but an end is late by few steps per node.
         CHECK(worst <= 3 * step * static_cast<double>(g.size()));
         return sum / (dt * static_cast<double>(g.computes.size() + g.transfers.size()));
       };

@@ -29,7 +29,7 @@ namespace test_fuzz_onnx {
 
 using namespace hetplan;
 
-/// Damages models: their bytes, or what they say. Many operators, ranks and numbers: ONNX's library trusts all of them.
+/// Damages models in bytes or content, often operators, ranks and numbers, all of which ONNX's library trusts.
 class onnx_mutator {
  public:
   explicit onnx_mutator(test::random_source& random) : random_(random) {
@@ -132,7 +132,7 @@ class onnx_mutator {
     auto& a = n.attribute_size() > 0 && random_.chance(0.6) ? *n.mutable_attribute(random_.integer(0, n.attribute_size() - 1))
                                                             : *n.add_attribute();
     if (a.name().empty() || random_.chance(0.2)) {
-      // One that the operator has, as a rule.
+      // Usually an attribute that the operator has.
       const onnx::OpSchema* s = onnx::OpSchemaRegistry::Schema(n.op_type(), 17, n.domain());
       std::vector<std::string> mine;
       std::vector<int> kinds;
@@ -195,7 +195,7 @@ class onnx_mutator {
         else if (n.output_size() > 0) n.set_output(0, name(g));
     }
   }
-  /// A node of any operator that reads what there is, in the middle of things.
+  /// Inserts a node of any operator with existing inputs.
   void insert(onnx::GraphProto& g) {
     const int number = random_.integer(0, 9999);
     auto& n = *g.add_node();
@@ -217,7 +217,6 @@ class onnx_mutator {
     if (s != nullptr && s->domain() != "") n.set_domain(s->domain());
     for (int k = random_.integer(0, 3); k > 0; --k) attribute(n);
   }
-  /// The graph, or one within it.
   onnx::GraphProto& any_graph(onnx::GraphProto& g) {
     std::vector<onnx::GraphProto*> all{&g};
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -287,7 +286,7 @@ TEST_CASE("an ONNX file is read or refused whatever is in it, and what is read c
   onnx_mutator damaged(random);
   std::vector<std::string> cheap{test::small_onnx().text(), test::sentence_onnx().text(), test::branching_onnx().text()}, dear;
   const std::filesystem::path folder = std::filesystem::path(HETPLAN_SHARED_DIR) / "data/onnx";
-  if (std::filesystem::exists(folder)) {  // more to damage, not needed
+  if (std::filesystem::exists(folder)) {  // optional models
     for (const char* name : {"light_squeezenet.onnx", "light_vgg19.onnx"}) dear.push_back(io::read_text((folder / name).string()));
     cheap.push_back(io::read_text((folder / "gpt2_one_layer.onnx").string()));
   }
@@ -300,7 +299,7 @@ TEST_CASE("an ONNX file is read or refused whatever is in it, and what is read c
     const std::string_view what(e.what());
     if (!what.starts_with("mutant: ") || what.find('\n') != std::string_view::npos) FAIL("not one line about the file: " << what);
   };
-  const bool keep = std::getenv("HETPLAN_FUZZ_KEEP") != nullptr;  // the mutant at hand, for one that ends the program
+  const bool keep = std::getenv("HETPLAN_FUZZ_KEEP") != nullptr;  // keeps the current mutant, in case it ends the program
   for (long long i = 0; i < mutants; ++i) {
     const std::string& from = !dear.empty() && random.chance(0.01)
                                   ? random.pick(dear)

@@ -118,13 +118,13 @@ const std::string moirai_text = R"({"n": 3, "devices": 2, "edges": [[0, 1], [0, 
 const std::string split_text =
     R"({"cpus": [{"load": 0, "nodes": [9]}], "fpgas": [{"load": -1, "nodes": [4, 2]}, {"nodes": []}], "maxLoad": -1})";
 
-/// Damages a text, JSON as a rule, in one to four ways: bytes, tokens, structure.
+/// Damages a text, usually JSON, in one to four ways: bytes, tokens, structure.
 class mutator {
  public:
   explicit mutator(test::random_source& random) : random_(random) {}
 
   std::string operator()(std::string text) {
-    if (random_.chance(0.5)) {  // what a person gets wrong: one value, of the right type
+    if (random_.chance(0.5)) {  // a human mistake: one wrong value of the right type
       replace_value(text);
       return text;
     }
@@ -154,7 +154,7 @@ class mutator {
     }
   }
 
-  /// Strings, and runs of what numbers and words are made of.
+  /// Returns the strings, and the runs of characters of numbers and words.
   [[nodiscard]] static std::vector<span> tokens(const std::string& text) {
     std::vector<span> all;
     for (std::size_t i = 0; i < text.size();) {
@@ -231,7 +231,7 @@ class mutator {
     const span t = all[random_.index(all.size())];
     text.erase(t.begin, t.length);
   }
-  /// Repeats an array or object some times, separated by commas, or nests it deeply.
+  /// Repeats an array or object, separated by commas, or nests it deeply.
   void duplicate(std::string& text) {
     std::vector<std::size_t> opens;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -263,7 +263,7 @@ struct counts {
   long long read = 0, refused = 0, simulated = 0, refused_later = 0, foreign = 0;
 };
 
-/// One damaged text: a value or invalid_input, nothing else; what was read can be written and read again.
+/// Reads a damaged text: the result is a value, which survives writing and reading, or invalid_input.
 template <class Read, class Write, class Same>
 auto try_text(counts& n, const std::string& text, Read&& read, Write&& write, Same&& same) {
   using value = decltype(read(std::declval<const io::json_document&>()));
@@ -289,7 +289,7 @@ auto try_text(counts& n, const std::string& text, Read&& read, Write&& write, Sa
   return found;
 }
 
-/// One damaged trace: a valid one or invalid_input.
+/// Reads a damaged trace: the result is valid or invalid_input.
 void try_trace(counts& n, const std::string& text) {
   try {
     check_trace(io::parse_bandwidth_trace(text, "f.txt"));
@@ -304,11 +304,10 @@ void try_trace(counts& n, const std::string& text) {
   }
 }
 
-/// One damaged file of another project: read, or invalid_input about the file; what was read becomes a model that is written and read
-/// again, and a cluster, or neither.
+/// Reads a damaged foreign file: invalid_input about the file, or a model that survives writing and reading, and a cluster or none.
 template <class Read, class Graph, class Cluster>
 void try_foreign(counts& n, const std::string& text, Read&& read, Graph&& graph, Cluster&& devices) {
-  std::string_view file = "f: ";  // of messages, while it is read
+  std::string_view file = "f: ";  // prefix of messages while the file is read
   const auto refused = [&](const char* message) {
     const std::string_view what(message);
     if (!what.starts_with(file) || what.find('\n') != std::string_view::npos || what.size() > 6000)
@@ -393,7 +392,7 @@ void try_foreign_files(counts& n, test::random_source& random, mutator& damaged)
   }
 }
 
-/// One damaged workload and one damaged split: placed, or invalid_input.
+/// Reads a damaged workload and a damaged split: the result is a placement or invalid_input.
 void try_placement(counts& n, const std::string& text, const std::string& split, const exchange::dnn_partitioning_workload& whole) {
   const auto refused = [&](const invalid_input& e) {
     const std::string_view what(e.what());
@@ -410,7 +409,7 @@ void try_placement(counts& n, const std::string& text, const std::string& split,
   } catch (const invalid_input& e) {
     refused(e);
   } catch (const invalid_model&) {
-    ++n.refused_later;  // finite numbers whose sum is not
+    ++n.refused_later;  // finite numbers with an infinite sum
   } catch (const std::exception& e) {
     FAIL("another exception, " << e.what() << ", for " << text);
   }
@@ -446,7 +445,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   for (const std::string& text : cluster_texts) clusters.push_back(io::read_cluster(io::json_document::parse(text, "cluster")));
   const exchange::dnn_partitioning_workload to_place =
       exchange::read_dnn_partitioning(io::json_document::parse(placement_text, "placement"));
-  // A trace beside the timeline; damaged names lead nowhere.
+  // A trace next to the timeline; damaged names lead nowhere.
   const auto folder = std::filesystem::temp_directory_path() / ("hetplan_fuzz_" + std::to_string(reinterpret_cast<std::uintptr_t>(&model)));
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "steps") << trace_text;
@@ -466,7 +465,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
     } catch (const invalid_input&) {
       ++n.refused_later;
     } catch (const invalid_model&) {
-      ++n.refused_later;  // finite numbers whose sum is not
+      ++n.refused_later;  // finite numbers with an infinite sum
     } catch (const std::exception& e) {
       FAIL("another exception, " << e.what() << ", for " << io::write_plan(p, m, c) << io::write_model(m) << io::write_cluster(c));
     }
@@ -488,7 +487,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
       case 1: {
         const auto c =
             try_text(n, damaged(random.pick(cluster_texts)), io::read_cluster, io::write_cluster, [](const cluster& a, const cluster& b) {
-              // Of a single device with a network nothing but the device is left.
+              // A cluster of one device loses its network.
               return a == b || (a.size() == 1 && a[device_id(0)] == b[device_id(0)]);
             });
         if (!c) break;
@@ -525,7 +524,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   }
   std::cout << "fuzz_readers: " << tried << " files, " << n.read << " read, " << n.refused << " refused, " << n.simulated << " simulated, "
             << n.foreign << " of other projects, " << n.refused_later << " refused by what came after, " << elapsed() << " s" << std::endl;
-  CHECK(tried > 100'000);  // all of them, but for a debug build on a busy machine
+  CHECK(tried > 100'000);  // not reached only by a debug build on a busy machine
   CHECK(n.read > 10'000);
   CHECK(n.simulated > 5'000);
   CHECK(timelines > 2'000);

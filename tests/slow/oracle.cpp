@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Thousands of generated plans of every kind against tests/oracle/semantics.py, an independent implementation of the
-// semantics. The cases are generated at test time; HETPLAN_TEST_SEED gives others.
+// Thousands of random plans of every kind against tests/oracle/semantics.py, an independent implementation of the semantics. Cases are
+// generated at test time; HETPLAN_TEST_SEED gives others.
 
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,7 @@ using namespace hetplan::test;
 
 namespace {
 
-/// A file name of its own for every run; removed at the end.
+/// A file name unique to the run; the file is removed at the end.
 struct generated_cases {
   std::filesystem::path path;
 

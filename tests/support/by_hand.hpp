@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Small worlds for tests worked by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
+/// Small problems for tests by hand: 1 FLOP/s devices and 1 B/s wires, so FLOP and bytes are seconds.
 
 #include <string>
 #include <utility>
@@ -16,10 +16,9 @@
 
 namespace hetplan::test {
 
-/// Hand-made numbers are exact to the last digits.
+/// Returns a tolerance for hand-made numbers, which are exact to the last digits.
 inline Approx near(double expected) { return Approx(expected).epsilon(1e-12).margin(1e-13); }
 
-/// `speed` FLOP/s.
 inline device worker(std::string name, double speed = 1) {
   device d;
   d.name = std::move(name);
@@ -34,16 +33,14 @@ inline std::vector<device> workers(int n) {
   return all;
 }
 
-/// Every two devices are joined by a wire per direction.
 inline cluster wired(int devices, double latency_s = 0, double capacity = 1) {
   return {"wired", workers(devices), mesh{bytes_per_second(capacity), seconds(latency_s)}};
 }
-/// All devices share one medium.
 inline cluster wireless(int devices, double latency_s = 0, double capacity = 1) {
   return {"wireless", workers(devices), shared_medium{bytes_per_second(capacity), seconds(latency_s)}};
 }
 
-/// FLOP per sample of the three phases; nothing else.
+/// Returns a layer of nothing but these FLOP per sample of its three phases.
 inline layer_spec work_of(std::string name, double forward, double input = 0, double weight_part = 0) {
   return {.name = std::move(name),
           .forward_flops = flops(forward),
@@ -64,7 +61,7 @@ inline planning_graph model_of(std::vector<layer_spec> layers, const std::vector
   return std::move(b).build();
 }
 
-/// Layers by number; devices as (number, samples).
+/// Returns a stage of layers by number and of devices as (number, samples).
 inline stage stage_of(const std::vector<int>& layers, const std::vector<std::pair<int, int>>& devices, int microbatch_size = 0,
                       int pipeline = 0) {
   stage s;
@@ -85,7 +82,7 @@ inline plan plan_of(mode how, int microbatch_size, int microbatches, std::vector
   return p;
 }
 
-/// "F0.1 B0.1 W0.1": phase, stage, microbatch.
+/// Returns the order of a text such as "F0.1 B0.1 W0.1": phase, stage, microbatch.
 inline std::vector<order_entry> order_of(const std::string& text) {
   std::vector<order_entry> order;
   for (std::size_t i = 0; i < text.size();) {
@@ -104,7 +101,7 @@ inline judgement judged(const plan& p, const planning_graph& m, const cluster& c
   return judge(p, m, c, roofline{}, {}, o);
 }
 
-/// When a task ran; the device matters only where a stage has several.
+/// Returns the interval of a task; the device matters only if the stage has several.
 inline interval when(const judgement& j, phase what, int s, int microbatch, int device = -1, int token = 0) {
   for (std::size_t i = 0; i < j.graph.computes.size(); ++i) {
     const tasks::compute_task& t = j.graph.computes[i];
@@ -117,7 +114,7 @@ inline interval when(const judgement& j, phase what, int s, int microbatch, int 
   return {};
 }
 
-/// When a transfer ran, by its devices and the producer's microbatch.
+/// Returns the interval of a transfer, by its devices and the producer's microbatch.
 inline interval sent(const judgement& j, transfer_kind kind, int from, int to, int microbatch = 0, int chunk = 0, int token = 0) {
   for (std::size_t i = 0; i < j.graph.transfers.size(); ++i) {
     const tasks::transfer& t = j.graph.transfers[i];
@@ -135,7 +132,7 @@ inline void check_interval(const interval& found, double start, double end) {
   CHECK(found.end_s == near(end));
 }
 
-/// Transfers without a plan: devices d0, d1, ... and resources with the given capacities.
+/// Transfers without a plan, between devices d0, d1, ... over resources of the given capacities.
 struct transfers_alone {
   cluster joined;
   tasks::task_graph_builder builder;

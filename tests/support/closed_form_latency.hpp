@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The step laws that ship as formulas over a whole plan: written from their definitions, not step by step from the end.
+/// The built-in step laws as closed formulas over a whole plan, independent of the recursion from the end.
 
 #include <algorithm>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace hetplan::test {
 
-/// One microbatch from each stage to the end [s], by the longest way.
+/// Returns the longest time [s] of one microbatch from each stage to the end.
 [[nodiscard]] inline std::vector<double> ways_s(const pipeline_steps& steps) {
   std::vector<double> way(steps.stages.size());
   for (std::size_t h = way.size(); h-- > 0;) {
@@ -21,7 +21,7 @@ namespace hetplan::test {
   return way;
 }
 
-/// T of the dominant step, in each mode.
+/// Latency by the dominant step, in each mode.
 struct closed_dominant_step {
   [[nodiscard]] seconds latency(const pipeline_steps& steps) const {
     if (!steps.connected()) return seconds(std::numeric_limits<double>::infinity());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// Histories of several policies under one timeline: random ones, and the parts of those that are written by hand.
+// Histories of several policies under one timeline: random ones, and building blocks for hand-made ones.
 
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@
 
 namespace hetplan::test {
 
-/// A random timeline and what some policies may have made of it, with plans that share layouts.
+/// A random timeline and possible histories of some policies, with plans that share layouts.
 struct comparison {
   planning_graph model;
   hetplan::cluster cluster;
@@ -35,7 +35,6 @@ inline comparison random_comparison(random_source& random, const instance& i, in
   return x;
 }
 
-/// Two devices, one air, and a first plan.
 inline const planning_graph& two_layers() {
   static const planning_graph m = model_of({work_of("a", 1), work_of("b", 3)}, {{0, 1, 2, 2}});
   return m;

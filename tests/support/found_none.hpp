@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Is a status without a solution a sound one: proven, with a proof that proves, or the word for what was only tried?
+/// Returns true if a status without a solution is sound: proven with a valid proof, or none found without a proof.
 
 #include <algorithm>
 

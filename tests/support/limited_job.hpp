@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Tiny random jobs under tight memory, energy budgets and busy shares, and whether any plan of one pipeline keeps them, by the judge.
+/// Tiny random jobs under tight memory, energy budgets and busy shares, and a search for a feasible plan of one pipeline by the judge.
 
 #include <optional>
 #include <string>
@@ -31,13 +31,12 @@ struct limited_job {
     return {model, cluster, roofline{}, job, judge_models{}, std::move(lp)};
   }
 
-  /// Every cut of the layers in their numbering, every group of devices, every share, every microbatch size and warm-up rule, until one
-  /// keeps every limit.
+  /// Returns a plan that keeps all limits, by enumeration of cuts, device groups, shares, microbatch sizes and warm-up rules; or none.
   ///
-  /// @param savers  in training each also with recomputed activations and shared-out optimizer state.
+  /// @param savers  true: in training, also with recomputed activations and sharded optimizer state.
   [[nodiscard]] std::optional<plan> any_plan(bool savers = false) const {
     const planning_problem p = problem();
-    std::vector<device> roomy(cluster.devices().begin(), cluster.devices().end());  // what does not fit the judge says
+    std::vector<device> roomy(cluster.devices().begin(), cluster.devices().end());  // the judge checks memory
     for (device& d : roomy) d.memory = bytes(1e15);
     const hetplan::cluster large("roomy", roomy, mesh{bytes_per_second(1), seconds(0)});
     const layer_sequence row = sequence_of(model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A user's step law, without a bound.
+/// A user-defined step law without a bound.
 
 #include <algorithm>
 

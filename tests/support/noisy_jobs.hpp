@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Interruptible jobs whose plans run faster and slower than expected, and their run under the uniform-progress controller.
+/// Interruptible jobs with plans that deviate from their expected rates, and their runs under the uniform-progress controller.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace hetplan::test {
 
-/// `common`: what happens slows or speeds all plans alike (the room is busy). `own`: each plan has its own luck.
+/// Kind of noise: `common` slows or speeds all plans alike (a busy room), `own` draws each plan separately.
 enum class noise_kind { common, own };
 
 struct noisy_job {
-  mix::plan_rates expected;  ///< what the controller knows
+  mix::plan_rates expected;  ///< rates that the controller knows
   double work = 0;
-  std::vector<mix::rate_period> periods;  ///< what happens, up to the deadline
+  std::vector<mix::rate_period> periods;  ///< actual rates up to the deadline
   [[nodiscard]] double deadline_s() const {
     double sum = 0;
     for (const auto& p : periods) sum += p.seconds;
@@ -33,11 +33,11 @@ struct noisy_job {
 struct noise_options {
   noise_kind kind = noise_kind::common;
   double size = 0.2;       ///< factors lie in [1 - size, 1 + size]
-  double pause_s = 30;     ///< switches take between a third of it and all of it; a job is some 100 minutes
-  double least_slack = 1;  ///< deadline / time that the fastest plan is expected to need; drawn up to 3
+  double pause_s = 30;     ///< longest pause of a switch, the shortest is a third; a job takes about 100 minutes
+  double least_slack = 1;  ///< least deadline / expected time of the fastest plan; drawn up to 3
 };
 
-/// Plans as a Pareto set has them: who works faster needs more energy per unit of work.
+/// Returns Pareto-optimal plans: faster plans need more energy per unit of work.
 inline mix::plan_rates random_plan_rates(random_source& random, int plans, double pause_s) {
   mix::plan_rates r{.plans = {}, .switches = {}, .idle_W = random.between(5, 30)};
   double rate = random.between(0.2, 0.5), price = random.between(100, 200);
@@ -48,7 +48,7 @@ inline mix::plan_rates random_plan_rates(random_source& random, int plans, doubl
   }
   random.shuffle(r.plans);
   if (pause_s > 0) {
-    // seconds and joules in proportion to a distance of points on a line, so detours save nothing
+    // Costs are proportional to distances of points on a line, so detours save nothing.
     std::vector<double> place;
     for (int p = 0; p <= plans; ++p) place.push_back(random.unit());
     const auto cost = [&](std::size_t from, std::size_t to) {
@@ -64,7 +64,7 @@ inline mix::plan_rates random_plan_rates(random_source& random, int plans, doubl
   return r;
 }
 
-/// Periods of a minute, some 100 minutes of work for the fastest plan.
+/// Returns a job of one-minute periods, about 100 minutes of work for the fastest plan.
 inline noisy_job random_noisy_job(std::uint64_t seed, const noise_options& o = {}) {
   random_source random(seed * 0x2545f4914f6cdd1dU);
   noisy_job j{.expected = random_plan_rates(random, random.integer(2, 8), o.pause_s), .work = 0, .periods = {}};
@@ -84,17 +84,17 @@ inline noisy_job random_noisy_job(std::uint64_t seed, const noise_options& o = {
 
 struct noisy_run {
   bool met = false;
-  double energy_J = 0;  ///< until the deadline, idling after the work included
+  double energy_J = 0;  ///< until the deadline, idle time included
   double work = 0;
-  double end_s = 0;   ///< when the work was done; the deadline if it was not
-  double busy_s = 0;  ///< working, pauses not included
+  double end_s = 0;   ///< end of the work, or the deadline
+  double busy_s = 0;  ///< without pauses
   double pause_s = 0;
-  int switches = 0;  ///< the first start included
+  int switches = 0;  ///< including the first start
   int decisions = 0;
-  int reserve = 0;  ///< decisions of the reserve
+  int reserve = 0;  ///< decisions by the reserve
 };
 
-/// Follows the controller through what happens, each plan at the rate that it has in each period.
+/// Returns the run of the controller at the actual rates of each period.
 inline noisy_run run(const noisy_job& job, const mix::uniform_progress& controller) {
   noisy_run r;
   mix::job_state state{.work_left = job.work, .time_left_s = job.deadline_s()};
@@ -102,7 +102,7 @@ inline noisy_run run(const noisy_job& job, const mix::uniform_progress& controll
   double now = 0;  // since the start
   std::size_t period = 0;
   double period_end = job.periods.front().seconds;
-  // Spends up to `seconds` at the power and rate of a plan (none: idle power, no work); the work done.
+  // Spends up to `seconds` at the power and rate of a plan (none: idle power, no work). Returns the work done.
   const auto spend = [&](double seconds, std::optional<std::size_t> plan, double work_left) {
     const double end = std::min(now + seconds, deadline_s);
     double work = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// ONNX models by hand.
+// Hand-made ONNX models.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,6 @@
 
 namespace hetplan::test {
 
-/// Inputs, constants and nodes as they come.
 class onnx_text {
  public:
   explicit onnx_text(int opset = 13) {
@@ -24,12 +23,12 @@ class onnx_text {
     o.set_domain(domain);
     o.set_version(version);
   }
-  /// @param shape  -1: a dynamic axis "n".
+  /// @param shape  sizes; -1: the dynamic axis "n".
   void input(const std::string& name, const std::vector<long long>& shape, int type = onnx::TensorProto::FLOAT) {
     describe(*g().add_input(), name, shape, type);
   }
   void output(const std::string& name) { g().add_output()->set_name(name), type_of(*g().mutable_output()->rbegin()); }
-  /// What the file says of a tensor in between.
+  /// States the shape of an intermediate tensor in the file.
   void stated(const std::string& name, const std::vector<long long>& shape) {
     describe(*g().add_value_info(), name, shape, onnx::TensorProto::FLOAT);
   }
@@ -81,21 +80,21 @@ class onnx_text {
     a.set_type(onnx::AttributeProto::FLOAT);
     a.set_f(static_cast<float>(value));
   }
-  /// An attribute that is the function's of that name.
+  /// Adds an attribute that refers to the function's attribute `to`.
   static void refers(onnx::NodeProto& n, const std::string& name, const std::string& to, onnx::AttributeProto::AttributeType type) {
     auto& a = *n.add_attribute();
     a.set_name(name);
     a.set_ref_attr_name(to);
     a.set_type(type);
   }
-  /// A branch of If, or what Loop repeats.
+  /// Adds a subgraph: a branch of If, or the body of Loop.
   static void graph(onnx::NodeProto& n, const std::string& name, onnx_text inside) {
     auto& a = *n.add_attribute();
     a.set_name(name);
     a.set_type(onnx::AttributeProto::GRAPH);
     a.mutable_g()->Swap(&inside.g());
   }
-  /// A function whose operators are those of `body`. Fields that older versions of ONNX lack are written as what they are in the file.
+  /// Adds a function with the operators of `body`. Fields that older versions of ONNX lack are written in their encoded form.
   void function(const std::string& name, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                 const onnx_text& body, const std::string& overload = "", const std::vector<onnx::AttributeProto>& defaults = {}) {
     auto& f = *m_.add_functions();
@@ -131,7 +130,7 @@ class onnx_text {
   onnx::ModelProto m_;
 };
 
-/// A convolution, its norm's weights behind ConstantOfShape, and a product that shares nothing.
+/// Returns a convolution, its norm with weights from ConstantOfShape, and a product without shared tensors.
 inline onnx_text small_onnx() {
   onnx_text m;
   m.input("x", {1, 3, 8, 8});
@@ -149,7 +148,7 @@ inline onnx_text small_onnx() {
   return m;
 }
 
-/// A sentence of n words: a table, shapes that are computed, and operators with equations, windows and steps.
+/// Returns a model of sentences of n words: a table, computed shapes, and operators with equations, windows and steps.
 inline onnx_text sentence_onnx() {
   onnx_text m(14);
   m.import("com.microsoft", 1);
@@ -183,7 +182,7 @@ inline onnx_text sentence_onnx() {
   return m;
 }
 
-/// A function within a function, whose attributes are the caller's, and If within If, of which one condition is computed from shapes.
+/// Returns nested functions with the caller's attributes, and nested Ifs, one of whose conditions is computed from shapes.
 inline onnx_text branching_onnx() {
   onnx_text act, dense, inner_then, inner_else, then_branch, else_branch;
   onnx_text::refers(act.node("LeakyRelu", {"a"}, "b"), "alpha", "slope", onnx::AttributeProto::FLOAT);

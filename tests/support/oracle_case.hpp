@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// One case of the oracle's files, {"model", "cluster", "plan", "expected"}: read with hetplan::io, judged and compared.
+/// A case of the oracle's files, {"model", "cluster", "plan", "expected"}: read with hetplan::io, judged and compared.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace hetplan::test {
 
-/// The largest relative deviation from what is expected, and where it is.
+/// The largest relative deviation from the expected values, and its place.
 struct deviation {
   double largest = 0;
   std::string where = "nowhere";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Placement tables with the makespan that nothing beats, enumerated by tests/oracle/placement.py when a test asks for them.
+/// Placement tables with their optimal makespans, enumerated by tests/oracle/placement.py at test time.
 
 #include <cstdint>
 #include <cstdlib>
@@ -23,11 +23,11 @@ namespace hetplan::test {
 struct placement_case {
   place::placement_table table;
   place::placement_rules rules;
-  std::optional<double> optimum_s;  ///< nothing: no placement keeps the rules
+  std::optional<double> optimum_s;  ///< none: no placement keeps the rules
   std::string kind;
 };
 
-/// null is infinite.
+/// Returns a number; null stands for infinity.
 inline double number_of(const nlohmann::json& x) { return x.is_null() ? std::numeric_limits<double>::infinity() : x.get<double>(); }
 
 inline std::vector<double> numbers_of(const nlohmann::json& list) {
@@ -61,13 +61,12 @@ inline placement_case read_placement_case(const nlohmann::json& c) {
           c.at("kind").get<std::string>()};
 }
 
-/// How a test asks for cases, on the command line.
 inline std::string placement_oracle(std::uint64_t seed, int count) {
   return "python3 -B \"" HETPLAN_SOURCE_DIR "/tests/oracle/placement.py\" --seed " + std::to_string(seed) + " --count " +
          std::to_string(count);
 }
 
-/// Empty where the oracle does not run.
+/// Returns the cases of the oracle; empty if the oracle does not run.
 inline std::vector<placement_case> placement_cases(std::uint64_t seed, int count) {
   const auto path = std::filesystem::temp_directory_path() / ("hetplan_placements_" + std::to_string(std::random_device{}()) + ".json");
   const std::string command = placement_oracle(seed, count) + " > \"" + path.string() + "\"";

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a library prints behind one's back.
+/// Capture of what a library prints.
 
 #include <cstdio>
 #include <string>
 
 #include <unistd.h>
 
-/// Keeps what this process writes to standard output and standard error (POSIX) from here to text() or its own end.
+/// Captures the standard output and standard error of the process (POSIX) until text() or destruction.
 class printed_text {
  public:
   printed_text() {
@@ -22,7 +22,7 @@ class printed_text {
     for (const int copy : {out_, err_}) close(copy);
   }
 
-  /// All so far; from here on output goes where it went.
+  /// Returns the captured text and restores the outputs.
   [[nodiscard]] std::string text() const {
     restore();
     std::rewind(file_);

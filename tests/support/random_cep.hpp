@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Small random CEP graphs in which transfers meet: computing and volumes of one size, few and uneven resources.
+/// Small random CEP graphs with contention: computing and transfers of similar length, few and unequal resources.
 
 #include <utility>
 #include <vector>
@@ -35,9 +35,9 @@ inline cluster random_network(random_source& random, int devices) {
   return {"random", workers(devices), t};
 }
 
-/// Tasks in one random order; each takes what one or two before it made, over the network where devices differ.
+/// Returns tasks in a random order, each of which reads the results of one or two earlier ones, over the network between devices.
 inline random_cep random_small_cep(std::uint64_t seed, int least_transfers, int most_transfers) {
-  random_source random(seed * 0x2545f4914f6cdd1dU);  // far apart: streams of neighbouring seeds overlap
+  random_source random(seed * 0x2545f4914f6cdd1dU);  // spreads seeds: streams of neighbouring seeds overlap
   for (;;) {
     const int devices = random.integer(3, 5);
     const cluster c = random_network(random, devices);

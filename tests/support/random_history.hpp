@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Random timelines that break no rule, and random histories whose totals agree with their stretches.
+/// Valid random timelines, and random histories whose totals agree with their stretches.
 
 #include <algorithm>
 #include <string>
@@ -14,13 +14,13 @@
 
 namespace hetplan::test {
 
-/// A timeline of a few dozen events of every kind that the cluster allows.
+/// Returns a timeline of up to 40 events of all kinds that the cluster allows.
 inline adapt::timeline random_timeline(random_source& random, const cluster& c) {
   adapt::timeline t{seconds(random.spread(1, 16))};
   std::vector<char> here(c.size(), 1);
   double at = 0;
   for (int n = random.integer(0, 40); n > 0; --n) {
-    if (random.chance(0.8)) at += random.unit() * t.duration.value() / 20;  // others at the same instant
+    if (random.chance(0.8)) at += random.unit() * t.duration.value() / 20;  // the others are simultaneous
     const device_id d(random.index(c.size())), other(random.index(c.size()));
     const auto add = [&](adapt::event_payload what) { t.events.push_back({seconds(at), what}); };
     switch (random.integer(0, 5)) {
@@ -42,7 +42,7 @@ inline adapt::timeline random_timeline(random_source& random, const cluster& c) 
         break;
       case 3: {
         if (c.network().find(d, other) == nullptr) break;
-        const double volume = random.spread(1, 30);  // a statement of its own: compilers evaluate arguments in any order
+        const double volume = random.spread(1, 30);  // separate statement: argument order is unspecified
         add(adapt::transfer_begins{d, other, bytes(volume), random.integer(-2, 2)});
         break;
       }
@@ -57,10 +57,9 @@ inline adapt::timeline random_timeline(random_source& random, const cluster& c) 
   return t;
 }
 
-/// Something that may have happened over a timeline: stretches without gaps up to its end, adoptions between them, and totals that
-/// are their sums.
+/// Returns a possible history of a timeline: contiguous stretches up to its end, adoptions between them, and totals that are their sums.
 ///
-/// @param plans  >= 1; the history's.
+/// @param plans  plans of the history; at least one.
 inline adapt::history random_history(random_source& random, const adapt::timeline& t, const cluster& c, std::vector<plan> plans,
                                      int stretches) {
   adapt::history h;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Random models, clusters and valid plans of every kind, kept as data so that a law can change one thing.
+/// Random models, clusters and valid plans of all kinds, as data that a test can change.
 
 #include <algorithm>
 #include <array>
@@ -47,7 +47,6 @@ inline constexpr std::array all_plan_kinds{
 
 enum class net_kind { shared, mesh, half_mesh, ring, half_ring, star, half_star, hierarchical, table };
 
-/// A problem and a plan for it, as data.
 struct instance {
   struct edge {
     std::size_t from, to;
@@ -91,8 +90,8 @@ struct instance {
     for (std::size_t d = 0; d < devices.size(); ++d) h.groups[d % 2].devices.push_back(devices[d].name);
     return h;
   }
-  /// The first device is wired to the access point, whose air the others share (twice where it repeats a
-  /// frame); the first two also have a wire without limit.
+  /// Returns routes via an access point: the first device is wired to it, the others share its air (twice where it repeats a frame). The
+  /// first two devices also have a wire without limit.
   [[nodiscard]] route_table access_point(bytes_per_second c, seconds l) const {
     const std::string& first = devices.front().name;
     route_table t{{{"air", c}, {"wire", 5 * c}}, {}};
@@ -140,7 +139,7 @@ class instance_maker {
   }
   [[nodiscard]] bool wants_rules() const { return rules_; }
 
-  /// Rules for some of the transfers that the plan has without rules.
+  /// Adds rules for a random part of the plan's transfers.
   void add_rules(instance& i) {
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), i.cluster(), roofline{});
     std::set<std::tuple<transfer_kind, device_id, device_id, stage_id, stage_id, int>> seen;
@@ -309,7 +308,7 @@ class instance_maker {
     }
   }
 
-  /// Tasks in one random order of all that respects the dependencies, sample by sample.
+  /// Lists the tasks in a random order that respects all dependencies, sample by sample.
   void list_orders(const stage_graph& g) {
     hetplan::plan& p = out_.plan;
     const bool training = p.workload.mode == mode::training;
@@ -379,13 +378,13 @@ class instance_maker {
 
 }  // namespace detail
 
-/// A valid instance; the same seed and kind give the same one.
+/// Returns a valid instance, determined by seed and kind.
 inline instance random_instance(std::uint64_t seed, plan_kind kind) {
   random_source random(seed * all_plan_kinds.size() + static_cast<std::uint64_t>(kind));
   for (int attempt = 0; attempt < 20; ++attempt) {
     detail::instance_maker maker(random, kind);
     instance i = maker.run();
-    // With unequal sizes an edge without gradient can close a circle of default warm-ups: draw again.
+    // With unequal sizes, an edge without gradient can close a cycle of default warm-ups: draws again.
     if (validate(i.plan, i.model(), i.cluster())) continue;
     if (maker.wants_rules()) maker.add_rules(i);
     return i;

@@ -13,9 +13,9 @@
 
 namespace hetplan::test {
 
-/// Layers of unequal work in regions whose speeds, and links, differ by up to 16 times.
+/// Returns layers of unequal work in regions whose speeds and links differ by up to 16 times.
 ///
-/// @param slow  a transfer in shares of the time of a forward pass spread evenly over all regions, on the slowest link.
+/// @param slow  time of a transfer on the slowest link, relative to a forward pass spread evenly over all regions.
 inline partition::region_chain random_region_chain(std::uint64_t seed, std::size_t regions, std::size_t layers, int microbatches,
                                                    double slow) {
   random_source random(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Random numbers that are the same on every machine and compiler: no libm, no std distributions.
+/// Random numbers that are equal on all machines and compilers: no libm, no std distributions.
 
 #include <cmath>
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace hetplan::test {
 
-/// The first seed of a random test; HETPLAN_TEST_SEED moves all of them elsewhere.
+/// Returns the first seed of random tests; HETPLAN_TEST_SEED changes it.
 inline std::uint64_t first_seed() {
   const char* given = std::getenv("HETPLAN_TEST_SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
 }
 
-/// splitmix64.
+/// The splitmix64 generator.
 class random_source {
  public:
   explicit random_source(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15U) { next(); }
@@ -28,12 +28,12 @@ class random_source {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31);
   }
-  /// In [0, 1).
+  /// Returns a number in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   double between(double low, double high) { return low + (high - low) * unit(); }
-  /// low * 2^[0, octaves): spread over orders of magnitude.
+  /// Returns low * 2^[0, octaves), spread over orders of magnitude.
   double spread(double low, int octaves) {
-    const double mantissa = low * (1 + unit());  // a statement of its own: compilers evaluate arguments in any order
+    const double mantissa = low * (1 + unit());  // separate statement: argument order is unspecified
     return std::ldexp(mantissa, integer(0, octaves - 1));
   }
   int integer(int low, int high) { return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1)); }
@@ -47,7 +47,7 @@ class random_source {
   void shuffle(std::vector<T>& all) {
     for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[index(i)]);
   }
-  /// `parts` integers >= 1 that sum to `total` (>= parts).
+  /// Returns `parts` random integers >= 1 that sum to `total` (>= parts).
   std::vector<int> split(int total, int parts) {
     std::vector<int> sizes(static_cast<std::size_t>(parts), 1);
     for (int left = total - parts; left > 0; --left) ++sizes[index(sizes.size())];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// Small placement tables drawn from a seed: whole numbers, so that sums are exact.
+// Small random placement tables of whole numbers, so that sums are exact.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace support {
 struct random_table_options {
   std::size_t operators = 8;
   std::size_t devices = 3;
-  unsigned edge_percent = 35;  ///< of all pairs i < j
-  unsigned shortest_s = 1;     ///< operators take shortest_s ... longest_s
+  unsigned edge_percent = 35;  ///< percentage of all pairs i < j
+  unsigned shortest_s = 1;     ///< shortest time of an operator
   unsigned longest_s = 9;
-  unsigned longest_edge_s = 9;  ///< transfers take 0 ... longest_edge_s
-  unsigned memory_percent = 0;  ///< of all that operators hold, over all devices; 0: no limit. 100 is tight, 150 binds often
-  unsigned tied_percent = 0;    ///< of operators, that hold one of two tied tensors, too
-  bool edge_times = true;       ///< a time for every edge and pair; else bytes, latencies and rates of a mesh
+  unsigned longest_edge_s = 9;  ///< longest time of a transfer; the shortest is 0
+  unsigned memory_percent = 0;  ///< memory of all devices in % of what operators hold; 0: no limit; 100 is tight, 150 binds often
+  unsigned tied_percent = 0;    ///< percentage of operators that also hold one of two tied tensors
+  bool edge_times = true;       ///< true: a time per edge and pair; false: bytes, latencies and rates of a mesh
 };
 
-/// The same numbers on every machine: a 64-bit linear congruential generator (Knuth's MMIX constants), its upper bits.
+/// Generator of equal numbers on all machines: upper bits of a 64-bit linear congruential generator (Knuth's MMIX constants).
 class draws {
  public:
   explicit draws(std::uint64_t seed) : state_(seed * 2 + 1) { below(2); }

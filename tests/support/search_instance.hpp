@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Small random planning problems whose whole space can be gone through: unequal devices, uneven networks, tight limits.
+/// Small random planning problems whose plans can be enumerated: unequal devices, uneven networks, tight limits.
 
 #include <string>
 #include <utility>
@@ -23,7 +23,6 @@ struct search_shape {
   bool tight = true;  ///< memory and energy budgets that many plans break
 };
 
-/// A model, a cluster and a job for one microbatch size.
 struct search_instance {
   planning_graph model;
   layer_sequence sequence;
@@ -67,7 +66,7 @@ inline cluster random_cluster(random_source& random, int devices, const planning
   for (const layer& l : model.layers()) weights += 4 * l.weight.value() + 3 * l.activation.value();
   std::vector<device> all;
   for (int i = 0; i < devices; ++i) {
-    if (i > 0 && random.chance(0.25)) {  // a twin
+    if (i > 0 && random.chance(0.25)) {  // equal to an earlier device
       all.push_back(all[random.index(all.size())]);
     } else {
       device d{.name = "d",
@@ -97,7 +96,7 @@ inline cluster random_cluster(random_source& random, int devices, const planning
     case 3: return hetplan::cluster("random", all, star{c, l, duplex::half});
     default: break;
   }
-  // Uneven: a wire of its own width for each ordered pair.
+  // An uneven network: each ordered pair has its own wire.
   route_table t;
   for (int i = 0; i < devices; ++i) {
     for (int j = 0; j < devices; ++j) {
@@ -113,7 +112,6 @@ inline cluster random_cluster(random_source& random, int devices, const planning
 
 }  // namespace detail
 
-/// A job whose workload is drawn, with nothing decided.
 inline plan random_blank(random_source& random, const workload& drawn, int largest_microbatch, int most_microbatches) {
   plan blank;
   blank.workload = drawn;
@@ -143,7 +141,6 @@ inline partition::search_tables tables_of(const search_instance& i) {
   return {i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload, i.blank.microbatch_size};
 }
 
-/// Every order of the devices.
 inline partition::device_space any_order(const partition::search_tables& t, const plan& blank) {
   return partition::every_order(t.classes, blank.microbatch_size);
 }

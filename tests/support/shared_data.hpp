@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Graphs, profiles and reference values of others lie beside this project (../shared) and are no part of it.
+/// Access to third-party graphs, profiles and reference values in ../shared, which are not part of this project.
 
 #include <filesystem>
 #include <iostream>
@@ -11,8 +11,8 @@
 
 namespace hetplan::test {
 
-/// Where a file or folder below ../shared is; a test that has to do without it returns at once. It says which of the two happened:
-/// tests/skips.py compares with tests/skipped_without_shared.txt, on machines with the data and on those without.
+/// Returns the place of a file or folder below ../shared; none if it is missing, and the test must return. The result is printed:
+/// tests/skips.py compares it with tests/skipped_without_shared.txt, on machines with and without the data.
 inline std::optional<std::filesystem::path> shared_data(const std::string& path) {
   const std::filesystem::path place = std::filesystem::path(HETPLAN_SHARED_DIR) / path;
   const bool there = std::filesystem::exists(place);

@@ -59,7 +59,7 @@ class appended_in_every_order {
   double best_ = std::numeric_limits<double>::infinity();
 };
 
-/// The smallest makespan without contention, by appending operators in every order to every device; infinite: nothing fits.
+/// Returns the least makespan without contention, by appending operators in every order to every device; infinity if none fits.
 inline double shortest_makespan_s(const hetplan::place::placement_table& t) { return appended_in_every_order(t).run(); }
 
 }  // namespace support

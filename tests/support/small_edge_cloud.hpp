@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A small edge cloud, requests for it, and what becomes of them.
+/// A small edge cloud, requests for it, and its runs.
 
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace hetplan::test {
 
-/// A cloud of equal servers with two GPUs; a service of images, one of video, one of text.
+/// Equal servers with two GPUs, and one service each of images, video and text.
 struct serving_setting {
   serve::edge_cloud cloud;
   std::vector<serve::service> services;

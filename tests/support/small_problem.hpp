@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Small random problems for planners that search a view: memory is the only limit, networks are slow and fast.
+/// Small random problems for planners that search a view: only memory is limited, networks are slow or fast.
 
 #include <optional>
 #include <span>
@@ -13,14 +13,14 @@
 
 namespace hetplan::test {
 
-/// Weights weigh as usual and activations so much that the number of microbatches in flight matters.
+/// Memory model of plain weights and twentyfold activations, so that the number of microbatches in flight matters.
 struct heavy_activations {
   [[nodiscard]] bytes state(const layer& l, const workload& w) const { return plain_memory{}.state(l, w); }
   [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return 20 * plain_memory{}.activations(l, w); }
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return plain_memory{}.cache(l, w); }
 };
 
-/// The routes of a network over resources of another speed.
+/// A network's routes over resources of `factor` times the speed.
 struct faster {
   const network& given;
   double factor;
@@ -35,13 +35,13 @@ struct faster {
   }
 };
 
-/// Its parts may be changed between the calls of problem().
+/// A random problem; its parts may be changed between calls of problem().
 struct small_problem {
   search_instance drawn;
   hetplan::cluster cluster;
   hetplan::job job;
 
-  /// @param twins  may devices be alike?
+  /// @param twins  true: devices may be equal.
   small_problem(std::uint64_t seed, bool twins)
       : drawn(random_search_instance(seed, {.most_layers = 5, .most_devices = 4})), cluster(drawn.cluster) {
     random_source random(seed);

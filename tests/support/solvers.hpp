@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The solvers that this build has, for tests that run with each of them.
+/// The solvers of this build, for tests that run with each of them.
 
 #include <hetplan/solve/glpk.hpp>
 #ifdef HETPLAN_HAS_CLP

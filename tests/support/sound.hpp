@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What every answer of a planner keeps.
+/// Invariants of a planner's answer.
 
 #include <limits>
 
@@ -12,7 +12,7 @@
 
 namespace hetplan::test {
 
-/// What every feasible answer must be: valid, within limits, best first, and as predicted when judged again.
+/// Requires a feasible answer whose plans are valid, within limits, sorted, and predicted as they are judged.
 template <class Problem, class Objective>
 void require_sound(const plan_result& r, const Problem& problem, const Objective& objective) {
   REQUIRE(r.status.ok());

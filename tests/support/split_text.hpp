@@ -7,7 +7,7 @@
 
 namespace hetplan::test {
 
-/// What stands between separators: one more than there are, empty ones included.
+/// Returns the parts between separators, including empty ones.
 inline std::vector<std::string> split_text(const std::string& text, char separator) {
   std::istringstream all(text + separator);
   std::vector<std::string> parts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A chain of uneven layers and three unequal devices on one medium: the least that recipes can differ on.
+/// A chain of unequal layers and three unequal devices on one medium: a minimal problem on which recipes differ.
 
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the published zero-bubble schedulers come to: costs of an independent run of sail-sg's zero-bubble-pipeline-parallelism (schedulers
-/// of Qi et al., 2023 and 2024), in the units of its tables, and bounds.
+/// Costs and bounds of published zero-bubble schedulers, by an independent run of sail-sg's zero-bubble-pipeline-parallelism (schedulers of
+/// Qi et al., 2023 and 2024), in the units of its tables.
 
 #include <array>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace hetplan::test {
 
-/// A cost is the longest span of a device. Columns: memory for p, 1.5 p, 2 p microbatches and without limit.
+/// A row of costs, the longest spans of a device. Columns: memory for p, 1.5 p, 2 p microbatches, and without limit.
 struct zero_bubble_row {
   std::vector<double> forward, backward_input, backward_weight;
   double delay;
@@ -32,7 +32,7 @@ struct zero_bubble_row {
     }
     return schedule::chain_of(std::move(stages), delay, microbatches, std::vector<double>(forward.size(), memory(column)));
   }
-  /// A stage holds half of what a device does for a microbatch.
+  /// Returns a V pipeline; a stage holds half of what a device does for a microbatch.
   [[nodiscard]] schedule::pipeline_times v_pipeline(double held) const {
     return schedule::v_shape({.forward = forward[0],
                               .backward_input = backward_input[0],
@@ -43,7 +43,7 @@ struct zero_bubble_row {
   }
 };
 
-/// Costs of 10^6 and more were printed with six digits.
+/// Relative rounding error: costs of 10^6 and more were printed with six digits.
 inline constexpr double zero_bubble_rounding = 5e-6;
 
 inline const std::vector<zero_bubble_row>& zero_bubble_rows() {

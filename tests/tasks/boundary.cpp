@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a boundary between two layers of a stage costs reaches the judge: by hand, and as a stage's own sum on random plans.
+// Boundary costs between layers of a stage in the judge: by hand, and as the stage's sum on random plans.
 #include <catch2/catch.hpp>
 
 #include <hetplan/hetplan.hpp>
@@ -13,19 +13,19 @@ using namespace hetplan::test;
 namespace test_boundary {
 namespace {
 
-/// A second per layer and sample, half a one between two layers.
+/// 1 s per layer and sample, 0.5 s between two layers.
 struct half {
   [[nodiscard]] seconds time(const work& w, const device&) const { return 1_s * w.batch; }
   [[nodiscard]] seconds boundary(const layer&, const layer&, const work_kind&, const device&) const { return 0.5_s; }
 };
-/// Roofline, and a price that tells who comes first, the phase and the batch.
+/// Roofline model with a boundary price that depends on the order of layers, the phase and the batch.
 struct ordered : roofline {
   [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
     return seconds((1 + before.id.value + 0.1 * after.id.value) * (1 + static_cast<int>(k.phase)) * k.batch * (1 + d.id.value) * 1e-3);
   }
 };
 
-/// By the definition, pair by pair.
+/// Returns the time of a stage by definition, pair by pair.
 double by_hand_s(const planning_graph& m, const stage& s, const assignment& a, const device& d, phase what, int context) {
   const work_kind k{.phase = what, .batch = static_cast<double>(a.samples), .tensor_parallel = a.tensor_parallel, .context = context};
   double total = 0;
@@ -53,8 +53,8 @@ TEST_CASE("four layers take three boundaries in every phase; cut in two, each pa
   p.workload.mode = mode::inference;
   p.stages = {{.name = "head", .layers = {all[0], all[1]}, .devices = {{device_id(0), 1}}},
               {.name = "tail", .layers = {all[2], all[3]}, .devices = {{device_id(1), 1}}}};
-  CHECK(judge(p, m, c, half{}).evaluation.latency == 7.5_s);  // 2.5 s each, three steps
-  p.stages[1].devices[0].device = device_id(0);               // two stages of one device pay nothing between them
+  CHECK(judge(p, m, c, half{}).evaluation.latency == 7.5_s);  // 2.5 s per step, three steps
+  p.stages[1].devices[0].device = device_id(0);               // stages on one device pay no boundary between them
   p.schedule.kind = schedule_kind::explicit_orders;
   p.schedule.orders.resize(c.size());
   for (const int microbatch : {0, 1}) {

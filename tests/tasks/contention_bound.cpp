@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The bound of a plan against what the simulator says.
+// The contention bound of a plan against the simulator.
 
 #include <hetplan/tasks/task_graph.hpp>
 
@@ -22,19 +22,19 @@ TEST_CASE("the contention bound by hand: latency belongs to the head, weights to
     const tasks::task_graph g = std::move(x.builder).build();
     return tasks::contention_bound(g, x.joined.network()).value();
   };
-  transfers_alone heads(4, {1});  // both ready at 1, then 2 + 3 seconds of one resource; each alone ends at 3 and 4
+  transfers_alone heads(4, {1});  // both ready at 1, then 2 + 3 s on one resource; alone, they end at 3 and 4
   heads.add(0, 1, 2, 0, {{0, 1}}, 0, 1);
   heads.add(2, 3, 3, 0, {{0, 1}}, 0, 1);
   CHECK(bound(heads) == near(6));
-  transfers_alone released(4, {2});  // 4 twice over the resource of 2 from 3 on, and a second more
+  transfers_alone released(4, {2});  // from 3 on: 4 bytes of weight 2 on a resource of 2 B/s, and 1 s more
   released.add(0, 1, 4, 3, {{0, 2}});
   released.add(2, 3, 2, 3, {{0, 1}});
   CHECK(bound(released) == near(8));
-  transfers_alone twice(2, {1});  // a route that lists a resource twice
+  transfers_alone twice(2, {1});  // a route with a repeated resource
   twice.add(0, 1, 2, 0, {{0, 1}, {0, 1}});
   CHECK(bound(twice) == near(4));
 
-  // Tails: two transfers of 1 from 1 on, then work of 1 and 5: sets 1 + 1 + 5 and 1 + 2 + 1. The long tail first: 7.
+  // Two transfers of 1 s from 1 on, then tasks of 1 s and 5 s: bounds 1 + 1 + 5 and 1 + 2 + 1. The long tail first: 7.
   tasks::task_graph_builder b(3);
   const cluster c = wireless(3);
   const auto task = [&](int d, double s) {
@@ -80,7 +80,7 @@ TEST_CASE("no simulated run of a random plan beats its contention bound, whateve
       INFO("policy " << to_string(kind));
       REQUIRE(simulate(g, c.network(), policy_of_plan{kind}).latency.value() >= bound * (1 - 1e-9));
     }
-    // The judge's is the same but for the plan's own releases: the plan without rules of its transfers does not beat it either.
+    // The judge's bound is equal without the plan's own releases: no schedule of the plan without transfer rules beats it either.
     const double judged = judge(i.plan, i.model(), c, roofline{}).evaluation.contention_bound.value();
     plan free = i.plan;
     free.schedule.transfers.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The earliest ends and the tails of random task graphs against Boost.Graph's shortest paths on negated weights.
+// Earliest ends and tails of random task graphs against Boost.Graph's shortest paths on negated weights.
 
 #include <hetplan/tasks/task_graph.hpp>
 
@@ -49,7 +49,7 @@ std::vector<double> longest_ends(const tasks::task_graph& g, const network& net)
   return distance;
 }
 
-/// From a node's end to the end of everything: shortest paths from a sink behind all nodes, on the reversed graph.
+/// Returns each node's time from its end to the end of all: shortest paths from a sink behind all nodes, on the reversed graph.
 std::vector<double> longest_tails(const tasks::task_graph& g, const network& net) {
   using graph =
       boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, boost::property<boost::edge_weight_t, double>>;
@@ -70,8 +70,7 @@ std::vector<double> longest_tails(const tasks::task_graph& g, const network& net
   return distance;
 }
 
-/// No node's start, time and tail exceed the critical path; where no release makes a node wait, one reaches it at every
-/// step from start to end.
+/// Checks that no node's start + time + tail exceeds the critical path, and that critical nodes include a first and a last one.
 void check_tails(const tasks::task_graph& g, const network& net) {
   const tasks::path_times t = tasks::longest_paths(g, net);
   const std::vector<double> theirs = longest_tails(g, net);
@@ -93,7 +92,6 @@ void check_tails(const tasks::task_graph& g, const network& net) {
   CHECK(critical >= 1);
   CHECK(starts >= 1);
   CHECK(ends >= 1);
-  // The nodes in `order` come after what they wait for.
   std::vector<std::size_t> position(g.size(), g.size());
   for (std::size_t i = 0; i < t.order.size(); ++i) position[t.order[i]] = i;
   bool in_order = t.order.size() == g.size();
@@ -168,8 +166,8 @@ TEST_CASE("the schedule bound is the largest of critical path, busiest device an
   const auto bound = [&](const cluster& c) { return tasks::schedule_bound(tasks::expand(p, m, c, roofline{}), c.network()).value(); };
   CHECK(bound(wired(2, 0.5)) == near(4.5));
   p.microbatches = 5;
-  CHECK(bound(wired(2, 0, 0.5)) == near(20));  // 10 bytes at 1/2; the path is 1 + 4 + 1 behind the fifth task: 10
-  // 20 tasks of one second and hardly a byte: the last one's path, 20 + 1.
+  CHECK(bound(wired(2, 0, 0.5)) == near(20));  // 10 bytes at 1/2; the path is 1 + 4 + 1 after the fifth task: 10
+  // 20 tasks of 1 s and almost no bytes: the path of the last one, 20 + 1.
   p.microbatches = 20;
   CHECK(bound(wired(2, 0, 1e6)) == near(21 + 2e-6));
 }

@@ -18,7 +18,6 @@ using namespace hetplan::test;
 
 namespace {
 
-/// Counts its questions.
 struct counting_cost {
   long long* asked;
   [[nodiscard]] seconds time(const work& w, const device& d) const {
@@ -27,7 +26,7 @@ struct counting_cost {
   }
 };
 
-/// Who works on a sample of a stage: (microbatch, position of the device).
+/// Returns the microbatch of a stage's sample and the position of its device.
 std::pair<long long, std::size_t> owner(const stage& s, int size, long long sample) {
   long long left = sample % size;
   std::size_t i = 0;
@@ -35,7 +34,7 @@ std::pair<long long, std::size_t> owner(const stage& s, int size, long long samp
   return {sample / size, i};
 }
 
-/// (producer, consumer) -> samples they share, found sample by sample; pairs on one device are left out.
+/// Samples shared by each (producer, consumer), counted sample by sample, without pairs on one device.
 using exchange = std::map<std::tuple<int, int, long long, device_id, long long, device_id>, int>;
 void add_exchange(exchange& all, const plan& p, stage_id from, stage_id to) {
   const stage &a = p[from], &b = p[to];
@@ -60,7 +59,7 @@ double sum_of(const exchange& e, int from, int to) {
 TEST_CASE("an expansion has the tasks and transfers that the plan's samples ask for") {
   for_random_instances(60, [](const instance& i) {
     instance x = i;
-    x.plan.schedule.transfers.clear();  // chunks are counted elsewhere
+    x.plan.schedule.transfers.clear();  // chunks are tested elsewhere
     const plan& p = x.plan;
     const planning_graph model = x.model();
     const tasks::task_graph g = tasks::expand(p, model, x.cluster(), roofline{});
@@ -111,7 +110,7 @@ TEST_CASE("an expansion has the tasks and transfers that the plan's samples ask 
     CHECK(volume[transfer_kind::forward] == Approx(expected_forward).epsilon(1e-9));
     CHECK(volume[transfer_kind::backward] == Approx(expected_backward).epsilon(1e-9));
 
-    // Rings: in every stage with several devices and something to reduce; across stages for every set that shares tensors.
+    // Rings: one per stage with several devices and trainable weights, and one per set of stages that share tensors.
     std::size_t rings = 0;
     double reduced = 0;  // a ring of n carries 2 (n - 1) times its bytes, a server's pair of transfers twice
     struct tensor_of {
@@ -169,7 +168,7 @@ TEST_CASE("a straight pipeline has the closed-form number of tasks and transfers
   CHECK(g.transfers.size() == 2 * (depth - 1) * microbatches);
   CHECK(g.device_order[0].size() == 2 * microbatches);
   CHECK(g.static_bytes.size() == depth);
-  // Tasks are numbered by stage, microbatch, phase.
+  // Tasks are numbered by stage, microbatch and phase.
   CHECK(g.computes[2 * microbatches + 3].stage == stage_id(1));
   CHECK(g.computes[2 * microbatches + 3].microbatch == 1);
   CHECK(g.computes[2 * microbatches + 3].what == phase::backward_input);
@@ -322,7 +321,7 @@ TEST_CASE("a transfer carries the samples that its producer and its consumer hav
           CHECK(g.transfer_at(t).first_sample == first_chunk.first_sample);
           t = g.successors_of(t).front();
         }
-        if (!g.is_compute(t)) continue;  // the barrier behind a reduction
+        if (!g.is_compute(t)) continue;  // the barrier after a reduction
         const tasks::compute_task &from = g.computes[n], &to = g.computes[t];
         CHECK(first_chunk.first_sample == std::max(from.first_sample, to.first_sample));
         CHECK(first_chunk.last_sample == std::min(from.last_sample, to.last_sample));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a plan is said to expand to, against what it expands to.
+// The predicted size of expansions against their real size.
 
 #include <hetplan/plan/expansion_size.hpp>
 
@@ -22,7 +22,7 @@ struct with_steps {
   [[nodiscard]] seconds optimizer_step(const layer&, const device&) const { return seconds(1); }
 };
 
-/// One stage on each device at most, no rules, no server, no tokens: nothing is counted that may not be there.
+/// Returns true if the predicted size is exact: one device per stage, one stage per device, no rules, server or tokens.
 bool is_plain(const plan& p) {
   std::set<device_id> used;
   for (const stage& s : p.stages) {
@@ -51,7 +51,7 @@ TEST_CASE("no plan expands to more than it is said to, W apart, reductions and o
 }
 
 TEST_CASE("a plan whose reductions alone are too many transfers is told so") {
-  // Two replicas of one layer each way on the same devices: a ring of 2 and nothing else, against microbatches that just fit.
+  // A stage of two devices: only a ring of 2, while the microbatches' tasks just fit.
   layer_spec l = work_of("a", 1, 1, 1);
   l.weight = 1_MB;
   const planning_graph model = model_of({l}, {});

@@ -9,7 +9,7 @@ using namespace hetplan;
 
 namespace {
 
-/// Forward 1 s a sample, each backward part 1 s a sample; the optimizer 1 s per 10 MB on "slow", half of it elsewhere.
+/// 1 s per sample for forward and each backward part; 1 s of optimizer per 10 MB on "slow", half of it elsewhere.
 struct with_optimizer {
   seconds time(const work& w, const device&) const { return w.batch * 1_s; }
   seconds optimizer_step(const layer& l, const device& d) const { return seconds(l.weight / 10_MB * (d.name == "slow" ? 1 : 0.5)); }
@@ -34,7 +34,7 @@ TEST_CASE("the optimizer's step follows the iteration, for trainable tensors onl
   const cluster c = pair();
   plan p{.microbatches = 2, .stages = {{.name = "all", .layers = {layer_id(0), layer_id(1)}, .devices = {{c.find("slow"), 1}}}}};
   const evaluation e = judge(p, model, c, with_optimizer{}).evaluation;
-  // 2 microbatches x 2 layers x (F + B + W), then 20 MB / 10 MB; the frozen 40 MB take nothing.
+  // 2 microbatches x 2 layers x (F + B + W), then 20 MB / 10 MB; the frozen 40 MB take no time.
   CHECK(e.latency == 14_s);
   CHECK(e.devices[0].busy == 14_s);
 }
@@ -45,7 +45,7 @@ TEST_CASE("replicas step after their reduction, each at its own speed") {
   plan p{.microbatch_size = 2,
          .stages = {{.name = "all", .layers = {layer_id(0), layer_id(1)}, .devices = {{c.find("slow"), 1}, {c.find("fast"), 1}}}}};
   const judgement j = judge(p, model, c, with_optimizer{});
-  // 6 s of work, then a ring of two: 20 MB each way on 10 MB/s shared = 4 s, then 2 s and 1 s of optimizer.
+  // 6 s of work; a ring of two, 20 MB in each direction on a shared 10 MB/s, 4 s; then 2 s and 1 s of optimizer.
   CHECK(j.evaluation.latency == 12_s);
   CHECK(j.evaluation.devices[0].busy == 8_s);
   CHECK(j.evaluation.devices[1].busy == 7_s);

@@ -35,7 +35,6 @@ double parameters_of(const planning_graph& g, const std::string& prefix) {
   return total / g.bytes_per_parameter();
 }
 
-/// Connected when directions are forgotten.
 bool connected(const planning_graph& g) {
   std::vector<std::size_t> root(g.size());
   std::iota(root.begin(), root.end(), std::size_t{0});
@@ -136,7 +135,7 @@ TEST_CASE("a residual edge passes each branch of a block") {
   const planning_graph pre = zoo::model("qwen3-0.6b");
   CHECK(edge(pre, "embed", "l0.add1").gradient == bytes(512.0 * 1024 * 2));
   CHECK(edge(pre, "l0.add1", "l0.add2").forward == bytes(512.0 * 1024 * 2));
-  const planning_graph post = zoo::model("bert-base");  // norms follow the adds
+  const planning_graph post = zoo::model("bert-base");
   CHECK(edge(post, "embed_norm", "l0.add1").forward == edge(post, "l0.norm1", "l0.add2").forward);
   CHECK_NOTHROW(edge(post, "l0.norm2", "l1.q"));
   CHECK_NOTHROW(edge(zoo::model("mobilenetv2"), "b1.project", "b2.add"));
@@ -220,7 +219,7 @@ TEST_CASE("an unknown model or more tokens than the context say what is known") 
   CHECK_THROWS_WITH(zoo::model("bert-base", {.tokens = 513}), "zoo::model: \"bert-base\": tokens = 513; expected 1 to 512");
   CHECK_THROWS_AS(zoo::model("qwen-omni", {.tokens = 0}), invalid_input);
   CHECK_NOTHROW(zoo::model("bert-base", {.tokens = 512}));
-  CHECK_NOTHROW(zoo::model("resnet50", {.tokens = -1}));  // of no use to it
+  CHECK_NOTHROW(zoo::model("resnet50", {.tokens = -1}));  // unused by the model
 }
 
 TEST_CASE("the parts of qwen-omni add up") {

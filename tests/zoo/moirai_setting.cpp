@@ -23,7 +23,7 @@ TEST_CASE("Moirai's synthetic graphs have the operators and parameters of its Ta
 TEST_CASE("Moirai's clusters have a wire for each ordered pair, at the bandwidth of their direction") {
   const cluster inter = zoo::moirai_cluster("inter-server");
   CHECK(inter.devices()[1].name == "B");
-  // Table III, row B, column A is what A sends to B.
+  // Table III, row B, column A: bandwidth from A to B.
   CHECK(inter.network().peak_bandwidth(device_id(0U), device_id(1U)).value() == Approx(44.26e9 / 8));
   CHECK(inter.network().peak_bandwidth(device_id(2U), device_id(0U)).value() == Approx(33.2e9 / 8));
   CHECK(zoo::moirai_cluster("intra-server").devices()[0].memory.value() == 32e9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-/// Built-in models against per-layer tables that somebody else worked out (../shared/data/layers, fp32, batch 1).
+/// Built-in models against independent per-layer tables (../shared/data/layers, fp32, batch 1).
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -49,7 +49,7 @@ std::optional<table> read(const std::string& name) {
   return t;
 }
 
-/// The tables give a shared tensor to its first layer only.
+/// Returns the table of a model; as in the references, a shared tensor counts at its first layer only.
 table table_of(const planning_graph& g) {
   table t;
   std::vector<bool> seen(g.weight_groups().size());
@@ -118,7 +118,7 @@ TEST_CASE("models with learned positions equal the reference tables, which count
     if (!theirs) continue;
     table ours = table_of(zoo::model(name, {.dtype = zoo::precision::fp32}));
     ours.layers["embed"].parameters += ours.layers.extract("positions").mapped().parameters;
-    // BERT's norms follow the adds, so its odd one comes first; the table puts it last.
+    // The embedding norm of BERT comes first in the model, last in the table.
     if (auto odd = ours.layers.extract("embed_norm")) {
       odd.key() = "norm";
       ours.layers.insert(std::move(odd));

@@ -21,7 +21,7 @@ namespace executors {
 void keep_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 1 << 25);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  ::mallopt(M_ARENA_MAX, 1);  // those of threads give back whole heaps, whatever the threshold
+  ::mallopt(M_ARENA_MAX, 1);  // thread arenas give back whole heaps, whatever the threshold
 }
 
 struct command_line::parser {

@@ -19,14 +19,14 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
   return z;
 }
 
-/// Row i: what a stream holds for sample first + i.
+/// Returns a matrix whose row i is the stream's data of sample first + i.
 matrix random_rows(const samples& s, std::uint64_t stream, long width) {
   matrix m(s.count(), width);
   for (long i = 0; i < m.size(); ++i) m.data()[i] = random_value(s.seed, stream, static_cast<std::uint64_t>(s.first * width + i));
   return m;
 }
 
-/// Token t of a sample (of `tokens`, in a vocabulary), and the one that should be predicted there.
+/// Returns token `position` of a sample, in [0, tokens]; token t + 1 is the one to predict at position t.
 long token_at(const samples& s, long sample, long position, long tokens, long vocabulary) {
   const auto index = static_cast<std::uint64_t>(sample * (tokens + 1) + position);
   return static_cast<long>(random_bits(s.seed, 1001, index) % static_cast<std::uint64_t>(vocabulary));
@@ -46,7 +46,7 @@ double random_value(std::uint64_t seed, std::uint64_t stream, std::uint64_t inde
 void dense::forward(const double* p, const std::vector<view>& inputs, const samples& s, mutable_view y, tape& keep) const {
   if (inputs.empty()) keep.push_back(random_rows(s, data, in));
   y.rowwise() = Eigen::Map<const Eigen::RowVectorXd>(p + in * out, out);
-  const double* w = p;  // an input's rows of W
+  const double* w = p;  // rows of W for one input
   for (const view& x : side_by_side(inputs, keep)) {
     y.noalias() += x * view(w, x.cols(), out);
     w += x.cols() * out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the layers of the built-in networks compute, forwards and backwards, on the rows of a batch.
+/// Forward and backward computations of the built-in networks' layers, on the rows of a batch.
 
 #include <cstdint>
 #include <variant>
@@ -10,7 +10,7 @@
 
 namespace executors {
 
-/// A row is a sample, flattened; rows lie one after the other, so any range of samples is one piece of memory.
+/// Row-major matrix: a row is a flattened sample, so any range of samples is contiguous.
 using matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using view = Eigen::Map<const matrix>;
 using mutable_view = Eigen::Map<matrix>;
@@ -20,7 +20,7 @@ using mutable_view = Eigen::Map<matrix>;
   return {m.data() + first * m.cols(), last - first, m.cols()};
 }
 
-/// The samples [first, last) of the global batch, and the seed that makes their data.
+/// The samples [first, last) of the global batch, and the seed of their data.
 struct samples {
   long first = 0;
   long last = 0;
@@ -29,21 +29,21 @@ struct samples {
   [[nodiscard]] long count() const { return last - first; }
 };
 
-/// Number `index` of a stream, in [-1, 1): the same wherever it is asked for, so no device has to send data or first weights to another.
+/// Returns number `index` of a stream, in [-1, 1). It is the same everywhere, so no device sends data or initial weights.
 [[nodiscard]] double random_value(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);
 
-/// What a layer keeps from the forward of a microbatch until its backward, or from the gradient of its inputs until that of its weights.
+/// Values that a layer keeps from a microbatch's forward to its backward, or from its input gradients to its weight gradients.
 using tape = std::vector<matrix>;
 
-/// y = tanh(x W + b) of all its inputs side by side; without an input it reads the data of the samples.
+/// y = tanh(x W + b) of all inputs side by side; without an input, of the samples' data.
 ///
-/// Every operation has: width of its output and parameters (numbers), FLOP of a forward and numbers that it keeps (per
-/// sample); forward writes `out` and appends to an empty tape; input_gradients adds to the gradients of its inputs and appends to another
-/// empty tape what weight_gradients needs of it, which adds to those of its parameters.
+/// Interface of every operation: width of the output and parameters (numbers); FLOP of a forward and numbers kept (per sample). forward
+/// writes `out` and appends to an empty tape. input_gradients adds to the gradients of the inputs, and appends to another empty tape what
+/// weight_gradients needs. weight_gradients adds to the gradients of the parameters.
 struct dense {
   long in = 0;
   long out = 0;
-  std::uint64_t data = 0;  ///< the stream of its data, where it has no input
+  std::uint64_t data = 0;  ///< stream of the data, without inputs
 
   [[nodiscard]] long width() const { return out; }
   [[nodiscard]] long parameters() const { return (in + 1) * out; }
@@ -57,7 +57,7 @@ struct dense {
   void weight_gradients(const std::vector<view>& inputs, const samples&, view, double* dp, const tape& keep, const tape& left) const;
 };
 
-/// A table with a row of `model` numbers for each token: a sample becomes tokens x model.
+/// A table with a row of `model` numbers per token: a sample becomes tokens x model.
 struct embed {
   long tokens = 0;
   long model = 0;
@@ -113,7 +113,7 @@ struct feed_forward {
   void weight_gradients(const std::vector<view>& inputs, const samples& s, view dy, double* dp, const tape& keep, const tape& left) const;
 };
 
-/// A sink: the loss of each sample, half the mean square of its input's distance from the sample's target.
+/// A sink: each sample's loss is half the mean squared distance of the input from the sample's target.
 struct square_loss {
   long in = 0;
 
@@ -129,7 +129,7 @@ struct square_loss {
   void weight_gradients(const std::vector<view>&, const samples&, view, double*, const tape&, const tape&) const {}
 };
 
-/// A sink: the loss of each sample, the mean of -log p(next token) with p = softmax(x E'), E the table of `embed`.
+/// A sink: each sample's loss is the mean of -log p(next token) with p = softmax(x E'), E the table of `embed`.
 struct next_token_loss {
   long tokens = 0;
   long model = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The network's resources as token buckets: who may send its next piece when.
+/// The network's resources as token buckets, which order the pieces of all flows.
 
 #include <algorithm>
 #include <limits>
@@ -14,43 +14,42 @@
 
 namespace executors {
 
-/// How a flow crosses the network.
 struct flow_rule {
   std::vector<hetplan::resource_use> via = {};
   int priority = 0;  ///< smaller first
 };
 
-/// What all senders share of a flow, plain data: it may lie in memory that processes share.
+/// The shared state of a flow: plain data, which may lie in memory shared by processes.
 struct flow_state {
   int active = 0;
-  double asks_s = 0;      ///< when it asks for its next piece: when the piece before the last has arrived
-  double last_end_s = 0;  ///< when its last piece arrives
+  double asks_s = 0;      ///< time of its next request: arrival of the piece before the last
+  double last_end_s = 0;  ///< arrival of its last piece
 };
 
-/// A flow's turn: how many bytes, when they arrive, and when the flow may ask for the next ones.
+/// A flow's turn: its bytes, their arrival, and the earliest time of the next request.
 struct turn {
   double bytes = 0;
   double end_s = 0;
   double asks_again_s = 0;
 };
 
-/// Gives flows their turns, piece by piece. No clock: all times are those of the common clock that callers have.
+/// Grants turns to flows, piece by piece. It has no clock: times are those of the callers' common clock.
 ///
-/// A piece takes its turn on every resource of its route at once: on each it starts when the resource is free, not before
-/// the flow asked, and it has arrived when the last of them is done. A flow has two pieces on their way and asks for the next
-/// one when the first of them has arrived. So competing flows alternate (fair shares, to a piece), a flow that is held up at one
-/// resource does not let another one stand idle, and a resource that is asked for is always busy. Turns are counted from when
-/// the flow should have asked, not from when it did: who wakes up late loses nothing as long as the resource is free.
+/// A piece takes its turn on all resources of its route at once. On each, it starts when the resource is free, but not before the flow's
+/// request; it arrives when the last resource is done. A flow has two pieces under way and requests the next one when the first has
+/// arrived. So competing flows alternate (fair shares, up to a piece), a flow delayed at one resource does not idle another, and a
+/// requested resource is always busy. Turns count from the time at which the request was due: a late wake-up loses nothing while the
+/// resource is free.
 ///
-/// Of a resource that a flow with a smaller priority number uses too, a flow gets what is over before that one asks again.
+/// On a resource shared with a flow of smaller priority number, a flow gets only the time until that flow's next request.
 ///
-/// @param Lock  what std::lock_guard takes: a mutex of this process, or a lock in memory that processes share.
+/// @param Lock  type for std::lock_guard: a mutex of this process, or a lock in memory shared by processes.
 /// Complexity   of a piece: O(flows x resources per route).
 /// Source       semantics, section 6, rule 2 (fair_share, priority), in pieces instead of rates.
 template <class Lock>
 class medium {
  public:
-  /// @param free_at_s  by resource, all 0 at first.   @param states  by flow, as many as rules.   Both outlive the medium.
+  /// @param free_at_s  [resource], initially 0.   @param states  [flow], one per rule.   Both outlive the medium.
   medium(std::span<const hetplan::resource> resources, std::vector<flow_rule> rules, std::span<double> free_at_s,
          std::span<flow_state> states, Lock& lock)
       : resources_(resources.begin(), resources.end()), rules_(std::move(rules)), free_at_s_(free_at_s), states_(states), lock_(lock) {
@@ -68,12 +67,12 @@ class medium {
     }
   }
 
-  /// The flow has something to send, not before at_s.
+  /// Starts a flow that has something to send, from at_s on.
   void begin(std::size_t flow, double at_s) {
     const std::lock_guard hold(lock_);
     states_[flow] = {1, at_s, at_s};
   }
-  /// Takes a turn of at most so many bytes; nothing if there is no room before flows that go first: ask again soon.
+  /// Takes a turn of at most `bytes`; none if flows of higher priority leave no room: retry soon.
   [[nodiscard]] std::optional<turn> reserve(std::size_t flow, double bytes) {
     const std::lock_guard hold(lock_);
     flow_state& mine = states_[flow];
@@ -92,18 +91,18 @@ class medium {
     mine = {1, mine.last_end_s, end_s};
     return turn{bytes, end_s, mine.asks_s};
   }
-  /// The flow has nothing to send until it begins again.
+  /// Ends a flow until it begins again.
   void end(std::size_t flow) {
     const std::lock_guard hold(lock_);
     states_[flow].active = 0;
   }
-  /// Nothing crosses a resource until then (pieces that have their turn do).
+  /// Blocks a resource until a time, except for pieces that have their turn.
   void block(hetplan::resource_id resource, double until_s) {
     const std::lock_guard hold(lock_);
     free_at_s_[resource.index()] = std::max(free_at_s_[resource.index()], until_s);
   }
-  /// What a flow takes at a turn: what the narrowest resource of its route carries in 0.75 ms, or a flow that it meets somewhere,
-  /// if that is less (turns of one size are fair; down to an eighth). Infinite for a route without resources.
+  /// Returns the bytes of a flow's turn: what the narrowest resource of its route carries in 0.75 ms, or that of a competing flow if it is
+  /// less (equal turns are fair; at least an eighth). Infinite for a route without resources.
   [[nodiscard]] double piece_bytes(std::size_t flow) const { return pieces_[flow]; }
 
  private:
@@ -115,7 +114,7 @@ class medium {
   [[nodiscard]] double start_s(const flow_state& mine, const hetplan::resource_use& u) const {
     return std::max(free_at_s_[u.resource.index()], mine.asks_s);
   }
-  /// When the first of the flows that go before this one will ask for a resource again.
+  /// Returns the next request of any flow of higher priority at a resource.
   [[nodiscard]] double wanted_s(std::size_t flow, hetplan::resource_id resource) const {
     double soonest = std::numeric_limits<double>::infinity();
     for (std::size_t f = 0; f < rules_.size(); ++f) {
@@ -129,7 +128,7 @@ class medium {
 
   std::vector<hetplan::resource> resources_;
   std::vector<flow_rule> rules_;
-  std::vector<double> pieces_;  ///< bytes, by flow
+  std::vector<double> pieces_;  ///< [flow], in bytes
   std::span<double> free_at_s_;
   std::span<flow_state> states_;
   Lock& lock_;

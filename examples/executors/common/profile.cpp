@@ -24,7 +24,7 @@ double median(std::vector<double> all) {
 
 namespace {
 
-/// One device reaches nobody.
+/// A transport of a single device.
 struct no_links {
   void send(const std::vector<parcel>&) {}
   parcel receive(std::size_t, int) { return {}; }
@@ -33,7 +33,7 @@ struct no_links {
   meeting meet(double) { return {}; }
 };
 
-/// Seven microbatches of so many samples in all layers on one device.
+/// Returns the program of seven microbatches of `samples` samples in all layers on one device.
 program alone(const neural_network& net, int samples) {
   constexpr int microbatches = 7;
   program p;
@@ -50,7 +50,7 @@ program alone(const neural_network& net, int samples) {
   return p;
 }
 
-/// Adds seconds of each layer at a batch size, of a device of some pace.
+/// Adds the seconds of each layer at a batch size, on a device of this pace.
 void measure(const neural_network& net, int samples, const pace& how, const profile_options& o, std::vector<layer_times>& to) {
   const program p = alone(net, samples);
   for (layer_times& times : to) {
@@ -81,7 +81,7 @@ void measure(const neural_network& net, int samples, const pace& how, const prof
 }  // namespace
 
 kind_times measure_layers(const neural_network& net, const hetplan::cluster& c, const profile_options& o) {
-  std::map<int, std::vector<layer_times>> measured;  // by times
+  std::map<int, std::vector<layer_times>> measured;  // [times]
   kind_times all;
   const std::vector<pace> paces = paces_of(c, o.slow);
   for (const hetplan::device& d : c.devices()) {
@@ -132,7 +132,7 @@ hetplan::transfer_cost fit_link(const std::vector<link_sample>& samples) {
 
 pair_flows flows_between_all(const hetplan::cluster& c) {
   pair_flows all{idle_program(c), {}};
-  for (std::vector<task>& tasks : all.work.tasks) tasks.resize(1);  // takes part
+  for (std::vector<task>& tasks : all.work.tasks) tasks.resize(1);  // makes the device take part
   for (const auto& [a, b] : ranges::views::cartesian_product(c.devices(), c.devices())) {
     if (a.id != b.id && c.network().find(a.id, b.id) != nullptr) all.flow_of[{a.id, b.id}] = all.work.add_flow(c, a.id, b.id, 0);
   }

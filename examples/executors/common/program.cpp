@@ -101,9 +101,9 @@ class program_maker {
     }
   }
 
-  /// Stages that share a tensor and their first device have no sum across stages that their other devices could be handed.
+  /// Throws for shared tensors whose stages have the same first device: no ring across stages could pass a sum to the other devices.
   void require_one_sum_each() const {
-    std::map<std::size_t, std::vector<std::size_t>> holders;  // by tensor
+    std::map<std::size_t, std::vector<std::size_t>> holders;  // [tensor]
     for (std::size_t s = 0; s < out_.stages.size(); ++s) {
       for (const std::size_t l : out_.stages[s].layers) {
         auto& mine = holders[net_.tensor_of(l)];
@@ -123,13 +123,13 @@ class program_maker {
     }
   }
 
-  /// Flow f is transfer f of the task graph; volumes and rules are the graph's, routes those that shape the links.
+  /// Flow f is transfer f of the task graph, with the graph's volumes and rules and the routes of the links.
   void add_flows() {
     for (const hetplan::tasks::transfer& t : graph_.transfers) {
       out_.add_flow(nominal_, t.from, t.to, t.volume_bytes, p_.sharing_policy == hetplan::sharing::priority ? t.priority : 0);
       out_.flows.back().release_s = t.release_s;
       if (t.chunk > 0) {
-        out_.flows.back().after = static_cast<int>(out_.flows.size()) - 2;  // expand lists the chunks of a transfer one after the other
+        out_.flows.back().after = static_cast<int>(out_.flows.size()) - 2;  // expand lists the chunks of a transfer consecutively
         out_.flows.back().latency_s = 0;
       }
     }
@@ -159,7 +159,7 @@ class program_maker {
     }
   }
 
-  /// The graph lists the transfers of reductions in the order of the reductions, ring by ring, those across stages last.
+  /// The graph lists transfers of reductions in the order of reductions, ring by ring, those across stages last.
   void add_rings(const std::vector<hetplan::reduction>& reductions) {
     std::size_t next = 0;
     const auto next_sync = [&] {
@@ -172,7 +172,7 @@ class program_maker {
       for (const hetplan::layer_id l : r.layers) all.tensors.push_back(net_.tensor_of(l.index()));
       out_.rings.push_back(std::move(all));
     }
-    // Later chunks of a ring's transfers are one flow here: its rounds are the chunks.
+    // Later chunks of a ring's transfers belong to the same flow: its rounds are the chunks.
     for (std::size_t k = 0; k < out_.rings.size(); ++k) {
       const hetplan::reduction& r = out_.rings[k].what;
       if (!r.is_across_stages()) continue;
@@ -231,7 +231,7 @@ class program_maker {
   const hetplan::cluster& nominal_;
   const hetplan::tasks::task_graph& graph_;
   program out_;
-  std::vector<std::size_t> message_of_;  ///< by flow
+  std::vector<std::size_t> message_of_;  ///< [flow]
 };
 
 }  // namespace

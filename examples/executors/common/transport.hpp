@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// How devices reach one another: what a transport offers, and the sender that paces its flows over the medium.
+/// Transports between devices, and the sender that paces a device's flows over the medium.
 
 #include <algorithm>
 #include <chrono>
@@ -19,41 +19,40 @@
 
 namespace executors {
 
-/// What crosses the network: part `part` of a flow (a round of a reduction, those without numbers < 0; 0 otherwise).
+/// Numbers on the network: part `part` of a flow (a round of a reduction, < 0 without numbers; 0 otherwise).
 struct parcel {
   std::size_t flow = 0;
   int part = 0;
   std::vector<double> data;
-  double at_s = 0;  ///< when it may leave, and on arrival when it arrived, on the common clock
+  double at_s = 0;  ///< earliest departure and, on arrival, time of arrival, on the common clock
 };
 
-/// Where all devices have met: when the last one came, and the sum of what they brought.
+/// A meeting of all devices: time of the last one, and the sum of their values.
 struct meeting {
   double at_s = 0;
   double sum = 0;
 };
 
-/// Something that was waited for has not come in time.
 class timed_out : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// How a device reaches the others. All devices read the same clock, or clocks that agree to a small part of a task.
+/// A device's connection to the others. All devices read the same clock, or clocks that agree to a small part of a task.
 template <class T>
 concept transport = requires(T& link, std::vector<parcel> parcels, std::size_t flow, int part, double value) {
-  link.send(std::move(parcels));                         // chunks of one message: leaves at once, never waits
-  { link.receive(flow, part) } -> std::same_as<parcel>;  // waits until it is there; throws timed_out
+  link.send(std::move(parcels));                         // chunks of one message; returns at once
+  { link.receive(flow, part) } -> std::same_as<parcel>;  // waits for the parcel; throws timed_out
   { link.now_s() } -> std::same_as<double>;              // the common clock
-  link.wait_until(value);                                // on the common clock; at once where it has passed
-  { link.meet(value) } -> std::same_as<meeting>;         // waits until every device of the program is there; throws timed_out
+  link.wait_until(value);                                // on the common clock; returns at once if it has passed
+  { link.meet(value) } -> std::same_as<meeting>;         // waits for all devices of the program; throws timed_out
 };
 
-/// Seconds of the machine's steady clock, which its processes share.
+/// Returns seconds of the machine's steady clock, which its processes share.
 [[nodiscard]] inline double steady_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-/// Seconds of processor time that this thread has had.
+/// Returns the thread's processor time in seconds.
 [[nodiscard]] inline double thread_s() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -64,10 +63,10 @@ concept transport = requires(T& link, std::vector<parcel> parcels, std::size_t f
       std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(s)));
 }
 
-/// A thread that sends the parcels of one device: each waits its flow's latency, then crosses the medium piece by piece beside
-/// the others, and is delivered when its last piece has arrived.
+/// A thread that sends the parcels of one device. Each waits for its flow's latency, crosses the medium piece by piece beside the others,
+/// and is delivered when its last piece has arrived.
 ///
-/// @param Deliver  void(parcel): called in the sender's thread.
+/// @param Deliver  void(parcel), called in the sender's thread.
 template <class Lock>
 class sender {
  public:
@@ -84,7 +83,7 @@ class sender {
     }
     changed_.notify_one();
   }
-  /// Sends nothing more; what is on its way is lost.
+  /// Stops sending; parcels under way are lost.
   void stop() {
     thread_.request_stop();
     thread_.join();
@@ -103,14 +102,14 @@ class sender {
   struct outgoing {
     parcel what;
     double left_bytes;
-    double next_s;  ///< when there is something to do for it: its latency is over, a piece has arrived
-    double end_s;   ///< when what it has sent so far arrives
+    double next_s;  ///< time of its next step: end of latency, or arrival of a piece
+    double end_s;   ///< arrival of what it has sent so far
     bool begun;
   };
-  static constexpr double patience_s = 3e-4;     ///< between two questions whether a flow that goes first has left room
-  static constexpr double least_sleep_s = 2e-4;  ///< turns are not lost by waking up a little late
+  static constexpr double patience_s = 3e-4;     ///< period of retries while flows of higher priority leave no room
+  static constexpr double least_sleep_s = 2e-4;  ///< a late wake-up loses no turns
 
-  /// Turns are taken in the order in which they are due, also where this thread wakes up late for several of them.
+  /// Takes turns in the order in which they are due, also after a late wake-up.
   void run(const std::stop_token& stop) {
     std::unique_lock hold(mutex_);
     while (!stop.stop_requested()) {
@@ -127,7 +126,7 @@ class sender {
       }
     }
   }
-  /// The first in time of those that wait for no other; as many as there are if there is none.
+  /// Returns the first parcel in time that waits for no other; queue size if there is none.
   [[nodiscard]] std::size_t soonest() const {
     std::size_t best = queue_.size();
     for (std::size_t i = 0; i < queue_.size(); ++i) {
@@ -135,7 +134,7 @@ class sender {
     }
     return best;
   }
-  /// A later chunk behind an earlier one, a later part of a flow behind an earlier one: else the two would halve each other's pace.
+  /// Returns true for a later chunk or a later part of the same flow: side by side, the two would halve each other's rate.
   [[nodiscard]] bool follows(const outgoing& o, const outgoing& earlier) const {
     const int flow = static_cast<int>(earlier.what.flow);
     return program_.flows[o.what.flow].after == flow || (static_cast<int>(o.what.flow) == flow && o.what.part > earlier.what.part);
@@ -143,7 +142,7 @@ class sender {
   [[nodiscard]] bool waits_for_another(const outgoing& o) const {
     return std::any_of(queue_.begin(), queue_.end(), [&](const outgoing& other) { return follows(o, other); });
   }
-  /// Takes a turn. Was all of it there before?
+  /// Takes a turn. Returns true if the parcel has arrived.
   [[nodiscard]] bool advance(outgoing& o) {
     const std::size_t f = o.what.flow;
     if (!std::exchange(o.begun, true)) medium_.begin(f, o.next_s);
@@ -157,7 +156,7 @@ class sender {
     }
     return false;
   }
-  /// Takes a parcel that has arrived out of the queue; what follows it may start.
+  /// Removes an arrived parcel from the queue; its followers may start.
   parcel take(std::size_t i) {
     outgoing done = std::move(queue_[i]);
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));

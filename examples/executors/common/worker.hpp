@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// One device's part of a plan, for real: its tasks in their order, tensors to and from other devices, reductions, the step.
+/// One device's real execution of a plan: its tasks in order, tensors to and from other devices, reductions, the optimizer step.
 ///
-/// An executor brings a transport (transport.hpp) for each device and runs
+/// An executor provides a transport (transport.hpp) for each device and runs
 ///
 ///     worker w(net, prog, device, settings, link);
 ///     train(w, link, iterations, records);   // on every device of the program, at the same time
 ///
-/// and reads w.parameters(), w.overruns() and the records. Everything else is the same for threads and ranks.
+/// and reads w.parameters(), w.overruns() and the records. All else is the same for threads and ranks.
 
 #include <algorithm>
 #include <functional>
@@ -22,42 +22,39 @@
 
 namespace executors {
 
-/// How slow a device is beside a core, and by what means.
 struct pace {
-  int times = 1;    ///< it does the work of a task so many times; all but the last go to waste
-  double wait = 1;  ///< a task lasts so many times the processor time of its work: the device waits until then
+  int times = 1;    ///< repetitions of each task's work, all but the last without effect
+  double wait = 1;  ///< duration of a task in units of its processor time; the device waits for the rest
 };
 
-/// Told of what a layer has done: the layer, in which phase, and the seconds of processor time. Several times a task.
+/// Callback (layer, phase, seconds of processor time), called several times per task.
 using layer_timer = std::function<void(std::size_t, hetplan::phase, double)>;
 
-/// How to train; the same on all devices.
+/// Settings of a training, equal on all devices.
 struct training_settings {
   std::uint64_t seed = 1;
-  double rate = 0.05;            ///< of plain stochastic gradient descent
-  std::vector<pace> paces = {};  ///< by device; none: all are as fast as a core
+  double rate = 0.05;            ///< learning rate of plain stochastic gradient descent
+  std::vector<pace> paces = {};  ///< [device]; empty: all are as fast as a core
   layer_timer timer = {};
 };
 
-/// The parameters of each tensor that a device holds; empty for the others. By layer: see neural_network::tensor_of.
+/// Parameters of the tensors that a device holds, by layer (see neural_network::tensor_of); empty for the others.
 using tensors = std::vector<Eigen::VectorXd>;
 
-/// Some tensors one after the other, as they cross the network.
+/// Returns tensors concatenated, as they cross the network.
 [[nodiscard]] std::vector<double> pack(const tensors& from, const std::vector<std::size_t>& which);
-/// Puts them back.
 void unpack(const std::vector<double>& all, const std::vector<std::size_t>& which, const neural_network& net, tensors& to);
 
-/// Runs one device. One that waits has a clock of its own, which adds up what its tasks last and arrivals: its tasks end when that
-/// clock says so, and what it sends leaves then. Where the operating system lets it work late it is behind its clock until tasks with
-/// time to spare let it catch up, so that a delay of a millisecond does not become one per task; what it has not made up for at
-/// the end of an iteration counts, because iterations are timed by the common clock.
+/// Runs one device. A device that waits has its own clock, which adds up the durations of its tasks and arrivals: tasks end and messages
+/// leave by that clock. If the operating system runs it late, it lags behind its clock until tasks with spare time let it catch up, so a
+/// delay of a millisecond does not recur in every task. A lag at the end of an iteration counts, since the common clock times iterations.
 ///
-/// Source  semantics, section 6. Deviations: a device with several stages takes part in rings when all its tasks are done; what a
-///         sum across stages costs the other devices of those stages (program.hpp, handout).
+/// Source  semantics, section 6. Deviations: a device with several stages takes part in rings after all its tasks; sums across stages cost
+///         time at the other devices of these stages (program.hpp, handout).
 template <transport Link>
 class worker {
  public:
-  /// Parameters are those that training from `settings.seed` starts with.
+  /// Starts with the initial parameters of `settings.seed`.
   worker(const neural_network& net, const program& p, hetplan::device_id me, training_settings settings, Link& link)
       : net_(net), program_(p), me_(me), settings_(std::move(settings)), link_(link), activations_(net.layers.size()),
         parameters_(net.layers.size()) {
@@ -82,8 +79,7 @@ class worker {
     }
   }
 
-  /// Everything from the first task to the last reduction, on slopes that step has set to 0; a time is when the iteration begins on the
-  /// common clock.
+  /// Runs all tasks and reductions of an iteration that begins at a time on the common clock. Slopes must be 0, as after step.
   void run_iteration(double begin_s) {
     begin_s_ = clock_s_ = begin_s;
     loss_ = 0;
@@ -92,7 +88,7 @@ class worker {
     for (std::size_t k = 0; k < program_.rings.size(); ++k) reduce(k);
     apportion();
   }
-  /// The next parameters; those before it stay in force until commit. Slopes are 0 again.
+  /// Computes the next parameters, which take effect at commit, and resets the slopes to 0.
   void step() {
     next_ = parameters_;
     for (const auto& [where, slope] : slopes_) {
@@ -105,15 +101,14 @@ class worker {
       for (auto& [where, slope] : *all) slope.setZero();
     }
   }
-  /// Makes the next parameters those in force, and the copies that came with them.
+  /// Makes the next parameters and their copies effective.
   void commit() {
     parameters_ = next_;
     for (std::size_t t = 0; t < next_copies_.size(); ++t) {
       if (next_copies_[t].size() > 0) copies_[t] = next_copies_[t];
     }
   }
-  /// Sends the next parameters to those who keep a copy, and receives what this device keeps for others. At the start of
-  /// training the next ones are the first ones.
+  /// Sends the next parameters (at the start, the initial ones) to the keepers of copies, and receives the copies that this device keeps.
   void back_up() {
     if (next_.empty()) next_ = parameters_;
     copies_.resize(parameters_.size());
@@ -126,7 +121,7 @@ class worker {
       if (program_.flows[b.flow].to == me_) unpack(arrive(b.flow, 0).data, b.tensors, net_, next_copies_);
     }
   }
-  /// Goes on from parameters that were trained elsewhere: those of them that this device holds.
+  /// Resumes from parameters trained elsewhere, as far as this device holds them.
   void resume(const tensors& given) {
     for (std::size_t t = 0; t < given.size(); ++t) {
       if (parameters_[t].size() == 0) continue;
@@ -135,11 +130,11 @@ class worker {
     }
   }
 
-  /// The sum of the losses of this device's samples, over the batch.
+  /// Returns the sum of the losses of this device's samples, divided by the batch.
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] const tensors& parameters() const { return parameters_; }
-  [[nodiscard]] const tensors& copies() const { return copies_; }  ///< of what others hold, as of the last commit
-  [[nodiscard]] int overruns() const { return overruns_; }         ///< tasks that lasted longer than their device's pace allows
+  [[nodiscard]] const tensors& copies() const { return copies_; }  ///< copies kept for others, as of the last commit
+  [[nodiscard]] int overruns() const { return overruns_; }         ///< tasks that lasted longer than the device's pace allows
 
  private:
   using key = std::pair<std::size_t, std::size_t>;
@@ -191,7 +186,7 @@ class worker {
     settings_.timer(layer, what, thread_s() - begin_s);
   }
 
-  /// What is not the last time of a task has the same results, or results that go to waste.
+  /// Repetitions before the last have the same or unused results.
   void forward(const task& t, bool is_last) {
     for (const std::size_t l : program_.stages[t.stage.index()].layers) {
       timed(l, t.what, [&] {
@@ -204,7 +199,7 @@ class worker {
       });
     }
   }
-  /// Gradients come from the readers in this stage and in others, each stage's in rows of its own; sums go the same way on.
+  /// Adds up gradients from readers in this and other stages, each stage in its own rows; sums go on in the same way.
   void input_gradients(const task& t) {
     const stage_part& stage = program_.stages[t.stage.index()];
     for (const auto* list : {&stage.layers, &stage.outside}) {
@@ -227,7 +222,7 @@ class worker {
         },
         net_.layers[l].work);
   }
-  /// From what the gradients of inputs left: the rows of the batch are there until the iteration ends.
+  /// Uses the remains of the input gradients; the rows of the batch are kept until the iteration ends.
   void weight_gradients(const task& t, bool is_last) {
     const std::size_t s = t.stage.index();
     const auto& layers = program_.stages[s].layers;
@@ -254,7 +249,6 @@ class worker {
                         [&](const network_layer& l) { return std::find(l.inputs.begin(), l.inputs.end(), layer) != l.inputs.end(); });
   }
 
-  /// Where the rows of a message lie on this device.
   [[nodiscard]] mutable_view rows_of_message(const message& m, std::size_t layer) {
     return rows_of(m.backward ? gradients_.at({m.from.index(), layer}) : activations_[layer], m.first, m.last);
   }
@@ -297,7 +291,7 @@ class worker {
     const auto& members = r.what.members;
     const auto me = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.device == me_; });
     if (me == members.end()) return;
-    // In a ring across stages a device speaks for all stages of which it is the first.
+    // In a ring across stages, a device represents all stages of which it is the first device.
     std::vector<std::size_t> mine;
     for (const hetplan::stage_id s : r.what.holders) {
       if (!r.what.is_across_stages() || program_.stages[s.index()].devices.front() == me_) mine.push_back(s.index());
@@ -317,9 +311,9 @@ class worker {
       next += to.size();
     }
   }
-  /// Each of n members owns a part of the sum. n - 1 rounds add up the parts around the ring, n - 1 rounds pass them on: as many
-  /// bytes as the task graph's transfers between neighbours, whose latency the first round waits. n - 1 rounds without numbers come
-  /// before them, in which a member learns that all are done.
+  /// Each of n members owns a part of the sum. n - 1 rounds reduce the parts around the ring, n - 1 rounds distribute them: the same bytes
+  /// as the task graph's transfers between neighbours, whose latency the first round waits. n - 1 earlier rounds without numbers tell each
+  /// member that all are done.
   void all_reduce(Eigen::Map<Eigen::VectorXd> sum, const ring_sum& r, std::size_t i) {
     const std::size_t n = r.flows.size();
     const auto part = [&](std::size_t c) {
@@ -354,35 +348,34 @@ class worker {
   training_settings settings_;
   pace pace_;
   Link& link_;
-  std::vector<std::size_t> stages_;        ///< of this device
-  std::vector<matrix> activations_;        ///< by layer: rows of the global batch, filled where this device has or gets them
-  std::map<key, matrix> gradients_;        ///< by (stage that reads, layer): the loss by the layer's output
-  std::map<key, layer_tapes> tapes_;       ///< by (layer, first sample)
-  std::map<key, Eigen::VectorXd> slopes_;  ///< by (stage, tensor): the loss by the tensor, this iteration
-  std::map<key, Eigen::VectorXd> wasted_;  ///< the same of work that is done more than once
-  tensors parameters_, next_;              ///< in force, and after the next commit
+  std::vector<std::size_t> stages_;
+  std::vector<matrix> activations_;        ///< [layer]: rows of the global batch, filled where this device has or gets them
+  std::map<key, matrix> gradients_;        ///< [stage that reads, layer]: gradient of the layer's output
+  std::map<key, layer_tapes> tapes_;       ///< [layer, first sample]
+  std::map<key, Eigen::VectorXd> slopes_;  ///< [stage, tensor]: gradient of the tensor in this iteration
+  std::map<key, Eigen::VectorXd> wasted_;  ///< the same, from repeated work
+  tensors parameters_, next_;              ///< effective now, and after the next commit
   tensors copies_, next_copies_;
-  tensors totals_;                                   ///< the sums across stages
-  std::map<std::size_t, std::vector<double>> sums_;  ///< by ring: its numbers one after the other
+  tensors totals_;
+  std::map<std::size_t, std::vector<double>> sums_;  ///< [ring]: its concatenated numbers
   double begin_s_ = 0, clock_s_ = 0, loss_ = 0;
   int overruns_ = 0;
 };
 
-/// What an iteration took, from the common start to the last end, and its loss.
+/// Time of an iteration, from the common start to the last end, and its loss.
 struct iteration_record {
   double seconds = 0;
   double loss = 0;
 };
 
-/// Trains on this device until there are so many records; all devices of the program do so at the same time.
+/// Trains on this device until there are `iterations` records, at the same time as all devices of the program.
 ///
-/// An iteration is committed when all devices have ended it and the copies that are asked for are where they belong: until then,
-/// whatever happens, every device has the parameters before it.
+/// An iteration is committed when all devices have ended it and all copies have arrived; until then, all have the previous parameters.
 ///
-/// @param records  of the iterations that are committed, the same on every device; goes on behind those that are there. The step
-///                 and the copies are not timed: iterations end with their last task or reduction.
-/// @param begins   told when each iteration begins: its number, and when on the common clock.
-/// Throws          timed_out, and what the transport throws.
+/// @param records  committed iterations, the same on every device, appended to earlier ones. The step and the copies are not timed:
+///                 iterations end with their last task or reduction.
+/// @param begins   called at the beginning of each iteration: its number, and the time on the common clock.
+/// Throws          timed_out, and exceptions of the transport.
 /// Source          semantics, section 6; copies: Asteroid, section 3.4.
 template <transport Link>
 void train(worker<Link>& w, Link& link, int iterations, std::vector<iteration_record>& records,

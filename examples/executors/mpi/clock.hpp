@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// One clock for ranks on several machines.
+/// A common clock for ranks on several machines.
 
 #include <limits>
 
@@ -10,8 +10,8 @@
 
 namespace executors {
 
-/// Seconds by which rank 0's steady clock is ahead of this rank's: from the middle of the fastest of 20 exchanges, so it is wrong by half
-/// of what that one took at most. Collective.
+/// Returns the seconds by which rank 0's steady clock is ahead of this rank's, from the middle of the fastest of 20 exchanges; the error is
+/// at most half the time of that exchange. Collective.
 ///
 /// Source  Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989.
 [[nodiscard]] inline double seconds_ahead(MPI_Comm ranks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A transport for MPI ranks: one rank per device, and in each a thread that owns MPI.
+/// A transport for MPI ranks: one rank per device, each with a thread that owns MPI.
 
 #include <algorithm>
 #include <chrono>
@@ -25,16 +25,15 @@ namespace executors {
 
 /// A rank's end of all links.
 ///
-/// A parcel goes in pieces; of all that wait the piece with the smallest priority number goes next, and few are on their way at a time,
-/// so that it need not wait for many. Real links: what is there has arrived. Shaped links: the sender gives every parcel its turns on
-/// the medium, which the ranks of one machine share, while its numbers go ahead, and it has arrived when the word comes that its last
-/// turn is over. So the time that MPI itself takes is no part of the link's, unless it is longer.
-/// The thread naps between two looks at MPI, which by itself would turn in a loop and take the core from the work.
+/// Parcels are sent in pieces, those of smallest priority number first; few are under way at a time, so that an urgent one waits for few.
+/// Real links: a parcel has arrived when its numbers are there. Shaped links: the sender grants each parcel its turns on the medium, which
+/// the ranks of one machine share, while its numbers go ahead; it arrives with the message that its last turn is over. So MPI's own time
+/// counts only if it is longer. The thread sleeps between two polls of MPI, whose own busy loop would take the core from the work.
 class rank_links {
  public:
-  /// Collective. The ranks of `ranks` are the devices that the program uses, in the cluster's order.
+  /// Collective. The ranks of `ranks` are the program's devices in cluster order.
   ///
-  /// @param shaped  the ranks must be on one machine.
+  /// @param shaped  true: the ranks must be on one machine.
   rank_links(MPI_Comm ranks, const program& p, const hetplan::cluster& c, bool shaped, double timeout_s)
       : program_(p), cluster_(c), timeout_s_(timeout_s), rank_of_(c.size(), -1) {
     MPI_Comm_dup(ranks, &ranks_);
@@ -79,7 +78,7 @@ class rank_links {
     if (!there) fail_waiting("the others at the end of an iteration");
     return met_;
   }
-  /// Collective: the last call. What is on its way has arrived, as nobody leaves a meeting before all have come to it.
+  /// Collective, the last call. No parcel is under way, as nobody leaves a meeting before all have arrived.
   void close() {
     out_.reset();
     {
@@ -97,17 +96,17 @@ class rank_links {
   struct tag {
     enum kind : int { piece = 1, arrived, here, met };
   };
-  /// What is to be sent: the first of those that may go is the one with the smallest priority, then the one that was posted first.
+  /// A parcel to send; the smallest priority number goes first, then the earliest post.
   struct outgoing {
     parcel what;
-    std::size_t sent = 0;  ///< numbers
+    std::size_t sent = 0;  ///< in numbers
   };
   struct word {
     int to;
     tag::kind what;
     std::vector<double> numbers;
   };
-  /// Numbers that MPI has in its hands.
+  /// Numbers that MPI is sending or receiving.
   struct transit {
     std::vector<double> numbers;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -117,10 +116,9 @@ class rank_links {
   struct assembly {
     parcel what;
     std::size_t missing = 0;
-    bool started = false, arrived = false;  ///< a piece of it; the word that its turns are over
+    bool started = false, arrived = false;  ///< true after a piece; true after the message that its turns are over
   };
-  /// Numbers of a piece. Behind the medium's back large ones cost least; on real links a piece is what one with a smaller priority
-  /// number has to wait for.
+  /// Returns the numbers of a piece. On shaped links, large pieces cost least; on real links, an urgent parcel waits for a whole piece.
   [[nodiscard]] std::size_t piece_numbers() const { return board_ ? 131072 : 16384; }
   static constexpr std::size_t most_flying = 4;
   static constexpr std::size_t header_numbers = 4;  ///< flow, part, numbers of the parcel, offset of the piece
@@ -138,7 +136,7 @@ class rank_links {
     const std::lock_guard hold(mutex_);
     say(rank_of_[program_.flows[x.flow].to.index()], tag::arrived, {static_cast<double>(x.flow), static_cast<double>(x.part), x.at_s});
   }
-  /// With the lock held.
+  /// Requires the lock.
   void say(int to, tag::kind what, std::vector<double> numbers) {
     words_.push_back({to, what, std::move(numbers)});
     posted_.notify_one();
@@ -200,7 +198,7 @@ class rank_links {
       const auto& f = program_.flows[o->what.flow];
       const auto is_before = [&](std::size_t other) { return f.after == static_cast<int>(other); };
       if (best != waiting_.end() && f.priority >= program_.flows[best->what.flow].priority) continue;
-      if (board_) {  // the medium knows when it may
+      if (board_) {  // the medium decides the time
         best = o;
         continue;
       }
@@ -265,13 +263,13 @@ class rank_links {
       arrived_.notify_all();
     }
   }
-  /// Rank 0 alone: a rank has come to the meeting; the last one ends it.
+  /// Counts a rank's arrival at a meeting, on rank 0; the last one ends the meeting.
   void come(const std::vector<double>& numbers) {
     came_[static_cast<std::size_t>(numbers[0])] = {numbers[2], numbers[1]};
     if (++here_ < came_.size()) return;
     here_ = 0;
     meeting all;
-    for (const meeting& m : came_) {  // in the order of the ranks: the same sum whoever comes last
+    for (const meeting& m : came_) {  // in rank order, so the sum does not depend on arrivals
       all.at_s = std::max(all.at_s, m.at_s);
       all.sum += m.sum;
     }
@@ -293,7 +291,6 @@ class rank_links {
     if (a.missing == 0 && a.arrived) a.what.at_s = now_s();  // later than the medium allowed
     look_at(a);
   }
-  /// A parcel that has arrived goes to the mailbox.
   void look_at(assembly& a) {
     if (!a.arrived || !a.started || a.missing > 0) return;
     const address where{a.what.flow, a.what.part};
@@ -308,24 +305,24 @@ class rank_links {
   MPI_Comm ranks_ = MPI_COMM_NULL;
   int rank_ = 0;
   double ahead_s_ = 0;
-  std::vector<hetplan::device_id> devices_;  ///< by rank
-  std::vector<int> rank_of_;                 ///< by device, -1 where the program does not use it
+  std::vector<hetplan::device_id> devices_;  ///< [rank]
+  std::vector<int> rank_of_;                 ///< [device]; -1: not used by the program
   std::optional<shared_board> board_;
   std::optional<medium<process_lock>> medium_;
 
-  std::mutex mutex_;  ///< of all up to the mailbox
+  std::mutex mutex_;  ///< guards all members up to the mailbox
   std::condition_variable posted_, arrived_;
   std::deque<outgoing> waiting_;
   std::deque<word> words_;
-  std::size_t flying_ = 0;  ///< what MPI has not let go of yet
+  std::size_t flying_ = 0;  ///< messages that MPI has not released yet
   std::map<address, assembly> parts_;
-  std::vector<meeting> came_;  ///< rank 0: by rank
+  std::vector<meeting> came_;  ///< on rank 0: [rank]
   std::size_t here_ = 0;
   int round_ = 0;
   meeting met_;
   std::map<address, parcel> mailbox_;
 
-  std::vector<transit> sends_, receives_;  ///< of the thread that owns MPI
+  std::vector<transit> sends_, receives_;  ///< owned by the MPI thread
   std::optional<sender<process_lock>> out_;
   std::jthread thread_;
 };

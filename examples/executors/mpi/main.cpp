@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// executor_mpi: runs a plan over MPI ranks, one per device, on one machine or on many.
+// executor_mpi: runs a plan over MPI ranks, one per device, on one or several machines.
 //
 //   mpirun -n 4 executor_mpi profile mlp home.json --out-model mlp.json --out-cluster measured.json
 //   mpirun -n 4 executor_mpi run mlp.json measured.json plan.json --nominal home.json
@@ -35,7 +35,7 @@ using namespace executors;
 struct ranks {
   int rank = 0, size = 1;
   bool on_one_machine = true;
-  unsigned cores = 0;  ///< that they may use together; where each machine has its own, as many as it takes
+  unsigned cores = 0;  ///< cores shared by the ranks; one per rank if they are on several machines
 };
 
 ranks find_ranks() {
@@ -59,7 +59,7 @@ ranks find_ranks() {
   return r;
 }
 
-/// Waits for what all ranks do together, without the busy loop of MPI_Wait.
+/// Waits for a collective operation without the busy loop of MPI_Wait.
 void wait_quietly(MPI_Request request, double timeout_s) {
   const double end_s = steady_s() + timeout_s;
   for (int done = 0; done == 0;) {
@@ -75,7 +75,7 @@ void wait_for_all(MPI_Comm who, double timeout_s) {
   wait_quietly(request, timeout_s);
 }
 
-/// Reads and checks on every rank. False where any found bad input: the first of those has said what, on one line.
+/// Reads and checks on every rank. Returns false if any rank found bad input; the first such rank prints it on one line.
 bool all_agree(int rank, double timeout_s, const std::function<void()>& read) {
   std::string what;
   try {
@@ -121,7 +121,7 @@ int run(const ranks& r, const options& o, bool shaped) {
   };
   if (!all_agree(r.rank, o.timeout_s, read)) return 2;
 
-  // A rank per device of the cluster: those of devices that the plan leaves alone have nothing to do.
+  // With a rank per device of the cluster, those of unused devices have nothing to do.
   const bool works = static_cast<std::size_t>(r.size) == used.size() || job.work.uses(hetplan::device_id(r.rank));
   MPI_Comm workers;
   MPI_Comm_split(MPI_COMM_WORLD, works ? 0 : MPI_UNDEFINED, r.rank, &workers);
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
       throw std::runtime_error("MPI: got thread level " + std::to_string(threads) + "; expected MPI_THREAD_SERIALIZED");
     status = work(argc, argv);
   } catch (const std::exception& e) {
-    // Where one is lost, all that wait for it notice at the same time: the first to speak ends the others.
+    // After a loss, all waiting ranks notice at the same time: the first to speak ends the others.
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     std::this_thread::sleep_for(std::chrono::milliseconds(100) * rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the ranks of one machine share of a medium: memory of an MPI window, and a lock in it.
+/// The shared state of a medium among the ranks of one machine: an MPI window with a lock in it.
 
 #include <cstddef>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace executors {
 
-/// A mutex for memory that processes share.
+/// A mutex in memory shared by processes.
 class process_lock {
  public:
   process_lock() {
@@ -32,7 +32,7 @@ class process_lock {
   pthread_mutex_t mutex_;
 };
 
-/// The state of a medium, in a window that rank 0 of a communicator allocates. The ranks must be on one machine.
+/// The state of a medium in a window that rank 0 of a communicator allocates. The ranks must be on one machine.
 class shared_board {
  public:
   /// Collective.
@@ -61,7 +61,7 @@ class shared_board {
   [[nodiscard]] std::span<double> free_at_s() const { return {reinterpret_cast<double*>(begin_ + numbers_at), resources_}; }
   [[nodiscard]] std::span<flow_state> states() const { return {reinterpret_cast<flow_state*>(begin_ + states_at()), flows_}; }
 
-  /// Collective, so no destructor does it: on the way out of an error there is nobody to wait for.
+  /// Collective; not in a destructor, since after an error the other ranks may be gone.
   void free() { MPI_Win_free(&window_); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// hetplan_sweep_mpi: the command `hetplan sweep` over MPI ranks. Rank 0 hands out one case at a time and writes the table, which is
-// byte for byte that of one process; the other ranks plan. Rank 0 sleeps most of the time: start one rank more than there are cores.
+// hetplan_sweep_mpi: the command `hetplan sweep` over MPI ranks. Rank 0 hands out one case at a time and writes the table, byte for byte
+// that of one process; the other ranks plan. Rank 0 sleeps most of the time: start one rank more than there are cores.
 //
 //   mpirun -n 5 hetplan_sweep_mpi sweep.json --out table.jsonl
 #include <chrono>
@@ -23,7 +23,7 @@
 
 namespace {
 
-/// What a message says. A case is its number and its key; a row or an error is text alone: of the case, or of a rank that can run none.
+/// Kinds of messages. A case is its number and its key; a row or an error is text: of a case, or of a rank that can run none.
 enum tag : int { run_case = 1, stop, row, case_failed, rank_failed };
 
 struct message {
@@ -31,7 +31,7 @@ struct message {
   std::string text;
 };
 
-/// Waits without the busy loop of MPI_Recv, which would take the core from another rank's planner.
+/// Receives without the busy loop of MPI_Recv, which would take the core from another rank's planner.
 message receive(int from) {
   MPI_Status status;
   for (int arrived = 0; arrived == 0;) {
@@ -49,8 +49,7 @@ void send(int to, tag what, const std::string& text) {
   MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, to, what, MPI_COMM_WORLD);
 }
 
-/// A rank that plans what it is told, until it is told to stop. The sweep is loaded with the first case: were it bad input, rank 0 would
-/// have said so alone.
+/// Runs cases until told to stop. The sweep is loaded with the first case; rank 0 has ruled out bad input.
 void work(const cli::common_options& options, const std::string& file) {
   std::unique_ptr<cli::sweep_cases> cases;
   for (message m = receive(0); m.tag == run_case; m = receive(0)) {
@@ -68,7 +67,7 @@ void work(const cli::common_options& options, const std::string& file) {
   }
 }
 
-/// Rank 0's part: every rank that is free gets the next case.
+/// Hands the next case to every free rank; runs on rank 0.
 void apportion(int ranks, const cli::sweep_cases& cases, std::span<const std::size_t> missing,
                const std::function<void(std::size_t, const cli::case_outcome&)>& done) {
   std::vector<std::size_t> running(static_cast<std::size_t>(ranks));
@@ -83,7 +82,7 @@ void apportion(int ranks, const cli::sweep_cases& cases, std::span<const std::si
     const message m = receive(MPI_ANY_SOURCE);
     const std::size_t i = running[static_cast<std::size_t>(m.rank)];
     if (m.tag == rank_failed) throw std::runtime_error("rank " + std::to_string(m.rank) + ": " + m.text);
-    give(m.rank);  // before the row is written: the rank does not wait for the disk
+    give(m.rank);  // before the row is written, so the rank does not wait for the disk
     done(i, {m.text, m.tag == case_failed});
   }
 }
@@ -103,7 +102,7 @@ int lead(int ranks, const cli::common_options& options, const cli::sweep_options
     });
   } catch (const std::exception& e) {
     std::fprintf(stderr, "hetplan_sweep_mpi: %s\n", hetplan::escaped(e.what()).c_str());
-    if (handing_out) MPI_Abort(MPI_COMM_WORLD, 2);  // the others may plan for long yet; what is in the table stays
+    if (handing_out) MPI_Abort(MPI_COMM_WORLD, 2);  // the others may plan for long; the table keeps its rows
   }
   for (int rank = 1; rank < ranks; ++rank) send(rank, stop, "");
   return status;

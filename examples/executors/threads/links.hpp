@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A transport for threads: a mailbox and a sender per device, and one place where all of them meet.
+/// A transport for threads: a mailbox and a sender per device, and a common meeting place.
 
 #include <algorithm>
 #include <condition_variable>
@@ -16,12 +16,11 @@
 
 namespace executors {
 
-/// Work was called off: somebody else was lost.
+/// Thrown in waits when the work is called off because another device is lost.
 struct called_off {};
-/// This device has been switched off.
+/// Thrown in waits of a device that has been switched off.
 struct switched_off {};
 
-/// What the devices of a program share.
 class thread_links {
  public:
   /// @param shaped  false: links are as fast as memory.
@@ -41,13 +40,13 @@ class thread_links {
   thread_links(const thread_links&) = delete;
   thread_links& operator=(const thread_links&) = delete;
 
-  /// Everybody's waits end with called_off.
+  /// Ends all waits with called_off.
   void call_off() {
     const std::lock_guard hold(mutex_);
     off_ = true;
     wake_all();
   }
-  /// The device sends nothing more and its waits end with switched_off.
+  /// Stops a device's sender and ends its waits with switched_off.
   void switch_off(hetplan::device_id d) {
     if (devices_[d.index()]->out) devices_[d.index()]->out->stop();
     const std::lock_guard hold(mutex_);
@@ -56,7 +55,6 @@ class thread_links {
   }
   void cut(hetplan::resource_id r, double until_s) { medium_.block(r, until_s); }
 
-  /// One device's end: the transport.
   class link {
    public:
     link(thread_links& all, hetplan::device_id me) : all_(all), me_(me) {}
@@ -113,7 +111,7 @@ class thread_links {
     const int round = round_;
     if (++here_ == expected_) {
       met_ = {steady_s(), 0};
-      for (const auto& [device, v] : values_) met_.sum += v;  // in device order: the same sum whoever comes last
+      for (const auto& [device, v] : values_) met_.sum += v;  // in device order, so the sum does not depend on arrivals
       here_ = 0;
       ++round_;
       wake_all();
@@ -122,7 +120,7 @@ class thread_links {
     }
     return met_;
   }
-  /// Waits for a condition, at most so long; what has come counts even where work has been called off since.
+  /// Waits for a condition for at most `s` seconds; a met condition counts even after work has been called off.
   template <class Condition>
   bool wait(std::unique_lock<std::mutex>& hold, hetplan::device_id me, double s, Condition&& come) {
     device_side& mine = *devices_[me.index()];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// executor_threads: measures layers and links, and trains plans for real with a thread per device.
+// executor_threads: measures layers and links, and runs training plans with a thread per device.
 //
 //   executor_threads profile mlp home.json --out-model mlp.json --out-cluster measured.json
 //   executor_threads run mlp.json measured.json plan.json --nominal home.json
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   };
   try {
     return work(argc, argv);
-  } catch (const executors::timed_out& e) {  // somebody did not answer
+  } catch (const executors::timed_out& e) {  // a device did not answer
     return say(e, 1);
   } catch (const executors::cannot_go_on& e) {
     return say(e, 1);

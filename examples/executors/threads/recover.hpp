@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Training that goes on when a device falls silent: heartbeats, a probe, copies, lightweight replay, migration.
+/// Training that survives silent devices: heartbeats, a probe, copies, lightweight replay, migration.
 
 #include <algorithm>
 #include <atomic>
@@ -24,13 +24,13 @@
 
 namespace executors {
 
-/// A device stops dead: no beat, no byte, no answer.
+/// The sudden death of a device: no heartbeat, no bytes, no answer.
 struct kill {
   hetplan::device_id device;
   int iteration = 1;   ///< 0 is the warm-up
-  double after_s = 0;  ///< from the iteration's start
+  double after_s = 0;  ///< after the iteration's start
 };
-/// Nothing crosses a resource for a while.
+/// An outage of a resource.
 struct cut {
   hetplan::resource_id resource;
   int iteration = 1;
@@ -41,7 +41,7 @@ struct faults {
   std::vector<cut> cuts;
 };
 
-/// Somebody was lost, and those who are left cannot go on.
+/// Devices were lost, and the others cannot continue.
 class cannot_go_on : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -52,7 +52,7 @@ struct resilient_options {
   hetplan::adapt::heartbeat beats{.period = hetplan::seconds(0.2), .timeout = hetplan::seconds(1), .probe = hetplan::seconds(0.5)};
 };
 
-/// The beats of one device: a thread that says "here" in every period, and answers probes, until it is switched off.
+/// The heartbeat of one device: a thread that reports in every period, and answers probes, until it is switched off.
 class pulse {
  public:
   explicit pulse(double period_s)
@@ -74,15 +74,14 @@ class pulse {
   std::jthread thread_;
 };
 
-/// The coordinator of a training that survives its devices.
+/// The coordinator of a training that survives the loss of devices.
 ///
-/// An iteration is committed when all devices have ended it and the copies of what only one device holds are where they
-/// belong; until then the parameters before it stay in force. When a device is silent for the timeout and does not answer a
-/// probe, the iteration is called off, the devices that are left get a plan by lightweight replay, tensors move to where they
-/// are missing, and the iteration is done again.
+/// An iteration is committed when all devices have ended it and the copies of tensors held by one device only have arrived; until then, the
+/// previous parameters are effective. If a device is silent for the timeout and does not answer a probe, the iteration is called off, the
+/// remaining devices get a plan by lightweight replay, missing tensors move, and the iteration is repeated.
 ///
-/// Source      Asteroid, section 3.4. Deviations: copies are sent after every iteration, before it is committed, so that
-///             nothing is ever trained twice but the iteration under way; plain descent has no optimizer state to copy.
+/// Source      Asteroid, section 3.4. Deviations: copies are sent after every iteration, before its commit, so that only the iteration
+///             under way is trained twice; plain gradient descent has no optimizer state to copy.
 class resilient_training {
  public:
   resilient_training(run_inputs in, training_settings settings, resilient_options options, faults planned)
@@ -91,7 +90,7 @@ class resilient_training {
     hetplan::adapt::check_heartbeat(options_.beats);
   }
 
-  /// Throws timed_out; cannot_go_on where a device was lost and no plan or no copy is left.
+  /// Throws timed_out; cannot_go_on if a device was lost and no plan or no copy is left.
   void run(int iterations) {
     while (static_cast<int>(training_.iterations.size()) < iterations) {
       const std::vector<hetplan::device_id> lost = train_until_loss(iterations);
@@ -102,9 +101,9 @@ class resilient_training {
   [[nodiscard]] const std::vector<recovery>& recoveries() const { return recoveries_; }
 
  private:
-  using pulses = std::vector<std::optional<pulse>>;  ///< by device of the plan
+  using pulses = std::vector<std::optional<pulse>>;  ///< [device of the plan]
 
-  /// Trains with the plan in force until all is done or devices are given up, which it returns.
+  /// Trains with the current plan to the end or until devices are given up. Returns these devices.
   std::vector<hetplan::device_id> train_until_loss(int iterations) {
     copying_ = hetplan::adapt::replicate_by_topology(in_.plan, in_.model, in_.cluster);
     program work = prepare(in_).work;
@@ -131,7 +130,7 @@ class resilient_training {
                              }};
     train_with_threads(in_.net, work, in_.cluster, settings_, iterations, training_, options_.threads, watch);
     if (static_cast<int>(training_.iterations.size()) >= iterations) return {};
-    // Who is left has to beat once more: somebody else may have fallen silent meanwhile.
+    // The remaining devices must send another heartbeat: others may have fallen silent meanwhile.
     const double ended_s = steady_s();
     const auto unknown = [&](const std::optional<pulse>& x) { return x && x->last_s() < ended_s; };
     do {
@@ -141,7 +140,7 @@ class resilient_training {
     return lost;
   }
 
-  /// The faults that are due.
+  /// Injects the faults that are due.
   void strike(thread_links& links, pulses& all, int iteration, double began_s) {
     std::erase_if(faults_.kills, [&](const kill& k) {
       if (iteration < k.iteration || steady_s() < began_s + k.after_s || !all[k.device.index()]) return false;
@@ -156,7 +155,7 @@ class resilient_training {
     });
   }
 
-  /// The devices that are given up: silent for the timeout, then probed in vain.
+  /// Returns the devices to give up: silent for the timeout, then probed without an answer.
   std::vector<hetplan::device_id> silent(pulses& all) {
     std::vector<hetplan::device_id> found;
     for (std::size_t d = 0; d < all.size(); ++d) {
@@ -190,7 +189,7 @@ class resilient_training {
     const migration moves = delta_migration(held, next, in_.model, in_.cluster, now_);
     if (!moves.status.ok()) throw cannot_go_on("lost " + r.lost + ": " + moves.status.reason);
     r.replanned_s = steady_s() - begin_s;
-    for (std::size_t d = 0; d < in_.cluster.size(); ++d) {  // what it kept for others is its own now, where it has nothing newer
+    for (std::size_t d = 0; d < in_.cluster.size(); ++d) {  // copies kept for others replace missing tensors
       tensors& own = training_.parameters[d];
       if (now_.present[d] == 0) own.clear();
       for (std::size_t t = 0; t < own.size(); ++t) {
@@ -209,7 +208,7 @@ class resilient_training {
     program work = idle_program(in_.nominal);
     for (const hetplan::adapt::fetch& f : fetches) {
       work.add_flow(in_.nominal, f.from, f.to, f.volume.value());
-      for (const hetplan::device_id d : {f.from, f.to}) work.tasks[d.index()].resize(1);  // takes part
+      for (const hetplan::device_id d : {f.from, f.to}) work.tasks[d.index()].resize(1);  // makes the device take part
     }
     thread_links links(work, in_.cluster, options_.threads.shaped, options_.threads.timeout_s);
     double bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What the threads executor's command line asks for: a run with its faults, a profile.
+/// Commands of the threads executor: a run with faults, a profile.
 
 #include <algorithm>
 #include <regex>
@@ -16,10 +16,10 @@
 
 namespace executors {
 
-/// What is to go wrong, as told on a command line.
+/// Faults to inject, as given on the command line.
 struct fault_options {
   std::vector<std::string> kills = {}, cuts = {};  ///< DEVICE@ITERATION[+SECONDS], RESOURCE@ITERATION:SECONDS
-  bool backups = false;                            ///< copies after every iteration; with a kill they are made anyway
+  bool backups = false;                            ///< copies after every iteration; implied by a kill
 };
 
 namespace detail {
@@ -32,9 +32,9 @@ inline std::smatch parts_of(const std::string& text, const std::string& pattern,
 
 }  // namespace detail
 
-/// The faults that a command line asks for. A kill without seconds comes in the middle of the iteration.
+/// Returns the faults of a command line. A kill without seconds happens in the middle of the iteration.
 ///
-/// Throws  invalid_input: a form that is not one, a device that has no part in the plan, an unknown resource.
+/// Throws  invalid_input: a malformed fault, a device that is not in the plan, an unknown resource.
 [[nodiscard]] inline faults read_faults(const fault_options& o, const run_inputs& in, double predicted_s) {
   const std::string number = "([0-9]{1,6}(?:\\.[0-9]{1,6})?)";
   faults all;
@@ -64,7 +64,7 @@ inline std::smatch parts_of(const std::string& text, const std::string& pattern,
 
 /// Trains a plan for 1 + o.iterations iterations with a thread per device.
 ///
-/// Throws  invalid_input before anything runs; timed_out, cannot_go_on.
+/// Throws  invalid_input before the run; timed_out, cannot_go_on.
 [[nodiscard]] inline run_report run_plan(const run_inputs& in, const options& o, const fault_options& wrong = {}) {
   const slowing slow = choose_slowing(o.slow, in.cluster, o.cluster, own_cores());
   if (o.paced) require_cores(in.cluster, in.plan, o.cluster, slow, own_cores());
@@ -100,7 +100,6 @@ inline std::smatch parts_of(const std::string& text, const std::string& pattern,
   return report;
 }
 
-/// Measures a cluster's links with the senders that training uses.
 [[nodiscard]] inline hetplan::cluster measure_links(const hetplan::cluster& nominal, int runs) {
   const pair_flows pairs = flows_between_all(nominal);
   thread_links links(pairs.work, nominal, true, 30);

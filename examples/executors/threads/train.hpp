@@ -17,28 +17,28 @@
 namespace executors {
 
 struct thread_options {
-  bool shaped = true;     ///< links have their latency and bandwidth; otherwise they are as fast as memory
-  double timeout_s = 30;  ///< of every wait
+  bool shaped = true;     ///< true: links have latency and bandwidth; false: as fast as memory
+  double timeout_s = 30;  ///< limit of each wait
 };
 
-/// How far a training has come: as of the last iteration that was committed.
+/// The state of a training as of the last committed iteration.
 struct thread_training {
   std::vector<iteration_record> iterations = {};
-  std::vector<tensors> parameters = {};  ///< by device, empty where it has no part
-  std::vector<tensors> copies = {};      ///< by device: what it keeps for others
+  std::vector<tensors> parameters = {};  ///< [device]; empty for unused devices
+  std::vector<tensors> copies = {};      ///< [device]: copies kept for others
   int overruns = 0;
 };
 
-/// For those who look on: when an iteration begins, told by every device; and a look again and again, in the caller's thread.
+/// Callbacks: `begins` from every device at the beginning of an iteration, `look` repeatedly in the caller's thread.
 struct onlooker {
   std::function<void(int, double)> begins = {};
   std::function<void(thread_links&)> look = {};
 };
 
-/// Trains on a thread per device until so many iterations are committed, or the onlooker calls it off; goes on from a training that
-/// has begun. What devices know that were switched off is lost: their parameters are empty.
+/// Trains with a thread per device until `iterations` iterations are committed or the onlooker calls it off; continues a training that has
+/// begun. Parameters of switched-off devices are lost and left empty.
 ///
-/// Throws  what the first device throws that cannot go on: timed_out.
+/// Throws  the first exception of a device: timed_out.
 inline void train_with_threads(const neural_network& net, const program& p, const hetplan::cluster& c, const training_settings& settings,
                                int iterations, thread_training& training, const thread_options& options = {}, const onlooker& watch = {}) {
   thread_links links(p, c, options.shaped, options.timeout_s);
@@ -60,7 +60,7 @@ inline void train_with_threads(const neural_network& net, const program& p, cons
       return;
     }
     const std::lock_guard hold(lock);
-    training.iterations = records;  // the same on all who are left
+    training.iterations = records;  // the same on all remaining devices
     training.parameters[d.index()] = w.parameters();
     training.copies[d.index()] = w.copies();
     training.overruns += w.overruns();

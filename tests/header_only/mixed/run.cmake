@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# Links asks.cpp and answers.cpp in the four ways of building them; then against a library of another version, which the linker
-# must miss by name.
+# Links asks.cpp and answers.cpp in all four combinations of builds, then against a library of another version, which the linker must
+# reject by name.
 cmake_minimum_required(VERSION 3.21)
 
 file(REMOVE_RECURSE "${WORK_DIR}")
@@ -20,7 +20,7 @@ foreach(way IN ITEMS header_only compiled)
   endforeach()
 endforeach()
 
-# What stands for the library: its symbol, of this version and of another.
+# Stand-ins for the library: its symbol in this and in another version.
 foreach(library IN ITEMS linkage other)
   set(version "")
   if(library STREQUAL "other")
@@ -57,7 +57,7 @@ foreach(asking IN ITEMS header_only compiled)
   endforeach()
 endforeach()
 
-# The library of another version.
+# A library of another version.
 execute_process(
   COMMAND "${COMPILER}" "${WORK_DIR}/asks.compiled.o" "${WORK_DIR}/answers.compiled.o" "${WORK_DIR}/other.o" -o "${WORK_DIR}/program"
   RESULT_VARIABLE status
