@@ -112,7 +112,7 @@ TEST_CASE("a bad edge is found") {
     , "bytes": 0 => => /edges/1/bytes: expected bytes >= 0, got nothing
     "gradient": 7 => "gradient": -7 => /edges/1/gradient: expected bytes >= 0, got -7
     7}] => 7}, {"from": "c", "to": "a", "bytes": 1}] => ...: expected edges without a cycle, got "...
-    7}] => 7}, {"from": "c", "to": "b", "bytes": 1}] => XXX
+    7}] => 7}, {"from": "c", "to": "b", "bytes": 1}] => /edges/1: expected edges without a cycle, got "b" -> "c", which is on one
     "from": "a" => "from": "frist" => /edges/0/from: expected the name of a layer, got "frist"
     "name": "a" => "name": "encoder0" => "from": "a" => "from": "encoder9"
       => /edges/0/from: expected the name of a layer, got "encoder9"; did you mean "encoder0"?
