@@ -54,7 +54,7 @@ void reactions(bench::table& table, const std::string& name, const problem& p, b
   // Another bandwidth each time, all near half.
   const auto capacity = [](std::size_t i) { return 0.5 + 0.001 * static_cast<double>(i); };
   table.run_within("network alone: " + name, quick ? 3 : 21, 0.050, [&](std::size_t i) {
-    return adapt::reschedule(p, found.plans[i % found.plans.size()], changed(p.cluster, capacity(i)), {}, p.job.qoe);
+    return adapt::reschedule(p, found.plans[i % found.plans.size()].plan, changed(p.cluster, capacity(i)), {}, p.job.qoe);
   });
   // Each device is missed once.
   table.run_within("re-plan, a device gone: " + name, quick ? 1 : p.cluster.size(), 1, [&](std::size_t i) {
@@ -74,17 +74,17 @@ void mixtures(bench::table& table, const std::string& name, problem p, bool quic
   table.run_within("menu of plans: " + name, quick ? 1 : 5, 0, [&](std::size_t) { return (menu = asks(p)).plans.size(); });
   if (menu.plans.empty()) return;
   const auto answers = [&](const auto&) { return menu; };
-  const double fastest = menu.plans.front().predicted->latency.value();
+  const double fastest = menu.plans.front().evaluation.latency.value();
   p.job.qoe.iterations = 6000;
   p.job.qoe.deadline = seconds(1.5 * fastest * 6000);
   const adapt::conditions now = adapt::nominal(p.cluster);
-  const adapt::holdings held = adapt::holdings_of(menu.plans.front(), p.model, p.cluster.size());
+  const adapt::holdings held = adapt::holdings_of(menu.plans.front().plan, p.model, p.cluster.size());
   adapt::situation s{.now = {}, .since = {}, .noticed = now, .held = held, .traffic = {}, .wanted = p.job.qoe};
   const std::string size = name + ", " + std::to_string(menu.plans.size()) + " plans";
   table.run_within("first mixture: " + size, quick ? 1 : 5, 0,
                    [&](std::size_t) { return adapt::mixing_policy(p, answers).react(s).next.has_value(); });
   adapt::mixing_policy policy(p, answers);
-  const plan first = policy.react(s).next.value_or(menu.plans.front());
+  const plan first = policy.react(s).next.value_or(menu.plans.front().plan);
   s.running = &first;
   s.can_run = true;
   static_cast<void>(policy.react(s));  // looks up what switching from it takes
@@ -124,8 +124,8 @@ void days(bench::table& table, const std::string& name, problem p, adapt::timeli
   const recipes::dora_planner planner;
   const plan_result found = planner(p);
   if (found.plans.empty()) return;
-  const plan first = found.plans.front();
-  if (p.job.workload.mode == mode::training) p.job.qoe.latency = 1.25 * first.predicted->response();
+  const plan& first = found.plans.front().plan;
+  if (p.job.workload.mode == mode::training) p.job.qoe.latency = 1.25 * found.plans.front().evaluation.response();
   const adapt::heartbeat beats;
   const adapt::storage_options storage{.archive = adapt::elect_coordinator(p.cluster, adapt::nominal(p.cluster))};
   const auto run = [&](const char* policy_name, double target, const auto& make, const auto& detector) {

@@ -65,8 +65,9 @@ int main(int argc, char** argv) {
       const planning_problem p{model, place, profiled_or_roofline{}, j, judge_models{}, glpk_lp{}};
       const plan_result found = recipes::dora_partitioner(p, minimize_latency{}, 10);
       // Candidates differ; their median is what one costs.
-      table.run_within(std::string("a candidate of ") + name + ", " + setting, found.plans.size(), 0.200,
-                       [&](std::size_t i) { return schedule::detail::refine_one(p, minimize_latency{}, found.plans[i], {}); });
+      table.run_within(std::string("a candidate of ") + name + ", " + setting, found.plans.size(), 0.200, [&](std::size_t i) {
+        return schedule::detail::refine_one(p, minimize_latency{}, found.plans[i].plan, nullptr, {});
+      });
     }
   }
   for (const int transfers : {4, 6, 7}) {

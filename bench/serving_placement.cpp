@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/request_process.hpp>
-#include <hetplan/serve/submodular_placement.hpp>
 #include <hetplan/zoo/edge_services.hpp>
 
 #include "measure.hpp"

@@ -36,8 +36,8 @@ int main() {
 
   const auto cool = recipes::pipeline(planning_problem{model, home, roofline{}, training}, minimize_latency{});
   const auto real = recipes::pipeline(planning_problem{model, home, throttling{}, training}, minimize_latency{});
-  const auto surprise = evaluate(cool.plans.front(), model, home, throttling{}).evaluation;
-  std::printf("planned as if phones stayed cool: promised %s, gets %s\n", readable(cool.plans.front().predicted->latency).c_str(),
+  const auto surprise = evaluate(cool.plans.front().plan, model, home, throttling{}).evaluation;
+  std::printf("planned as if phones stayed cool: promised %s, gets %s\n", readable(cool.plans.front().evaluation.latency).c_str(),
               readable(surprise.latency).c_str());
-  std::printf("planned with the throttling model: %s\n", readable(real.plans.front().predicted->latency).c_str());
+  std::printf("planned with the throttling model: %s\n", readable(real.plans.front().evaluation.latency).c_str());
 }

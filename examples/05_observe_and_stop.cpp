@@ -22,7 +22,7 @@ int main() {
 
   // [observer]
   const auto progress = [](const candidate_judged& c) {
-    std::printf("judged %lld, best so far %s\n", c.judged, c.best ? readable(c.best->predicted->latency).c_str() : "none");
+    std::printf("judged %lld, best so far %s\n", c.judged, c.best ? readable(c.best->evaluation.latency).c_str() : "none");
     return c.judged < 5 ? control::go : control::stop;
   };
   const plan_result result = recipes::pipeline(problem, minimize_latency{}, 10, progress);
@@ -30,7 +30,7 @@ int main() {
   // [observer]
 
   // The same with the judge: stop at the first transfer that took longer than 40 ms.
-  const plan& best = result.plans.front();
+  const plan& best = result.plans.front().plan;
   const auto slow = [&](const transfer_ended& e) {
     if (e.when.end_s - e.when.start_s < 0.04) return control::go;
     std::printf("microbatch %d needed %s from %s to %s\n", e.transfer.microbatch, readable(seconds(e.when.end_s - e.when.start_s)).c_str(),

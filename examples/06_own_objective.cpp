@@ -18,11 +18,11 @@ struct energy_delay {
 template <objective Objective>
 void plan_for(const char* name, const planning_problem& problem, const Objective& objective) {
   const plan_result result = recipes::dora(problem, objective);
-  const evaluation& e = *result.plans.front().predicted;
+  const auto& [best, e] = result.plans.front();
   std::size_t used = 0;
   for (const device_evaluation& d : e.devices) used += d.used;
   std::printf("%-20s %10s %10s %8.1f kJ s   %zu stages on %zu devices\n", name, readable(e.latency).c_str(), readable(e.energy()).c_str(),
-              1e-3 * e.latency.value() * e.energy().value(), result.plans.front().stages.size(), used);
+              1e-3 * e.latency.value() * e.energy().value(), best.stages.size(), used);
 }
 
 int main() {

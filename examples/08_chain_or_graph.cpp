@@ -21,7 +21,7 @@ int main() {
     for (const job& wanted : jobs) {
       const plan_result as_chain = recipes::dora(planning_problem{chain, devices, roofline{}, wanted}, minimize_latency{}, 1);
       const plan_result as_graph = recipes::dora(planning_problem{graph, devices, roofline{}, wanted}, minimize_latency{}, 1);
-      const seconds slow = as_chain.plans.front().predicted->latency, fast = as_graph.plans.front().predicted->latency;
+      const seconds slow = as_chain.plans.front().evaluation.latency, fast = as_graph.plans.front().evaluation.latency;
       std::printf("%-16s %-10s of %-3d %10s %10s %6.1f %%\n", setting, std::string(to_string(wanted.workload.mode)).c_str(), wanted.batch,
                   readable(slow).c_str(), readable(fast).c_str(), 100 * (1 - fast / slow));
     }

@@ -8,7 +8,7 @@
 #include <hetplan/draw/search_table_svg.hpp>
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/hetplan.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 
 using namespace hetplan;

@@ -49,7 +49,6 @@ int main() {
   print("backward first", list_schedule(cep, backward_first{}));
   const network_schedule best = local_search(cep, {.steps = 200, .seed = 1});
   print("local search", best);
-  plan scheduled = apply(p, cep, best);  // carries the order as priorities
-  scheduled.predicted = judge(scheduled, model, home, roofline{}).evaluation;
-  std::printf("%s", describe(scheduled, model, home).c_str());
+  const plan scheduled = apply(p, cep, best);  // carries the order as priorities
+  std::printf("%s", describe({scheduled, judge(scheduled, model, home, roofline{}).evaluation}, model, home).c_str());
 }

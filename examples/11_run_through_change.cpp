@@ -42,7 +42,7 @@ int main() {
   const recipes::dora_planner planner;
   const adapt::run_options<> options{.storage = {.backups = adapt::backup_routine{.period = 10}}};  // what trains must not be lost
 
-  adapt::static_plan unmoved(planner(problem).plans.front());
+  adapt::static_plan unmoved(planner(problem).plans.front().plan);
   print("the same plan all day", adapt::run(problem, day, unmoved, options));
   recipes::dora_adapter adapter(problem, {.planner = planner});
   print("adapting", adapt::run(problem, day, adapter, options));

@@ -47,8 +47,8 @@ int main() {
       "home", {{.name = "laptop", .memory = 4_GB, .compute = 9_TFLOP_per_s}, {.name = "tablet", .memory = 2_GB, .compute = 6_TFLOP_per_s}},
       shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
-  const plan usual = recipes::dora(problem, minimize_latency{}).plans.front();
-  const plan alone = recipes::on_device(problem, minimize_latency{}).plans.front();
+  const plan usual = recipes::dora(problem, minimize_latency{}).plans.front().plan;
+  const plan alone = recipes::on_device(problem, minimize_latency{}).plans.front().plan;
 
   adapt::timeline day{900_s, {}};  // the Wi-Fi is slow for 6 s in every minute, and for the last five
   for (int minute = 0; minute < 10; ++minute) {

@@ -29,15 +29,15 @@ int main() {
                      shared_medium{600_Mbit_per_s, 2_ms});
   const planning_problem problem{model, home, roofline{}, job{.batch = 32}};
 
-  std::vector<plan> plans = recipes::dora(problem, minimize_latency{}, 20).plans;
-  for (plan& p : recipes::dora(problem, minimize_energy{}, 20).plans) plans.push_back(std::move(p));
-  const auto front = mix::pareto_plans(std::span<const plan>(plans), mix::response_time{}, mix::total_energy{});  // fastest first
+  std::vector<ranked_plan> plans = recipes::dora(problem, minimize_latency{}, 20).plans;
+  for (ranked_plan& p : recipes::dora(problem, minimize_energy{}, 20).plans) plans.push_back(std::move(p));
+  const auto front = mix::pareto_plans(plans, mix::response_time{}, mix::total_energy{});  // fastest first
   mix::plan_rates rates{.idle_W = 11};
   for (const auto& entry : front.entries()) rates.plans.push_back({1 / entry.point[0], entry.point[1] / entry.point[0]});
   for (const auto& from : front.entries()) {
-    const adapt::holdings held = adapt::holdings_of(plans[from.item], model, home.size());
+    const adapt::holdings held = adapt::holdings_of(plans[from.item].plan, model, home.size());
     for (const auto& to : front.entries()) {
-      rates.switches.between.push_back(*adapt::estimate_switch(problem, held, plans[to.item], adapt::nominal(home)));
+      rates.switches.between.push_back(*adapt::estimate_switch(problem, held, plans[to.item].plan, adapt::nominal(home)));
     }
   }
   for (const auto& [i, e] : ranges::views::enumerate(front.entries())) std::printf("plan %zu: %.2f s, %.0f J\n", i, e.point[0], e.point[1]);

@@ -33,9 +33,9 @@ struct by_module {
 static_assert(decompose::check_decomposition<by_module>());
 // [decomposition]
 
-void print(const char* name, const planning_problem& problem, const plan& best) {
-  std::printf("%s: %s\n", name, readable(best.predicted->latency).c_str());
-  for (const stage& s : best.stages) {
+void print(const char* name, const planning_problem& problem, const ranked_plan& best) {
+  std::printf("%s: %s\n", name, readable(best.evaluation.latency).c_str());
+  for (const stage& s : best.plan.stages) {
     const layer &first = problem.model[s.layers.front()], &last = problem.model[s.layers.back()];
     std::printf("  %-10s %s ... %s\n", problem.cluster[s.devices.front().device].name.c_str(), first.name.c_str(), last.name.c_str());
   }

@@ -49,7 +49,7 @@ int main() {
   const judge_models crowded{.sharing = crowded_air{600_Mbit_per_s}};
   const planning_problem wire{model, home, roofline{}, job{.batch = 16}}, air{model, home, roofline{}, job{.batch = 16}, crowded};
   for (const auto& [where, problem] : {std::pair("a wire", &wire), {"the air", &air}}) {
-    const plan p = recipes::dora(*problem, minimize_latency{}).plans.front();
+    const plan p = recipes::dora(*problem, minimize_latency{}).plans.front().plan;
     const seconds fair = judge(p, model, home, roofline{}).evaluation.latency;
     const seconds real = judge(p, model, home, roofline{}, crowded).evaluation.latency;
     std::printf("planned for %s: %s if the air were a wire, %s with collisions\n", where, readable(fair).c_str(), readable(real).c_str());

@@ -39,7 +39,7 @@ int main() {
   };
   const planning_problem problem{model, home, roofline{}, job{.batch = 32}};
   recipes::partitioner_options how;
-  print("by dominant step", recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.at(0));
+  print("by dominant step", recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.at(0).plan);
   how.law = no_flush{};
-  print("by a law of our own", recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.at(0));
+  print("by a law of our own", recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.at(0).plan);
 }

@@ -35,6 +35,8 @@ int main() {
     std::printf("%-22s cut before l%zu   takes %s\n", name, p.stages.at(0).layers.size(),
                 readable(judge(p, model, desk, layouts{}).evaluation.latency).c_str());
   };
-  print("layers priced alone:", recipes::pipeline(planning_problem{model, desk, roofline{}, training}, minimize_latency{}).plans.at(0));
-  print("and their boundaries:", recipes::pipeline(planning_problem{model, desk, layouts{}, training}, minimize_latency{}).plans.at(0));
+  print("layers priced alone:",
+        recipes::pipeline(planning_problem{model, desk, roofline{}, training}, minimize_latency{}).plans.at(0).plan);
+  print("and their boundaries:",
+        recipes::pipeline(planning_problem{model, desk, layouts{}, training}, minimize_latency{}).plans.at(0).plan);
 }

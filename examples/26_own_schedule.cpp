@@ -65,6 +65,6 @@ int main() {
   recipes::dora_options options;
   options.schedules.emplace_back("interleaved", my_interleaved{}, schedule::stage_shape::turns, 2);
   options.schedules.emplace_back("longest first", longest_first{});
-  for (const plan& p : recipes::dora(problem, minimize_latency{}, 100, options).plans)
-    std::printf("%-40s %zu stages %9.3f ms\n", p.planner.c_str(), p.stages.size(), 1e3 * p.predicted->latency.value());
+  for (const auto& [p, e] : recipes::dora(problem, minimize_latency{}, 100, options).plans)
+    std::printf("%-40s %zu stages %9.3f ms\n", p.planner.c_str(), p.stages.size(), 1e3 * e.latency.value());
 }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/describe.hpp>
@@ -189,11 +188,11 @@ void add_plans(const sections& page, const std::vector<trained_model>& models) {
       const edge_problem p{m.graph, c, as_in_table_1(models, m).on(c), m.job()};
       const auto add = [&](const char* planner, const plan_result& r, const cluster& view) {
         if (r.plans.empty()) return;
-        const plan& x = r.plans.front();
+        const auto& [x, predicted] = r.plans.front();
         rows.push_back({m.title, e.name + " " + number("%.0f", mbit), planner, stages_of(x, c),
                         std::to_string(x.microbatches) + " x " + std::to_string(x.microbatch_size),
                         readable(estimate(x, chain, view, p.cost).latency), readable(judge(x, chain, view, p.cost).evaluation.latency),
-                        readable(x.predicted->latency)});
+                        readable(predicted.latency)});
       };
       add("Asteroid", recipes::asteroid(p, minimize_latency{}, 1), uncontended(c, duplex::half));
       add("Asteroid, full duplex", bench::asteroid_on_full_duplex(p), uncontended(c));
@@ -241,8 +240,8 @@ void add_volume(const sections& page, const std::vector<trained_model>& models) 
       for (const tasks::transfer& t : g.transfers) (t.kind == transfer_kind::sync ? mb.first : mb.second) += t.volume_bytes / 1e6;
       return mb;
     };
-    const plan hdp = recipes::hetpipe(edge_problem{m.graph, roomy, slow, wanted}, minimize_latency{}, 1).plans.at(0);
-    const plan hpp = recipes::asteroid(edge_problem{m.graph, c, slow, wanted}, minimize_latency{}, 1).plans.at(0);
+    const plan hdp = recipes::hetpipe(edge_problem{m.graph, roomy, slow, wanted}, minimize_latency{}, 1).plans.at(0).plan;
+    const plan hpp = recipes::asteroid(edge_problem{m.graph, c, slow, wanted}, minimize_latency{}, 1).plans.at(0).plan;
     const auto a = volume(hdp), b = volume(hpp);
     const double both = a.first + a.second, own = b.first + b.second;
     rows.push_back({m.title, std::to_string(batch) + name, std::to_string(hdp.pipeline_count()), number("%.1f", a.first),
@@ -330,7 +329,7 @@ void add_warmups(const sections& page, const std::vector<trained_model>& models)
   const cluster c = on_a_switch({"three", {"jetson-tx2", "jetson-tx2", "jetson-tx2"}}, 100);
   std::vector<row> rows{{"policy", "an iteration", "samples/s", "peak memory, stage 1", "stage 2", "stage 3"}};
   const edge_problem p{m.graph, c, as_in_table_1(models, m).on(c), trained_model::job(m.batch, {64})};
-  plan three = recipes::edgeshard(p, minimize_latency{}, 1).plans.at(0);
+  plan three = recipes::edgeshard(p, minimize_latency{}, 1).plans.at(0).plan;
   const auto tell = [&](const char* name) {
     const evaluation e = judge(three, m.graph, c, p.cost).evaluation;
     row r{name, readable(e.latency), number("%.4g", m.batch / e.latency.value())};
@@ -405,7 +404,7 @@ void add_scalability(const sections& page, const std::vector<trained_model>& mod
       r.push_back(times(own, alone));
       r.push_back(times(own, bench::rate_of(all[0])));
       r.push_back(times(own, bench::rate_of(all[1])));
-      r.push_back(all[3].plans.empty() ? "-" : stages_of(all[3].plans.front(), c));
+      r.push_back(all[3].plans.empty() ? "-" : stages_of(all[3].plans.front().plan, c));
       rows.push_back(std::move(r));
     }
     panels.push_back(std::move(panel));
@@ -440,7 +439,7 @@ void add_energy(const sections& page, const std::vector<trained_model>& models) 
       const cluster c = on_a_switch(environments[3], mbit);
       const edge_problem p{m.graph, c, slow ? as_in_table_1(models, m).on(c) : speeds().on(c), m.job()};
       const auto each = [&](const plan_result& r) {
-        return r.plans.empty() ? std::nullopt : std::optional(r.plans.front().predicted->energy().value() / m.batch);
+        return r.plans.empty() ? std::nullopt : std::optional(r.plans.front().evaluation.energy().value() / m.batch);
       };
       const auto ring = each(planners[bench::dp_at].ask(p)), served = each(bench::through_a_server(p)),
                  own = each(planners[bench::asteroid_at].ask(p));

@@ -63,7 +63,7 @@ inline void add_model(tables& out, const char* name, double paper_planning_s, bo
   const planning_problem problem{model, devices, profiled_or_roofline{}, wanted};
   const minimize_latency fast;
   const plan_result first = recipes::dora(problem, fast, 1);
-  const plan& running = first.plans.front();
+  const auto& [running, e] = first.plans.front();
   const auto backups = adapt::replicate_by_topology(running, model, devices);
   const adapt::heartbeat detector;
   const seconds halted(100);
@@ -74,12 +74,11 @@ inline void add_model(tables& out, const char* name, double paper_planning_s, bo
     keepers += (keepers.empty() ? "" : ", ") + devices[b.from].name + " > " + devices[b.to].name;
   const adapt::migration copies = adapt::backup_fetches(backups, model, running.workload);
   out.backups.push_back({name, keepers.empty() ? "none needed" : keepers, readable(copies.volume()),
-                         readable(adapt::run_migration(copies, devices, adapt::nominal(devices)).time),
-                         readable(running.predicted->latency)});
-  const auto rate = [&](const plan& p) { return static_cast<double>(wanted.batch) / p.predicted->latency.value(); };
+                         readable(adapt::run_migration(copies, devices, adapt::nominal(devices)).time), readable(e.latency)});
+  const auto rate = [&](const plan_result& r) { return static_cast<double>(wanted.batch) / r.plans.at(0).evaluation.latency.value(); };
 
   for (const device& lost : devices.devices()) {
-    if (!running.predicted->devices[lost.id.index()].used) continue;
+    if (!e.devices[lost.id.index()].used) continue;
     const std::vector<device_id> gone{lost.id};
     adapt::conditions now = adapt::nominal(devices);
     now.present[lost.id.index()] = 0;
@@ -95,8 +94,8 @@ inline void add_model(tables& out, const char* name, double paper_planning_s, bo
     }
     const plan_result even =
         adapt::lightweight_replay(problem, running, gone, {.measures = {adapt::work_measure::flop}, .transfer_weights = {0}});
-    const plan replayed = light.plans.at(0), next = heavy.plans.at(0),
-               scheduled = schedule::refine(problem, fast, light.plans, 1).plans.at(0);
+    const plan_result scheduled = schedule::refine(problem, fast, plans_of(light.plans), 1);
+    const plan &replayed = light.plans.at(0).plan, &next = heavy.plans.at(0).plan;
     const device_id coordinator = adapt::elect_coordinator(devices, now);
     const auto run = [&](const adapt::migration& m) { return adapt::run_migration(m, devices, now); };
     const adapt::migration_run by_replay = run(adapt::delta_migration(held, replayed, model, devices, now));
@@ -109,9 +108,9 @@ inline void add_model(tables& out, const char* name, double paper_planning_s, bo
                             times(noticed + full, noticed + replay), times(full, replay),
                             paper_planning_s > 0 ? times(noticed + seconds(paper_planning_s) + all.time, noticed + replay) : "-"});
     out.after.push_back({name, lost.name, stages_of(running, devices), stages_of(replayed, devices), stages_of(next, devices),
-                         number("%.4g", rate(running)), number("%.4g", rate(even.plans.at(0))), number("%.4g", rate(replayed)),
-                         number("%.4g", rate(scheduled)), number("%.4g", rate(next)), number("%.0f %%", 100 * rate(replayed) / rate(next)),
-                         number("%.0f %%", 100 * rate(scheduled) / rate(next))});
+                         number("%.4g", rate(first)), number("%.4g", rate(even)), number("%.4g", rate(light)),
+                         number("%.4g", rate(scheduled)), number("%.4g", rate(heavy)), number("%.0f %%", 100 * rate(light) / rate(heavy)),
+                         number("%.0f %%", 100 * rate(scheduled) / rate(heavy))});
     if (quick) return;
   }
 }
@@ -122,7 +121,7 @@ inline void add_timeline(const sections& page) {
   const planning_graph model = vision("efficientnet-b1", 32);
   const planning_problem problem{model, devices, profiled_or_roofline{}, many_samples()};
   const recipes::dora_planner planner{.keep = 1};
-  const plan first = planner(problem).plans.front();
+  const plan first = planner(problem).plans.front().plan;
   const double lost_s = 30, soon_s = 10;
   const adapt::timeline t{60_s, {{seconds(lost_s), adapt::device_leaves{devices.find("B")}}}};
   const adapt::run_options<> options{.storage = {.backups = adapt::backup_routine{.period = 100}}};

@@ -12,7 +12,7 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
+#include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 
@@ -30,8 +30,9 @@ inline void add_communication(const sections& page, const std::vector<trained_mo
   for (const trained_model& m : models) {
     if (page.quick() && m.name != "mobilenetv2") continue;
     const edge_problem p{m.graph, c, speeds(m, models[2]).on(c), m.job()};
-    const plan ring = recipes::data_parallel(p, minimize_latency{}, 1).plans.at(0), row_of_stages = balanced_pipeline(p).plans.at(0);
-    const seconds with = ring.predicted->latency, without = judge(ring, m.graph, without_network_costs(c), p.cost).evaluation.latency;
+    const auto [ring, e] = recipes::data_parallel(p, minimize_latency{}, 1).plans.at(0);
+    const plan row_of_stages = balanced_pipeline(p).plans.at(0).plan;
+    const seconds with = e.latency, without = judge(ring, m.graph, without_network_costs(c), p.cost).evaluation.latency;
     const auto bytes_of_a_sample = [&](const plan& x) {
       double all = 0;
       const tasks::task_graph g = tasks::expand(x, m.graph, c, p.cost);

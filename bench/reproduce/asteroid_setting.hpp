@@ -10,14 +10,12 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/estimate/step_law.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/plan_on_view.hpp>
@@ -123,7 +121,7 @@ using edge_problem = hetplan::planning_problem;
 /// Samples per second of a result; nothing where no plan fits.
 inline std::optional<double> rate_of(const hetplan::plan_result& r) {
   if (r.plans.empty()) return std::nullopt;
-  return static_cast<double>(r.plans.front().batch()) / r.plans.front().predicted->latency.value();
+  return static_cast<double>(r.plans.front().plan.batch()) / r.plans.front().evaluation.latency.value();
 }
 /// One device of a kind on its own, by its data sheet.
 inline double data_sheet_rate(const trained_model& m, const std::string& kind) {
@@ -170,7 +168,7 @@ inline hetplan::plan_result through_a_server(const edge_problem& p) {
   using namespace hetplan;
   const plan_result ring = recipes::data_parallel(p, minimize_latency{}, 1);
   if (ring.plans.empty()) return ring;
-  plan served = ring.plans.front();
+  plan served = ring.plans.front().plan;
   if (served.stages.front().devices.size() == 1) return ring;
   const stage whole = served.stages.front();
   served.stages.clear();

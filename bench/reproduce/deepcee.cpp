@@ -16,7 +16,6 @@
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/deepcee.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
@@ -74,8 +73,7 @@ planner plain(R recipe) {
 plan_result deepspeed(const planning_problem& p) {
   plan_result even = recipes::even_split(p, minimize_latency{}, 10);
   ranking best(p, minimize_latency{}, 1);
-  for (plan x : even.plans) {
-    x.predicted.reset();
+  for (plan x : plans_of(even.plans)) {
     x.planner = "deepspeed";
     x.transfers = transfer_mode::block;
     if (best.consider(std::move(x), 10) == control::stop) break;
@@ -121,7 +119,7 @@ const std::vector<named>& planners() {
 }
 
 std::optional<double> latency_of(const plan_result& r) {
-  return r.plans.empty() ? std::nullopt : std::optional(r.plans.front().predicted->latency.value());
+  return r.plans.empty() ? std::nullopt : std::optional(r.plans.front().evaluation.latency.value());
 }
 std::string latency_text(const plan_result& r) {
   if (const auto s = latency_of(r)) return number("%.4g", *s);
@@ -133,7 +131,6 @@ std::optional<double> eq_1(const planning_problem& p, const plan& x) {
   plan straight = x;
   straight.schedule = {};
   straight.transfers = transfer_mode::overlap;
-  straight.predicted.reset();
   for (const stage& s : straight.stages) {
     if (!s.is_plain()) return {};
   }
@@ -175,14 +172,13 @@ std::map<std::pair<std::string, std::string>, measured> add_throughput(const sec
         all[{name, m.title}].by_planner[each.name] = latency_of(r);
         row line{name.substr(8), m.title, each.name, latency_text(r)};
         if (!r.plans.empty()) {
-          const plan& best = r.plans.front();
-          const double t = best.predicted->latency.value();
+          const auto& [best, e] = r.plans.front();
+          const double t = e.latency.value();
           std::size_t devices = 0;
-          for (const device_evaluation& d : best.predicted->devices) devices += d.used ? 1 : 0;
+          for (const device_evaluation& d : e.devices) devices += d.used ? 1 : 0;
           const auto estimate = each.name == "cloud only" ? std::nullopt : eq_1(p, best);
-          line.insert(line.end(),
-                      {number("%.4g", 128 / t), number("%.4g", best.predicted->period().value()), std::to_string(best.stages.size()),
-                       std::to_string(devices), estimate ? number("%.2f", *estimate / t) : ""});
+          line.insert(line.end(), {number("%.4g", 128 / t), number("%.4g", e.period().value()), std::to_string(best.stages.size()),
+                                   std::to_string(devices), estimate ? number("%.2f", *estimate / t) : ""});
         } else {
           line.insert(line.end(), {"", "", "", "", ""});
         }
@@ -294,7 +290,7 @@ void add_batch_and_traffic(const sections& page) {
         beside.background.push_back({c.find("cloud0"), c.find(to), bytes(1e15)});
         beside.background.push_back({c.find(to), c.find("cloud0"), bytes(1e15)});
       }
-      const double busy = judge(a.plans.front(), g, c, small.cost, {}, beside).evaluation.latency.value();
+      const double busy = judge(a.plans.front().plan, g, c, small.cost, {}, beside).evaluation.latency.value();
       loss = number("%.1f %%", 100 * (1 - *one / busy));
     }
     r.push_back(loss + " less");

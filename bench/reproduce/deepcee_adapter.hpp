@@ -70,26 +70,22 @@ inline std::vector<hetplan::resource_id> between_regions(const hetplan::cluster&
 }
 
 /// A stage on each device, balanced, in microbatches of a size: by the faster of compact and eager.
-inline std::optional<hetplan::plan> dispatched_pipeline(const hetplan::planning_problem& problem, int size) {
+inline std::optional<hetplan::ranked_plan> dispatched_pipeline(const hetplan::planning_problem& problem, int size) {
   using namespace hetplan;
   planning_problem sized = problem;
   sized.job.microbatch_sizes = {size};
-  const plan_result found = recipes::detail::cut_chain(
-      sized, objective_of_job(sized.job), 1, "pipeline", {recipes::detail::as_listed(sized.cluster)},
-      static_cast<int>(sized.cluster.size()),
-      [](const auto& table, std::size_t first, std::size_t last, device_id d, int m) { return table.time(first, last, d, m).total_s; },
-      [&](double bytes_per_sample, device_id from, device_id to, int m) {
-        return m * bytes_per_sample / sized.cluster.network().peak_bandwidth(from, to).value();
-      },
-      {});
+  std::vector<device_id> as_listed;
+  for (const device& d : sized.cluster.devices()) as_listed.push_back(d.id);
+  const plan_result found =
+      recipes::detail::pipeline_in(sized, objective_of_job(sized.job), 1, {as_listed}, {}, static_cast<int>(sized.cluster.size()));
   if (found.plans.empty()) return std::nullopt;
-  std::optional<plan> best;
-  for (plan p : {dispatch(found.plans.front(), sized, compact{}), dispatch(found.plans.front(), sized, eager{})}) {
+  const plan& placed = found.plans.front().plan;
+  std::optional<ranked_plan> best;
+  for (const plan& p : {dispatch(placed, sized, compact{}), dispatch(placed, sized, eager{})}) {
     const stage_costs s(problem, p);
     const evaluation e = judge(s, problem.models).evaluation;
-    if (best && best->predicted->latency <= e.latency) continue;
-    p.predicted = e;
-    best = std::move(p);
+    if (best && best->evaluation.latency <= e.latency) continue;
+    best = {p, e};
   }
   return best;
 }
@@ -163,19 +159,19 @@ inline void add_adapter(const sections& page) {
     for (const trained& m : models) {
       const planning_graph model = zoo::model(m.name, m.options);
       const planning_problem problem{model, devices, roofline{}, job{.batch = 128}};
-      std::optional<plan> fastest;
-      const std::optional<plan> of_32 = dispatched_pipeline(problem, 32);
+      std::optional<ranked_plan> fastest;
+      const std::optional<ranked_plan> of_32 = dispatched_pipeline(problem, 32);
       for (const int size : {1, 2, 4, 8, 16, 32, 64, 128}) {
         const auto p = dispatched_pipeline(problem, size);
-        if (p && (!fastest || p->predicted->latency < fastest->predicted->latency)) fastest = p;
+        if (p && (!fastest || p->evaluation.latency < fastest->evaluation.latency)) fastest = p;
       }
-      std::vector<plan> all_planned;
+      std::vector<ranked_plan> all_planned;
       for (const auto& p : {fastest, of_32}) {
         if (p && (all_planned.empty() || all_planned.front() != *p)) all_planned.push_back(*p);
       }
-      for (const plan& planned : all_planned) {
+      for (const auto& [planned, e] : all_planned) {
         // So long that what is noticed after a second has lasted.
-        const double duration_s = std::max(page.quick() ? 20.0 : 120.0, (page.quick() ? 20 : 80) * planned.predicted->latency.value());
+        const double duration_s = std::max(page.quick() ? 20.0 : 120.0, (page.quick() ? 20 : 80) * e.latency.value());
         std::vector<weather> all{noise("calm", devices, duration_s, [](int) { return true; }),
                                  noise("40 to 60 % less", devices, duration_s, [](int) { return false; })};
         if (&line == &lines_of_regions.front()) {
@@ -190,7 +186,7 @@ inline void add_adapter(const sections& page) {
           const adapt::history rule = lives(adapt::microbatch_adapter(problem, planned, {.judged = false}));
           const adapt::history judged = lives(adapt::microbatch_adapter(problem, planned));
           const double each = rate_of(still, 128);
-          const bool is_best = planned == *fastest;
+          const bool is_best = planned == fastest->plan;
           gain& mine = by_kind[{is_best ? "its best size" : "32", w.name.starts_with("measured") ? "measured" : w.name}];
           mine.rule.push_back(rate_of(rule, 128) / each);
           mine.judged.push_back(rate_of(judged, 128) / each);

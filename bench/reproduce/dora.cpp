@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/io/cluster_json.hpp>
@@ -22,7 +22,6 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/solve/glpk.hpp>
@@ -98,15 +97,15 @@ constexpr std::size_t papers_first = 7;  // of the baselines that the paper comp
 
 /// Its best plan under the judge: nothing where it runs out of memory.
 struct answer {
-  std::optional<plan> best = {};
+  std::optional<ranked_plan> best = {};
   double on_wires_s = 0;  ///< the same plan where every pair of devices has its peak bandwidth to itself
 
   answer() = default;
   explicit answer(const plan_result& r) {
     if (!r.plans.empty()) best = r.plans.front();
   }
-  [[nodiscard]] double time_s() const { return best->predicted->response().value(); }
-  [[nodiscard]] double energy_J() const { return best->predicted->energy().value(); }
+  [[nodiscard]] double time_s() const { return best->evaluation.response().value(); }
+  [[nodiscard]] double energy_J() const { return best->evaluation.energy().value(); }
   [[nodiscard]] std::string time() const { return best ? number("%.4g", time_s()) : "OOM"; }
 };
 
@@ -157,7 +156,7 @@ comparison compare(mode how, const std::string& setting, const std::string& name
   c.fastest.dora = answer(recipes::dora(p, by_response(p.job), 1));
   const cluster wires = uncontended(devices);
   const auto judge_on_wires = [&](answer& a) {
-    if (a.best) a.on_wires_s = judge(*a.best, model, wires, p.cost).evaluation.response().value();
+    if (a.best) a.on_wires_s = judge(a.best->plan, model, wires, p.cost).evaluation.response().value();
   };
   for (answer& a : c.fastest.others) judge_on_wires(a);
   judge_on_wires(c.fastest.dora);
@@ -328,7 +327,7 @@ std::string quoted(const std::vector<comparison>& all) {
 }
 
 /// What contention does to the plans: the time on the real network over that on private wires.
-std::vector<row> slowed(const std::vector<comparison>& all) {
+std::vector<row> slower_models(const std::vector<comparison>& all) {
   row headings{"setting", "model"};
   for (std::size_t i = papers_first; i < baselines.size(); ++i) headings.push_back(baselines[i].name);
   headings.push_back("dora");
@@ -407,7 +406,7 @@ std::vector<row> energy_headline(const std::vector<comparison>& all, bool quick)
 
 // Parts taken away (Fig 14), candidates (Fig 17), graph or chain, contention (Fig 2).
 
-std::string response(const plan_result& r) { return r.plans.empty() ? "-" : readable(r.plans.front().predicted->response()); }
+std::string response(const plan_result& r) { return r.plans.empty() ? "-" : readable(r.plans.front().evaluation.response()); }
 
 /// Calls f(setting, devices, name) for the settings and the names of the two models of the paper's ablations.
 template <class F>
@@ -425,10 +424,7 @@ void for_each_ablation(bool quick, F&& f) {
 /// A plan that was chosen for another network, on the real one.
 plan_result judged_on(const problem& real, const plan_result& seen) {
   plan_result judged;
-  for (plan p : seen.plans) {
-    p.predicted = judge(p, real.model, real.cluster, real.cost).evaluation;
-    judged.plans.push_back(std::move(p));
-  }
+  for (const plan& p : plans_of(seen.plans)) judged.plans.push_back({p, judge(p, real.model, real.cluster, real.cost).evaluation});
   return judged;
 }
 plan_result best_on_paper(const problem& real) {
@@ -437,12 +433,12 @@ plan_result best_on_paper(const problem& real) {
 }
 plan_result scheduled_even_split(const problem& p) {
   const plan_result even = recipes::even_split(p, minimize_latency{}, 10);
-  return even.plans.empty() ? even : schedule::refine(p, minimize_latency{}, even.plans, 1);
+  return even.plans.empty() ? even : schedule::refine(p, minimize_latency{}, plans_of(even.plans), 1);
 }
 /// How far the best plan's transfers are from the best order, at most.
 std::string order_gap(const plan_result& r) {
   if (r.plans.empty()) return "-";
-  const evaluation& e = *r.plans.front().predicted;
+  const evaluation& e = r.plans.front().evaluation;
   const double percent = 100 * (e.latency / e.contention_bound - 1);
   return percent < 1e-7 ? "0" : percent < 0.01 ? "< 0.01 %" : number("%.2f %%", percent);
 }
@@ -450,7 +446,7 @@ std::string order_gap(const plan_result& r) {
 /// How much less than before, in percent.
 std::string gain(const plan_result& before, const plan_result& after) {
   if (before.plans.empty() || after.plans.empty()) return "-";
-  return number("%.1f %%", 100 * (1 - after.plans.front().predicted->response() / before.plans.front().predicted->response()) + 1e-9);
+  return number("%.1f %%", 100 * (1 - after.plans.front().evaluation.response() / before.plans.front().evaluation.response()) + 1e-9);
 }
 
 void add_phases(const bench::sections& page) {
@@ -540,7 +536,7 @@ std::vector<row> chain_or_graph(bool quick) {
       const std::string less =
           in_row.plans.empty() || as_is.plans.empty()
               ? "-"
-              : number("%.1f %%", 100 * (1 - as_is.plans.front().predicted->latency / in_row.plans.front().predicted->latency));
+              : number("%.1f %%", 100 * (1 - as_is.plans.front().evaluation.latency / in_row.plans.front().evaluation.latency));
       rows.push_back({setting, std::string(to_string(how)) + " of " + std::to_string(batch), response(in_row), response(as_is), less});
     }
   }
@@ -566,12 +562,12 @@ std::vector<row> contention(bool quick) {
         const plan_result ideal =
             asteroid ? recipes::asteroid(on_wires, minimize_latency{}) : recipes::dora_partitioner(on_wires, minimize_latency{}, 1);
         const plan_result real = judged_on(in_air, ideal);
-        const plan_result scheduled = real.plans.empty() ? real : schedule::refine(in_air, minimize_latency{}, real.plans, 1);
+        const plan_result scheduled = real.plans.empty() ? real : schedule::refine(in_air, minimize_latency{}, plans_of(real.plans), 1);
         std::string slower = "-", gain = "-";
         if (!real.plans.empty() && !best.plans.empty()) {
-          const seconds t = real.plans.front().predicted->response();
-          slower = number("%.2f x", t / ideal.plans.front().predicted->response());
-          gain = number("%.2f x", t / best.plans.front().predicted->response());
+          const seconds t = real.plans.front().evaluation.response();
+          slower = number("%.2f x", t / ideal.plans.front().evaluation.response());
+          gain = number("%.2f x", t / best.plans.front().evaluation.response());
         }
         rows.push_back({std::string(to_string(how)), name, asteroid ? "asteroid" : "dora, phase 1", response(ideal), response(real), slower,
                         response(scheduled), response(best), gain});
@@ -621,9 +617,9 @@ std::vector<row> network_use(bool quick) {
     const planning_graph model = model_of(mode::training, name);
     const problem p = problem_of(model, devices, job_of(mode::training, name));
     const auto add = [&](const char* phases, const plan_result& found) {
-      const plan& best = found.plans.at(0);
+      const auto& [best, e] = found.plans.at(0);
       const tasks::task_graph g = tasks::expand(best, model, devices, p.cost);
-      const double iteration_s = best.predicted->latency.value();
+      const double iteration_s = e.latency.value();
       double moved = 0;
       std::vector<double> busy_s(devices.network().resources().size(), 0);
       for (const tasks::transfer& t : g.transfers) {
@@ -721,7 +717,7 @@ int main(int argc, char** argv) {
   for (row& r : faster) r.erase(r.begin() + 1);
   page.add("headline", bench::markdown_table(faster, 1));
   page.add("quoted", quoted(all));
-  page.add_csv("dora.slowed.csv", slowed(all));
+  page.add_csv("dora.slowed.csv", slower_models(all));
   const auto in_seconds = [](double s) { return readable(seconds(s)); };
   const auto in_joules = [](double j) { return readable(joules(j)); };
   page.add_csv("dora.losses.csv", losses(all, &comparison::fastest, time_of, in_seconds));

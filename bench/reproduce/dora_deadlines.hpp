@@ -54,7 +54,7 @@ struct point {
 /// The plans of a menu by time; none is beaten in both by another.
 inline std::vector<point> front_of(const plan_result& menu) {
   std::vector<point> all;
-  for (const plan& p : menu.plans) all.push_back({p.predicted->latency.value(), p.predicted->energy().value()});
+  for (const auto& [p, e] : menu.plans) all.push_back({e.latency.value(), e.energy().value()});
   std::ranges::sort(all, [](const point& a, const point& b) { return std::pair(a.time_s, a.energy_J) < std::pair(b.time_s, b.energy_J); });
   std::vector<point> front;
   for (const point& x : all) {

@@ -83,8 +83,8 @@ inline std::vector<io::policy_history> compare(const scenario& s, bool in_phases
   const auto run = [&](const char* name, auto policy, const auto& detector) {
     rows.push_back({name, adapt::run(p, t, policy, adapt::run_options<std::remove_cvref_t<decltype(detector)>>{detector, storage})});
   };
-  run("static", adapt::static_plan(first.plans.front()), beats);
-  run("network-only", adapt::network_only(p, first.plans.front()), beats);
+  run("static", adapt::static_plan(first.plans.front().plan), beats);
+  run("network-only", adapt::network_only(p, first.plans.front().plan), beats);
   run("dora", recipes::dora_adapter(p, {.planner = planner}), beats);
   run("replan-always", adapt::replan_always(p, planner), beats);
   run("oracle", adapt::oracle(p, planner), adapt::immediate{});

@@ -116,7 +116,7 @@ struct problem {
   [[nodiscard]] std::optional<keep_qoe> qoe() const {
     const auto fastest = best(minimize_latency{});
     if (!fastest) return std::nullopt;
-    return keep_qoe{1.2 * fastest->plan.predicted->response(), 1000};
+    return keep_qoe{1.2 * fastest->evaluation.response(), 1000};
   }
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <hetplan/recipes/epara.hpp>
-#include <hetplan/serve/service_demand.hpp>
+#include <hetplan/serve/fluid_goodput.hpp>
 
 #include "epara_setting.hpp"
 #include "epara_systems.hpp"

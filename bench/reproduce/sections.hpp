@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 #include "measure.hpp"
 

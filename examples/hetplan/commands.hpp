@@ -13,6 +13,7 @@
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/io/json_node.hpp>
+#include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/solve/glpk.hpp>
@@ -162,13 +163,13 @@ void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& de
 /// Warns where the plan was made for another model or cluster, and of fields that change nothing.
 ///
 /// @param network  takes the place of the plan's; "": its own.
-hetplan::plan load_plan(const std::string& file, const hetplan::planning_graph& model, const hetplan::cluster& devices,
-                        const std::string& network = "");
+hetplan::io::plan_file load_plan(const std::string& file, const hetplan::planning_graph& model, const hetplan::cluster& devices,
+                                 const std::string& network = "");
 /// Warns where a plan's file predicts other numbers than the simulator gives.
-void check_prediction(const std::string& file, const hetplan::plan& p, const hetplan::evaluation& simulated,
+void check_prediction(const std::string& file, const hetplan::io::plan_file& read, const hetplan::evaluation& simulated,
                       const hetplan::planning_graph& model, const hetplan::cluster& devices);
 /// The same where nobody has simulated the plan; warns where that cannot be done.
-void check_prediction(const std::string& file, const hetplan::plan& p, const hetplan::planning_graph& model,
+void check_prediction(const std::string& file, const hetplan::io::plan_file& read, const hetplan::planning_graph& model,
                       const hetplan::cluster& devices);
 /// Throws invalid_input where a name of an option's list stands twice.
 void require_each_once(const char* option, const std::vector<std::string>& names);

@@ -27,7 +27,7 @@ void print(const std::vector<io::comparison_row>& rows, const cluster& devices) 
       if (row.status.proof) proof = row.status.proof;
       continue;
     }
-    const evaluation& e = *row.best->predicted;
+    const evaluation& e = row.best->evaluation;
     std::printf("%-19s %10s %10s %10s %8.1f %%  ", row.planner.c_str(), readable(e.latency).c_str(), readable(e.energy()).c_str(),
                 readable(e.bound).c_str(), 100 * readable_gap(e.gap));
     for (const device& d : devices.devices()) {

@@ -38,7 +38,8 @@ void warn_of_limits(const std::string& file, const hetplan::plan& p, const plann
   }
 }
 
-std::string text_for(const export_options& o, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
+std::string text_for(const export_options& o, const io::plan_file& read, const planning_graph& model, const cluster& devices) {
+  const hetplan::plan& p = read.plan;
   if (o.to == "distributed-llama") return exchange::distributed_llama_commands(p, model, devices);
   if (o.to == "llama.cpp") return exchange::llama_cpp_command(p, model, devices);
   if (o.to == "prima.cpp") return exchange::prima_cpp_commands(p, model, devices);
@@ -48,15 +49,13 @@ std::string text_for(const export_options& o, const hetplan::plan& p, const plan
   if (o.to == "dot") return draw::dot(p, model, devices);
   check_pair(model, devices, o.cluster, p.workload.mode);
   if (o.to == "tasks") io::require_tasks_file(p, model);
-  const bool bounded = o.to == "plan" || (p.predicted && p.predicted->bound.value() > 0);  // written, or compared
+  const bool bounded = o.to == "plan" || (read.predicted && read.predicted->bound.value() > 0);  // written, or compared
   const judgement judged = bounded ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
                                    : judge(p, model, devices, profiled_or_roofline{});
-  check_prediction(o.plan, p, judged.evaluation, model, devices);  // whole blocks have none
+  check_prediction(o.plan, read, judged.evaluation, model, devices);  // whole blocks have none
   warn_of_limits(o.plan, judged.evaluation, devices);
   if (o.to == "tasks") return io::write_tasks(p, model, devices, judged);
-  hetplan::plan predicted = p;
-  predicted.predicted = judged.evaluation;
-  return io::write_plan(predicted, model, devices);
+  return io::write_plan(ranked_plan{p, judged.evaluation}, model, devices);
 }
 
 #ifdef HETPLAN_HAS_ONNX
@@ -114,9 +113,10 @@ int export_plan(const common_options& options, const export_options& o) {
   if (!o.blocks.empty() && o.to != "torch") throw invalid_input("--blocks: only torch is told where the blocks are, not " + o.to);
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  hetplan::plan p = load_plan(o.plan, model, devices);
+  io::plan_file read = load_plan(o.plan, model, devices);
+  const hetplan::plan& p = read.plan;
   const bool judged_later = o.to == "tasks" || o.to == "plan";
-  if (o.whole_blocks || !judged_later) check_prediction(o.plan, p, model, devices);
+  if (o.whole_blocks || !judged_later) check_prediction(o.plan, read, model, devices);
   if (!o.whole_blocks && !judged_later) warn_of_limits(o.plan, p, model, devices);
   if (o.whole_blocks && !p.schedule.transfers.empty())
     warn(o.plan + ": flows: --whole-blocks moves cuts, which makes other transfers; not used");
@@ -130,7 +130,7 @@ int export_plan(const common_options& options, const export_options& o) {
   outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   if (o.whole_blocks) {
     check_pair(model, devices, o.cluster, p.workload.mode);
-    p = exchange::with_whole_blocks(p, model, o.to);
+    read = {exchange::with_whole_blocks(p, model, o.to)};
     if (const auto limit = find_broken_limit(judge(p, model, devices, profiled_or_roofline{}).evaluation, devices)) {
       const std::string reason = "with whole blocks: " + to_string(*limit, devices);
       std::cout << (options.json ? io::json_text(io::json{{"status", to_string(outcome::none_found)}, {"reason", reason}})
@@ -139,11 +139,11 @@ int export_plan(const common_options& options, const export_options& o) {
     }
   }
   const auto text_of = [&] {
-    if (o.to != "placement" || options.fuse.empty()) return text_for(o, p, model, devices);
+    if (o.to != "placement" || options.fuse.empty()) return text_for(o, read, model, devices);
     common_options apart = options;  // who moves operators knows those of the model
     apart.fuse.clear();
     const planning_graph operators = load_model(apart, o.model);
-    return text_for(o, expand_blocks(p, *blocks_as_asked(options, operators)), operators, devices);
+    return text_for(o, {expand_blocks(p, *blocks_as_asked(options, operators))}, operators, devices);
   };
   const std::string text = text_of();
   if (o.out.empty()) {

@@ -12,8 +12,8 @@
 #include <CLI/CLI.hpp>
 
 #include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/recipes/baselines.hpp>
 
 #include "commands.hpp"

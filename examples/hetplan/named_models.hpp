@@ -12,8 +12,8 @@
 #include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/io/file.hpp>
-#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/io/json_document.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 
 namespace cli {

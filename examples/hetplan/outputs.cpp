@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 namespace cli {
 

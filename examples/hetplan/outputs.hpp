@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 namespace cli {
 

@@ -15,13 +15,13 @@ using namespace hetplan;
 
 namespace {
 
-void print_best(const std::vector<hetplan::plan>& plans) {
+void print_best(const std::vector<ranked_plan>& plans) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const hetplan::plan& p = plans[i];
+    const auto& [p, e] = plans[i];
     std::size_t devices = 0;
     for (const stage& s : p.stages) devices += s.devices.size();
-    std::printf("  %3zu.  %10s  %10s   %2zu stages on %zu devices, %d microbatches of %d\n", i + 1, readable(p.predicted->latency).c_str(),
-                readable(p.predicted->energy()).c_str(), p.stages.size(), devices, p.microbatches, p.microbatch_size);
+    std::printf("  %3zu.  %10s  %10s   %2zu stages on %zu devices, %d microbatches of %d\n", i + 1, readable(e.latency).c_str(),
+                readable(e.energy()).c_str(), p.stages.size(), devices, p.microbatches, p.microbatch_size);
   }
 }
 
@@ -58,11 +58,11 @@ int plan(const common_options& options, const plan_options& o) {
   }
   judgement judged;
   if (!result.plans.empty()) {
-    const hetplan::plan& best = result.plans.front();
-    if (!o.out.empty()) files.put(o.out, io::write_plan(best, model, devices));
+    const auto& [best, predicted] = result.plans.front();
+    if (!o.out.empty()) files.put(o.out, io::write_plan(result.plans.front(), model, devices));
     if (!o.svg.empty() || !o.trace.empty() || !o.html.empty()) {
       judged = judge(best, model, devices, p.cost, p.models, {.record = true});
-      judged.evaluation = *best.predicted;
+      judged.evaluation = predicted;
       if (!o.svg.empty()) files.put(o.svg, draw::gantt_svg(best, devices, judged));
       if (!o.trace.empty()) files.put(o.trace, draw::chrome_trace(best, devices, judged));
     }

@@ -2,15 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <hetplan/io/file.hpp>
-#include <hetplan/recipes/asteroid.hpp>
-#include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
-#include <hetplan/recipes/deepcee.hpp>
-#include <hetplan/recipes/dora.hpp>
-#include <hetplan/recipes/moirai.hpp>
-#include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/placers.hpp>
+#include <hetplan/io/json_document.hpp>
+#include <hetplan/recipes/compare.hpp>
 
 #include "commands.hpp"
 #include "named_models.hpp"
@@ -21,42 +14,11 @@ using namespace hetplan;
 
 namespace {
 
-struct named_planner {
-  const char* name;
-  plan_result (*plan)(const planning_problem&, const any_objective&, int keep, const candidate_observer&);
-};
-
-/// Every planner without options of its own, in the order of the comparison.
-constexpr named_planner plain_planners[] = {{"on-device", recipes::on_device},
-                                            {"data-parallel", recipes::data_parallel},
-                                            {"ddp", recipes::ddp},
-                                            {"zero2", recipes::zero2},
-                                            {"fsdp", recipes::fsdp},
-                                            {"pipeline", recipes::pipeline},
-                                            {"zero-bubble", recipes::zero_bubble},
-                                            {"gpipe", recipes::gpipe},
-                                            {"pipedream", recipes::pipedream},
-                                            {"dapple", recipes::dapple},
-                                            {"hetpipe", recipes::hetpipe},
-                                            {"edgeshard", recipes::edgeshard},
-                                            {"alpa", recipes::alpa},
-                                            {"metis", recipes::metis},
-                                            {"asteroid", recipes::asteroid},
-                                            {"deepcee", recipes::deepcee},
-                                            {"dora-printed", recipes::dora_as_printed}};
-
-struct named_placer {
-  const char* name;
-  plan_result (*plan)(const planning_problem&, const any_objective&, const recipes::placement_view&, const candidate_observer&);
-};
-
-/// Planners that place the operators of one inference.
-constexpr named_placer placers[] = {
-    {"heft", recipes::heft}, {"m-etf", recipes::m_etf}, {"m-sct", recipes::m_sct}, {"getf", recipes::getf}, {"moirai", recipes::moirai}};
-
-const named_placer* find_placer(const std::string& name) {
-  const auto it = std::find_if(std::begin(placers), std::end(placers), [&](const named_placer& each) { return name == each.name; });
-  return it == std::end(placers) ? nullptr : it;
+/// One of planner_names().
+const recipes::known_planner& planner_named(const std::string& name) {
+  const auto* known = std::ranges::find(recipes::planners, name, &recipes::known_planner::name);
+  HETPLAN_ASSERT(known != recipes::planners.end());  // require_planner
+  return *known;
 }
 
 recipes::placement_view view_of(const common_options& options) {
@@ -95,7 +57,7 @@ plan_result schedule_even_split(const problem& p, const objective_of_job& object
   candidate_rounds rounds(2, objective, observer);
   const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), rounds.part());
   if (!even.status.ok()) return even;
-  plan_result scheduled = schedule::refine(p, objective, even.plans, keep, how, rounds.part());
+  plan_result scheduled = schedule::refine(p, objective, plans_of(even.plans), keep, how, rounds.part());
   scheduled.candidates += even.candidates;
   scheduled.elapsed += even.elapsed;
   return scheduled;
@@ -106,15 +68,13 @@ plan_result schedule_even_split(const problem& p, const objective_of_job& object
 const std::vector<std::string>& planner_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const named_planner& p : plain_planners) all.emplace_back(p.name);
-    for (const named_placer& p : placers) all.emplace_back(p.name);
-    all.emplace_back("dora");
+    for (const auto& p : recipes::planners) all.emplace_back(p.name);
     return all;
   }();
   return names;
 }
 
-bool places_operators(const std::string& planner) { return find_placer(planner) != nullptr; }
+bool places_operators(const std::string& planner) { return planner_named(planner).place != nullptr; }
 
 void require_planner(const char* option, const std::string& name) {
   if (name == "dora-with-baselines") throw invalid_input(option + std::string(": dora has the baselines' plans among its own; use dora"));
@@ -144,14 +104,9 @@ std::vector<std::string> unused_options(const common_options& options, std::span
 }
 
 std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::string> planners, bool top) {
-  const auto chooses_by_job = [](const std::string& planner) {
-    return searches(planner) || planner == "on-device" || planner == "data-parallel" || planner == "pipeline" || planner == "zero-bubble" ||
-           planner == "deepcee" || planner == "ddp" || planner == "zero2" || planner == "fsdp";
-  };
   const bool one = planners.size() == 1;
   const std::string who = (one ? "planner " + io::in_quotes(planners.front()) + " " : "planners " + io::joined(planners) + " ");
   std::vector<std::string> lines;
-  const auto has_orders = [](const std::string& planner) { return planner == "zero-bubble" || planner == "deepcee"; };
   if (wanted.split_tensors && std::none_of(planners.begin(), planners.end(), searches))
     lines.push_back("split_tensors: " + who +
                     (one && planners.front() == "deepcee" ? "makes grids in any case"
@@ -159,9 +114,9 @@ std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::s
                                                           : "make no grids by it") +
                     "; not used");
   if (wanted.workload.mode == mode::training && wanted.schedule == schedule_kind::gpipe && wanted.orders.empty() &&
-      std::all_of(planners.begin(), planners.end(), has_orders))
+      std::ranges::all_of(planners, &recipes::known_planner::own_orders, planner_named))
     lines.push_back("schedule \"gpipe\": " + who + (one ? "gives" : "give") + " plans other orders; not used");
-  if (std::any_of(planners.begin(), planners.end(), chooses_by_job)) return lines;
+  if (std::ranges::any_of(planners, &recipes::known_planner::by_objective, planner_named)) return lines;
   const objective_kind objective = wanted.effective_objective();
   if (objective == objective_kind::energy || objective == objective_kind::qoe)
     lines.push_back("objective " + io::in_quotes(to_string(objective)) + ": " + who + (one ? "looks" : "look") +
@@ -215,13 +170,11 @@ plan_result run_planner(const common_options& options, const std::string& name, 
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);
   if (name == "dora") return schedule_even_split(p, objective, keep, how.network, observer);
 
-  if (const named_placer* placer = find_placer(name)) return placer->plan(p, objective, view_of(options), observer);
-  const auto known =
-      std::find_if(std::begin(plain_planners), std::end(plain_planners), [&](const named_planner& each) { return name == each.name; });
-  HETPLAN_ASSERT(known != std::end(plain_planners));  // require_planner
-  if (p.job.orders.empty() || name == "zero-bubble" || name == "deepcee") return known->plan(p, objective, keep, observer);
+  const recipes::known_planner& known = planner_named(name);
+  if (known.place != nullptr) return known.place(p, objective, view_of(options), observer);
+  if (p.job.orders.empty() || known.own_orders) return known.plan(p, objective, keep, observer);
   candidate_rounds rounds(2, objective, observer);
-  plan_result found = known->plan(p, objective, keep, rounds.part());
+  plan_result found = known.plan(p, objective, keep, rounds.part());
   return schedule::choose_orders(p, objective, std::move(found), keep, rounds.part());
 }
 

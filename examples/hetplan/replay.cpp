@@ -32,11 +32,12 @@ std::vector<device_id> devices_of(const std::vector<std::string>& names, const c
 int replay(const common_options& options, const replay_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
-  const hetplan::plan running = load_plan(o.plan, model, devices);
+  const io::plan_file read = load_plan(o.plan, model, devices);
+  const hetplan::plan& running = read.plan;
   check_pair(model, devices, o.cluster, running.workload.mode);
   require_each_once("--lost", o.lost);
   const std::vector<device_id> lost = devices_of(o.lost, devices);
-  check_prediction(o.plan, running, model, devices);
+  check_prediction(o.plan, read, model, devices);
 
   outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, glpk_lp{}};

@@ -17,7 +17,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/draw/serving_report.hpp>
 #include <hetplan/exchange/requests_file.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/results_json.hpp>
@@ -27,7 +26,6 @@
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/size_for.hpp>
-#include <hetplan/serve/submodular_placement.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <variant>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 #include "commands.hpp"
 

@@ -15,8 +15,8 @@
 
 #include <hetplan/coarsen/fuse_operators.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
@@ -205,9 +205,10 @@ bool is_planner_of_ours(const std::string& planner) {
 
 }  // namespace
 
-hetplan::plan load_plan(const std::string& file, const planning_graph& model, const cluster& devices, const std::string& network) {
+io::plan_file load_plan(const std::string& file, const planning_graph& model, const cluster& devices, const std::string& network) {
   const io::json_document document = io::json_document::load(file);
-  hetplan::plan p = io::read_plan(document, model, devices);
+  io::plan_file read = io::read_plan(document, model, devices);
+  hetplan::plan& p = read.plan;
   for (const sharing s : all_sharings) {
     if (network == to_string(s)) p.sharing_policy = s;
   }
@@ -216,23 +217,23 @@ hetplan::plan load_plan(const std::string& file, const planning_graph& model, co
   };
   differs("model", p.model, model.name());
   differs("cluster", p.cluster, devices.name());
-  for (const std::string& line : io::unused_plan_fields(io::json_node(document), p, model, devices, is_planner_of_ours(p.planner)))
+  for (const std::string& line : io::unused_plan_fields(io::json_node(document), read, model, devices, is_planner_of_ours(p.planner)))
     warn(line);
-  return p;
+  return read;
 }
 
 namespace {
 
 /// Is there a prediction, and of this model and cluster? Of others load_plan tells.
-bool predicts(const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
-  return p.predicted && p.model == model.name() && p.cluster == devices.name();
+bool predicts(const io::plan_file& read, const planning_graph& model, const cluster& devices) {
+  return read.predicted && read.plan.model == model.name() && read.plan.cluster == devices.name();
 }
 
 }  // namespace
 
-void check_prediction(const std::string& file, const hetplan::plan& p, const evaluation& simulated, const planning_graph& model,
+void check_prediction(const std::string& file, const io::plan_file& read, const evaluation& simulated, const planning_graph& model,
                       const cluster& devices) {
-  if (!predicts(p, model, devices)) return;
+  if (!predicts(read, model, devices)) return;
   constexpr double tolerance = 1e-9;
   bool told = false;
   const auto differs = [&](const std::string& what, double given, double found, double size = 0) {
@@ -241,7 +242,7 @@ void check_prediction(const std::string& file, const hetplan::plan& p, const eva
     warn(file + ": /predicted/" + what + ": " + to_text(given) + " is predicted and " + to_text(found) +
          " simulated; the simulated numbers count");
   };
-  const evaluation& all = *p.predicted;
+  const evaluation& all = *read.predicted;
   differs("latency", all.latency.value(), simulated.latency.value());
   if (all.time_between_tokens && simulated.time_between_tokens)
     differs("time_between_tokens", all.time_between_tokens->value(), simulated.time_between_tokens->value());
@@ -270,16 +271,17 @@ void check_prediction(const std::string& file, const hetplan::plan& p, const eva
   bound("schedule_bound", all.schedule_bound, simulated.schedule_bound);
   gap("schedule_gap", all.schedule_gap, all.schedule_bound);
   bound("contention_bound", all.contention_bound, simulated.contention_bound);
-  if (p.workload.mode == mode::inference) bound("placement_bound", all.placement_bound, {});
+  if (read.plan.workload.mode == mode::inference) bound("placement_bound", all.placement_bound, {});
 }
 
-void check_prediction(const std::string& file, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
-  if (!predicts(p, model, devices)) return;
+void check_prediction(const std::string& file, const io::plan_file& read, const planning_graph& model, const cluster& devices) {
+  if (!predicts(read, model, devices)) return;
+  const hetplan::plan& p = read.plan;
   try {
     io::check_together(model, devices, devices.name(), p.workload.mode);
-    const judgement j = p.predicted->bound.value() > 0 ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
-                                                       : judge(p, model, devices, profiled_or_roofline{});
-    check_prediction(file, p, j.evaluation, model, devices);
+    const judgement j = read.predicted->bound.value() > 0 ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
+                                                          : judge(p, model, devices, profiled_or_roofline{});
+    check_prediction(file, read, j.evaluation, model, devices);
   } catch (const std::exception& e) {
     warn(file + ": /predicted: cannot be compared with a simulation: " + e.what());
   }
@@ -305,7 +307,7 @@ control progress::operator()(const candidate_judged& c) {
   if (!visible_) return control::go;
   constexpr int width = 30;
   const int filled = static_cast<int>(width * c.judged / c.total);
-  const std::string best = c.best ? (c.estimated ? ", best about " : ", best ") + readable(c.best->predicted->latency) : "";
+  const std::string best = c.best ? (c.estimated ? ", best about " : ", best ") + readable(c.best->evaluation.latency) : "";
   std::fprintf(stderr, "\r\033[K%-14s [%.*s%.*s] %lld judged%s", label_.c_str(), filled, "##############################", width - filled,
                "..............................", c.judged, best.c_str());
   std::fflush(stderr);

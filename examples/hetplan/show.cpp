@@ -5,7 +5,7 @@
 
 #include <hetplan/draw/dot.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/recipes/serving_systems.hpp>
 #include <hetplan/zoo/models.hpp>

@@ -17,19 +17,19 @@ int simulate(const common_options& options, const simulate_options& o) {
   const planning_graph model = load_model(options, o.model);
   const cluster devices = load_cluster(o.cluster);
   check_pair(model, devices, o.cluster);
-  hetplan::plan p = load_plan(o.plan, model, devices, o.network);
+  const io::plan_file read = load_plan(o.plan, model, devices, o.network);
+  const hetplan::plan& p = read.plan;
 
   outputs files({{"--trace", o.trace}, {"--svg", o.svg}}, {o.model, o.cluster, o.plan});
   const bool draw = !o.trace.empty() || !o.svg.empty();
   const judgement j = evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{}, {.record = draw});
-  if (o.network.empty()) check_prediction(o.plan, p, j.evaluation, model, devices);
-  p.predicted = j.evaluation;
+  if (o.network.empty()) check_prediction(o.plan, read, j.evaluation, model, devices);
   if (!o.trace.empty()) files.put(o.trace, draw::chrome_trace(p, devices, j));
   if (!o.svg.empty()) files.put(o.svg, draw::gantt_svg(p, devices, j));
   if (options.json) {
     std::cout << io::write_evaluation(j.evaluation, devices);
   } else {
-    std::cout << describe(p, model, devices);
+    std::cout << describe(ranked_plan{p, j.evaluation}, model, devices);
     for (const broken_limit& b : broken_limits(j.evaluation, devices))
       std::cout << "  breaks a limit: " << escaped(to_string(b, devices)) << "\n";
   }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 
 #include "commands.hpp"

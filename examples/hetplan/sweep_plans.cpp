@@ -162,8 +162,7 @@ json plan_sweep::row(std::size_t i) const {
   if (!result.status.reason.empty()) o["reason"] = result.status.reason;
   io::put_proof(o, result.status);
   if (!result.plans.empty()) {
-    const hetplan::plan& best = result.plans.front();
-    const evaluation& e = *best.predicted;
+    const auto& [best, e] = result.plans.front();
     io::put(o, "score", score(objective_of_job(wanted), e));
     io::put(o, "latency", e.latency);
     if (e.time_between_tokens) io::put(o, "time_between_tokens", *e.time_between_tokens);

@@ -8,7 +8,7 @@
 
 #include <hetplan/core/version.hpp>
 #include <hetplan/exchange/requests_file.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/io/results_json.hpp>
 #include <hetplan/io/serving_json.hpp>

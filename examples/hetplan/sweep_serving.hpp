@@ -12,7 +12,7 @@
 #include <hetplan/io/serving_json.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
-#include <hetplan/serve/serving_faults.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 #include "sweep.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/adapt/holdings.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/expand.hpp>
 

@@ -47,7 +47,7 @@ struct few_plans {
     plan_result alone = recipes::on_device(problem, wanted, 3);
     r.plans.insert(r.plans.end(), alone.plans.begin(), alone.plans.end());
     std::stable_sort(r.plans.begin(), r.plans.end(),
-                     [&](const plan& a, const plan& b) { return score(wanted, *a.predicted) < score(wanted, *b.predicted); });
+                     [&](const ranked_plan& a, const ranked_plan& b) { return score(wanted, a.evaluation) < score(wanted, b.evaluation); });
     if (worst_first) std::reverse(r.plans.begin(), r.plans.end());
     if (!r.plans.empty()) r.status = {};
     return r;
@@ -60,7 +60,7 @@ struct home {
   job what{.workload = {.mode = mode::inference}, .batch = 8};
 
   [[nodiscard]] auto problem() const { return planning_problem{model, devices, roofline{}, what}; }
-  [[nodiscard]] double best_s() const { return few_plans{}(problem()).plans.front().predicted->response().value(); }
+  [[nodiscard]] double best_s() const { return few_plans{}(problem()).plans.front().evaluation.response().value(); }
 };
 
 std::vector<device_id> devices_of(const plan& p) {
@@ -120,7 +120,7 @@ adapt::timeline some_changes(random_source& random, const cluster& c, double dur
 
 TEST_CASE("a static plan is never anything else") {
   const home x;
-  const plan first = few_plans{}(x.problem()).plans.front();
+  const plan first = few_plans{}(x.problem()).plans.front().plan;
   adapt::static_plan policy(first);
   const adapt::history h =
       adapt::run(x.problem(), {100_s, {at(10, air(x.devices, 0.1)), at(20, adapt::device_leaves{device_id(0)})}}, policy);
@@ -183,8 +183,7 @@ TEST_CASE("a change within ten percent has the transfers scheduled anew, and no 
   const auto planner = [&](const auto& there) {
     ++asked;
     plan_result r;
-    r.plans = {p};
-    r.plans[0].predicted = judge(p, there.model, there.cluster, there.cost, there.models).evaluation;
+    r.plans = {{p, judge(p, there.model, there.cluster, there.cost, there.models).evaluation}};
     return r;
   };
   const adapt::timeline t{60_s, {at(10, air(x.devices, 0.95))}};
@@ -304,7 +303,7 @@ TEST_CASE("plans that are of no use are forgotten, those in use are not, and ans
 TEST_CASE("planning anew at the coordinator ends with the plan that serves best now, wherever its planner put it") {
   const home x;
   const auto problem = x.problem();
-  const plan first = few_plans{}(problem).plans.front();
+  const plan first = few_plans{}(problem).plans.front().plan;
   adapt::rescheduling_policy policy(problem, first, few_plans{.worst_first = true});
   const adapt::conditions now = adapt::nominal(x.devices);
   const adapt::holdings held(x.model, x.devices.size());
@@ -384,8 +383,8 @@ TEST_CASE("an answer that is no better than the running plan calls off the plan 
                                           .noticed = now,
                                           .held = held,
                                           .traffic = {},
-                                          .running = &all.plans.front(),
-                                          .coming = &all.plans.back(),
+                                          .running = &all.plans.front().plan,
+                                          .coming = &all.plans.back().plan,
                                           .can_run = true});
   CHECK_FALSE(r.next);
   CHECK(r.cancel);
@@ -492,7 +491,7 @@ TEST_CASE("no policy stops at an outage, and none names a device that it knows t
     if (x.what.qoe.deadline) x.what.qoe.iterations = 1000;
     const auto problem = x.problem();
     const adapt::timeline t = some_changes(random, x.devices, 300, true, true);
-    const plan first = few_plans{}(problem).plans.front();
+    const plan first = few_plans{}(problem).plans.front().plan;
     const adapt::run_options<> o{.storage = {.archive = device_id(1)}};
     const auto run_under = [&](auto policy) {
       const adapt::history h = adapt::run(problem, t, policy, o);
@@ -521,7 +520,7 @@ TEST_CASE("the oracle does no less than others where nothing is lost and nothing
     const auto iterations = [&](auto policy, const auto& options) { return adapt::run(problem, t, policy, options).iterations; };
     const adapt::run_options<adapt::immediate> at_once;
     const auto most = iterations(adapt::oracle(problem, few_plans{}), at_once);
-    const plan first = few_plans{}(problem).plans.front();
+    const plan first = few_plans{}(problem).plans.front().plan;
     const auto least = [&](long long n) { CHECK(static_cast<double>(most) >= 0.98 * static_cast<double>(n)); };
     least(iterations(adapt::static_plan(first), at_once));
     least(iterations(adapt::replan_always(problem, few_plans{}), adapt::run_options<>{}));
@@ -536,12 +535,12 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     home x;
     const adapt::plan_menu menu{few_plans{}};
     const plan_result plans = menu(x.problem());
-    const double fastest = plans.plans.front().predicted->latency.value();
+    const double fastest = plans.plans.front().evaluation.latency.value();
     const long long work = random.integer(50, 2000);
     const double slack = random.between(1.02, 6);
     x.what.qoe.iterations = work;
     // Three iterations and the pause of a switch are for the grain of it.
-    x.what.qoe.deadline = seconds(slack * fastest * static_cast<double>(work) + 5 + 3 * plans.plans.back().predicted->latency.value());
+    x.what.qoe.deadline = seconds(slack * fastest * static_cast<double>(work) + 5 + 3 * plans.plans.back().evaluation.latency.value());
     const auto problem = x.problem();
     adapt::mixing_policy policy(problem, menu);
     const adapt::history h = adapt::run(problem, {*x.what.qoe.deadline * 1.5, {}}, policy);
@@ -549,8 +548,7 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
     CHECK_FALSE(h.missed_deadline);
     CHECK(h.iterations == work);
     mix::rate_period whole{x.what.qoe.deadline->value(), {}};
-    for (const plan& p : plans.plans)
-      whole.rates.plans.push_back({1 / p.predicted->latency.value(), p.predicted->energy().value() / p.predicted->latency.value()});
+    for (const auto& [p, e] : plans.plans) whole.rates.plans.push_back({1 / e.latency.value(), e.energy().value() / e.latency.value()});
     whole.rates.idle_W = 0;  // when all is done nothing is charged any more
     const mix::clairvoyant_bound bound = mix::clairvoyant(std::span(&whole, 1), static_cast<double>(work));
     CHECK(h.energy_J >= bound.energy_J * (1 - 1e-9));
@@ -560,7 +558,7 @@ TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less
 TEST_CASE("a horizon that was begun is brought to its end") {
   home x;
   const auto plans = adapt::plan_menu{few_plans{}}(x.problem()).plans;
-  const double fast = plans.front().predicted->latency.value(), frugal = plans.back().predicted->latency.value();
+  const double fast = plans.front().evaluation.latency.value(), frugal = plans.back().evaluation.latency.value();
   REQUIRE(frugal > 1.2 * fast);
   const double each = std::sqrt(fast * frugal), end = 200 * each;
   x.what.qoe = {.deadline = seconds(end), .iterations = 200};
@@ -578,7 +576,7 @@ TEST_CASE("a mixture of three plans in turn is carried out in order") {
   home x;
   const auto plans = adapt::plan_menu{few_plans{}}(x.problem()).plans;
   REQUIRE(plans.size() >= 3);
-  const double slowest = plans.back().predicted->latency.value(), end = 300 * slowest;
+  const double slowest = plans.back().evaluation.latency.value(), end = 300 * slowest;
   const long long work = 300;  // the fastest plan alone would need a part of the time
   x.what.qoe = {.deadline = seconds(end), .iterations = work};
   const auto problem = x.problem();
@@ -675,8 +673,8 @@ TEST_CASE("a menu is a Pareto front, fastest first") {
   const plan_result menu = adapt::plan_menu{few_plans{}}(x.problem());
   REQUIRE(menu.plans.size() > 1);
   for (std::size_t i = 1; i < menu.plans.size(); ++i) {
-    CHECK(menu.plans[i].predicted->response() > menu.plans[i - 1].predicted->response());
-    CHECK(menu.plans[i].predicted->energy() < menu.plans[i - 1].predicted->energy());
+    CHECK(menu.plans[i].evaluation.response() > menu.plans[i - 1].evaluation.response());
+    CHECK(menu.plans[i].evaluation.energy() < menu.plans[i - 1].evaluation.energy());
   }
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("a plan goes in and out of the present problem and is judged there as 
     random_source random(i.layers.size() * 31 + i.devices.size());
     adapt::conditions now = adapt::nominal(c);
     for (const device& d : c.devices()) {
-      if (!runner.uses(d.id) && random.chance(0.5)) now.present[d.id.index()] = 0;
+      if (!adapt::uses(runner.what(), d.id) && random.chance(0.5)) now.present[d.id.index()] = 0;
       now.speed[d.id.index()] = random.pick(std::vector<double>{0.25, 0.5, 1, 2});  // powers of two: to the last digit
     }
     if (i.plan.parameter_server) now.present[i.plan.parameter_server->index()] = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a planner is asked for the moments of a timeline, and with which plans at hand.
 
-#include <hetplan/adapt/replanning.hpp>
+#include <hetplan/adapt/known_plans.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -91,7 +91,7 @@ TEST_CASE("a planner that makes use of known plans is asked in full once for dev
   adapt::conditions gone = x.at(0.5);
   gone.present[1] = 0;
   const plan_result& without = ask(gone, {}, {});
-  for (const plan& p : without.plans) CHECK(p.stages.front().devices.front().device != device_id(1));
+  for (const ranked_plan& r : without.plans) CHECK(r.plan.stages.front().devices.front().device != device_id(1));
   REQUIRE(planner.asked->size() == 5);
   CHECK(said(0) == std::pair(1.0, std::size_t{0}));
   CHECK(said(1) == std::pair(capacity(0.5), std::size_t{3}));
@@ -112,7 +112,7 @@ TEST_CASE("an answer is the same whatever else was asked for before") {
   const recipes::dora_planner planner;
   const std::vector<adapt::conditions> moments{x.at(1), x.at(0.3), x.at(0.3, 0.5), x.at(3), x.at(3, 0.5)};
   adapt::replanning forwards(x.problem, planner), backwards(x.problem, planner);
-  std::vector<std::vector<plan>> first, last;
+  std::vector<std::vector<ranked_plan>> first, last;
   for (const adapt::conditions& c : moments) first.push_back(forwards(c, {}, {}).plans);
   for (std::size_t i = moments.size(); i-- > 0;) last.insert(last.begin(), backwards(moments[i], {}, {}).plans);
   CHECK(first == last);
@@ -130,7 +130,7 @@ TEST_CASE("dora from plans for another network finds as good plans as in full, b
         CAPTURE(static_cast<int>(how), speed, factor);
         const plan_result &a = narrow(x.at(factor, speed), {}, {}), &b = wide(x.at(factor, speed), {}, {});
         REQUIRE((!a.plans.empty() && !b.plans.empty()));
-        CHECK(a.plans.front().predicted->response() <= 1.03 * b.plans.front().predicted->response());
+        CHECK(a.plans.front().evaluation.response() <= 1.03 * b.plans.front().evaluation.response());
         CHECK(a.candidates < b.candidates);
       }
     }
@@ -141,7 +141,7 @@ TEST_CASE("known plans that do not fit are no use, and the planner answers in fu
   const asked_by_hand x;
   planning_problem problem = x.problem;
   const recipes::dora_planner planner;
-  std::vector<plan> known = recipes::on_device(problem, objective_of_job(problem.job), 1).plans;
+  const std::vector<plan> known = plans_of(recipes::on_device(problem, objective_of_job(problem.job), 1).plans);
   const cluster small = three(40_MB);  // no device takes all of 60 MB
   const planning_problem tight{x.model, small, roofline{}, problem.job};
   const plan_result in_full = planner(tight), from_known = planner(tight, known);
@@ -151,7 +151,7 @@ TEST_CASE("known plans that do not fit are no use, and the planner answers in fu
 
 TEST_CASE("the ladder asks for something to spare only where what is wanted is in reach") {
   const asked_by_hand x;
-  const double best_s = recipes::on_device(x.problem, objective_of_job(x.problem.job), 1).plans.front().predicted->response().value();
+  const double best_s = recipes::on_device(x.problem, objective_of_job(x.problem.job), 1).plans.front().evaluation.response().value();
   for (const auto& [wanted, expected] : {std::pair(0.5 * best_s, std::vector{0.5}), std::pair(2 * best_s, std::vector{2.0, 1.8})}) {
     planning_problem problem = x.problem;
     problem.job.qoe.latency = seconds(wanted);

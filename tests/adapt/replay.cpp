@@ -17,7 +17,7 @@
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 #include "adapt/support.hpp"
 #include "support/random_instance.hpp"
@@ -249,15 +249,14 @@ TEST_CASE("on random chains a replay keeps order and devices, and no cut shares 
       continue;
     }
     REQUIRE(r.plans.size() == 1);
-    const plan& next = r.plans.front();
+    const auto& [next, e] = r.plans.front();
     check_promises(next, running, i.model, i.cluster, lost);
-    REQUIRE(next.predicted);
-    CHECK(find_broken_limit(*next.predicted, i.cluster) == std::nullopt);
-    CHECK(judge(next, i.model, i.cluster, roofline{}).evaluation.latency == next.predicted->latency);
+    CHECK(find_broken_limit(e, i.cluster) == std::nullopt);
+    CHECK(judge(next, i.model, i.cluster, roofline{}).evaluation.latency == e.latency);
     REQUIRE(of_several.status.ok());
-    check_promises(of_several.plans.front(), running, i.model, i.cluster, lost);
-    CHECK(of_several.plans.front().predicted->response() <= next.predicted->response());
-    better += of_several.plans.front().predicted->response() < next.predicted->response();
+    check_promises(of_several.plans.front().plan, running, i.model, i.cluster, lost);
+    CHECK(of_several.plans.front().evaluation.response() <= e.response());
+    better += of_several.plans.front().evaluation.response() < e.response();
     if (!next.schedule.warmup.empty() || next.stages.size() < groups.size()) {
       ++tight;
       continue;
@@ -293,7 +292,7 @@ TEST_CASE("plans of every kind are replayed or refused with a reason") {
         continue;
       }
       ++replayed;
-      check_promises(r.plans.front(), i.plan, model, c, lost);
+      check_promises(r.plans.front().plan, i.plan, model, c, lost);
     }
   });
   CHECK(replayed > 300);
@@ -373,12 +372,12 @@ TEST_CASE("plans that list their orders are replayed with orders that end and ke
       if (plenty) CHECK(r.status.reason == "no device of the running plan is left");
       continue;
     }
-    const plan& next = r.plans.front();
+    const auto& [next, e] = r.plans.front();
     check_promises(next, running, model, c, lost);
     REQUIRE(next.schedule.kind == schedule_kind::explicit_orders);
     CHECK(is_split(next) == is_split(running));
-    CHECK(find_broken_limit(*next.predicted, c) == std::nullopt);
-    CHECK(judge(next, model, c, roofline{}).evaluation.latency == next.predicted->latency);
+    CHECK(find_broken_limit(e, c) == std::nullopt);
+    CHECK(judge(next, model, c, roofline{}).evaluation.latency == e.latency);
     ++found;
     tight += plenty ? 0 : 1;
     split += is_split(next) ? 1 : 0;
@@ -413,7 +412,7 @@ TEST_CASE("a pipeline that goes down and up again loses a device and keeps the s
   running = dispatch(running, problem, compact{});
   const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(1)}, by_flop);
   REQUIRE(r.status.ok());
-  const plan& next = r.plans.front();
+  const plan& next = r.plans.front().plan;
   REQUIRE(next.stages.size() == 4);  // a c c a: between the two on c nothing is sent
   for (const stage& s : next.stages) CHECK(s.layers.size() == 3);
   CHECK(is_split(next));
@@ -437,7 +436,7 @@ TEST_CASE("equal devices share equal layers equally, and unequal ones in proport
   const auto sizes = [&](std::vector<device_id> lost) {
     std::vector<std::size_t> all;
     const plan_result found = adapt::lightweight_replay(problem, running, lost, by_flop);
-    for (const stage& s : found.plans.at(0).stages) all.push_back(s.layers.size());
+    for (const stage& s : found.plans.at(0).plan.stages) all.push_back(s.layers.size());
     return all;
   };
   CHECK(sizes({device_id(2)}) == std::vector<std::size_t>{6, 6});
@@ -470,20 +469,20 @@ TEST_CASE("where memory asks for it the cut moves, the warm-up falls, and at las
   };
   const auto sizes = [](const plan_result& r) {
     std::vector<std::size_t> all;
-    for (const stage& s : r.plans.at(0).stages) all.push_back(s.layers.size());
+    for (const stage& s : r.plans.at(0).plan.stages) all.push_back(s.layers.size());
     return all;
   };
   // With warm-up 3 and 1: a holds 7 MB per layer, b 5 MB.
   CHECK(sizes(replayed(21_MB, 15_MB)) == std::vector<std::size_t>{3, 3});
   CHECK(sizes(replayed(14_MB, 20_MB)) == std::vector<std::size_t>{2, 4});
-  CHECK(replayed(14_MB, 20_MB).plans[0].schedule.warmup.empty());
+  CHECK(replayed(14_MB, 20_MB).plans[0].plan.schedule.warmup.empty());
   // Three would fit with a warm-up of 2, but a cut that keeps the default comes first.
   CHECK(sizes(replayed(18_MB, 20_MB)) == std::vector<std::size_t>{2, 4});
-  CHECK(replayed(18_MB, 20_MB).plans[0].schedule.warmup.empty());
+  CHECK(replayed(18_MB, 20_MB).plans[0].plan.schedule.warmup.empty());
   // a holds one layer at 7 MB, two at 6 (warm-up 2): no cut by default, and with 2 the cut is 2 and 4.
   const plan_result lower = replayed(13_MB, 20_MB);
   CHECK(sizes(lower) == std::vector<std::size_t>{2, 4});
-  CHECK(lower.plans[0].schedule.warmup == std::vector<int>{2, 1});
+  CHECK(lower.plans[0].plan.schedule.warmup == std::vector<int>{2, 1});
   // b holds no layer at all, a all six with a warm-up of 1.
   CHECK(sizes(replayed(30_MB, 4_MB)) == std::vector<std::size_t>{6});
   const plan_result none = replayed(13_MB, 14_MB);
@@ -506,9 +505,9 @@ TEST_CASE("a cut through a narrow tensor beats the even cut through a wide one")
   const std::vector<device_id> lost{device_id(0)};  // slow and middle are left: 2 and 6 layers are even, and so are 3 and 5
   const plan_result even = adapt::lightweight_replay(problem, running, lost, by_flop);
   const plan_result light = adapt::lightweight_replay(problem, running, lost);
-  CHECK(even.plans.at(0).stages[0].layers.size() == 2);
-  CHECK(light.plans.at(0).stages[0].layers.size() == 5);
-  CHECK(light.plans[0].predicted->latency < even.plans[0].predicted->latency);
+  CHECK(even.plans.at(0).plan.stages[0].layers.size() == 2);
+  CHECK(light.plans.at(0).plan.stages[0].layers.size() == 5);
+  CHECK(light.plans[0].evaluation.latency < even.plans[0].evaluation.latency);
   CHECK(even.candidates == 1);
   CHECK(light.candidates >= 2);
 }
@@ -534,11 +533,11 @@ TEST_CASE("by seconds, layers that wait for memory count for what they take") {
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
   const auto first_stage = [&](adapt::work_measure measure) {
     const adapt::replay_options options{.measures = {measure}, .transfer_weights = {0}};
-    return adapt::lightweight_replay(problem, running, std::vector{device_id(2)}, options).plans.at(0).stages[0].layers.size();
+    return adapt::lightweight_replay(problem, running, std::vector{device_id(2)}, options).plans.at(0).plan.stages[0].layers.size();
   };
   CHECK(first_stage(adapt::work_measure::flop) == 3);
   CHECK(first_stage(adapt::work_measure::seconds) == 2);  // 3 + 3 and 3 + 1 + 1 + 1
-  CHECK(adapt::lightweight_replay(problem, running, std::vector{device_id(2)}).plans.at(0).stages[0].layers.size() == 2);
+  CHECK(adapt::lightweight_replay(problem, running, std::vector{device_id(2)}).plans.at(0).plan.stages[0].layers.size() == 2);
 }
 
 TEST_CASE("a group that loses a device shares its microbatch out again, and rules of old transfers are given up") {
@@ -554,7 +553,7 @@ TEST_CASE("a group that loses a device shares its microbatch out again, and rule
   const planning_problem problem{model, c, roofline{}, job{.batch = 12}};
   const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(0)});
   REQUIRE(r.status.ok());
-  const plan& p = r.plans.front();
+  const plan& p = r.plans.front().plan;
   CHECK(p.stages[0].devices == std::vector<assignment>{{device_id(1), 4}, {device_id(2), 2}});
   CHECK(p.schedule.transfers.empty());
   CHECK(p.sharing_policy == sharing::fair_share);
@@ -582,9 +581,9 @@ TEST_CASE("where the relay between two devices is lost, one of them goes on alon
   };
   const plan_result alone = replayed(line(1_GB));
   REQUIRE(alone.status.ok());
-  REQUIRE(alone.plans.at(0).stages.size() == 1);
-  CHECK(alone.plans[0].stages[0].layers.size() == 6);
-  CHECK(alone.plans[0].stages[0].devices == std::vector<assignment>{{device_id(2), 1}});  // the faster of the two
+  REQUIRE(alone.plans.at(0).plan.stages.size() == 1);
+  CHECK(alone.plans[0].plan.stages[0].layers.size() == 6);
+  CHECK(alone.plans[0].plan.stages[0].devices == std::vector<assignment>{{device_id(2), 1}});  // the faster of the two
   CHECK(replayed(line(1_GB), by_flop).plans == alone.plans);
   const plan_result none = replayed(line(80_MB));  // half the model each is all they can hold
   CHECK(none.plans.empty());
@@ -650,6 +649,6 @@ TEST_CASE("a model that is only measured is shared out by its seconds") {
   const planning_problem problem{model, c, profiled{}, job{.batch = 2}};
   const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(2)});
   REQUIRE(r.status.ok());
-  CHECK(r.plans[0].stages[0].layers == std::vector<layer_id>{layer_id(0)});
-  CHECK(r.plans[0].stages[1].layers.size() == 3);
+  CHECK(r.plans[0].plan.stages[0].layers == std::vector<layer_id>{layer_id(0)});
+  CHECK(r.plans[0].plan.stages[1].layers.size() == 3);
 }

@@ -15,7 +15,7 @@
 #include <hetplan/adapt/run.hpp>
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/estimate/estimate.hpp>
-#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/hetplan.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
@@ -35,7 +35,7 @@
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/observed_run.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 using namespace hetplan;
 
@@ -314,10 +314,9 @@ struct planner_archetype {
   planner_archetype& operator=(const planner_archetype&) = delete;
   template <class Problem>
   [[nodiscard]] plan_result operator()(const Problem& problem) const {
-    plan_result r;
-    r.plans.push_back(blank_plan(problem, "bare", 1));
-    r.plans.back().stages = {{.name = "s", .layers = all_layers(problem.model), .devices = {{device_id(0)}}}};
-    return r;
+    plan p = blank_plan(problem, "bare", 1);
+    p.stages = {{.name = "s", .layers = all_layers(problem.model), .devices = {{device_id(0)}}}};
+    return {.plans = {{p, judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation}}};
   }
 };
 
@@ -450,8 +449,8 @@ TEST_CASE("what bare models plan, a bare policy simulates") {
       g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
   const plan_result r = recipes::pipeline(problem, monotone_objective_archetype(0), 10);
   REQUIRE(r.status.ok());
-  const trace t = simulate(tasks::expand(r.plans.front(), g, c, cost_archetype(0), memory_archetype(0)), c.network(), policy_archetype(0),
-                           {}, task_observer_archetype(0));
+  const trace t = simulate(tasks::expand(r.plans.front().plan, g, c, cost_archetype(0), memory_archetype(0)), c.network(),
+                           policy_archetype(0), {}, task_observer_archetype(0));
   CHECK(t.latency.value() > 0);
 }
 
@@ -509,14 +508,14 @@ TEST_CASE("bare models, a bare objective and a bare observer plan") {
        {recipes::pipeline(problem, slowest), recipes::on_device(problem, slowest), recipes::data_parallel(problem, slowest)}) {
     REQUIRE(result.status.ok());
     REQUIRE_FALSE(result.plans.empty());
-    for (const plan& p : result.plans) CHECK(p.predicted->latency <= result.plans.front().predicted->latency);
+    for (const ranked_plan& p : result.plans) CHECK(p.evaluation.latency <= result.plans.front().evaluation.latency);
   }
   const monotone_objective_archetype fastest(0);
   for (const auto& result :
        {recipes::pipeline(problem, fastest), recipes::on_device(problem, fastest), recipes::data_parallel(problem, fastest)}) {
     REQUIRE(result.status.ok());
     REQUIRE_FALSE(result.plans.empty());
-    for (const plan& p : result.plans) CHECK(p.predicted->latency >= result.plans.front().predicted->latency);
+    for (const ranked_plan& p : result.plans) CHECK(p.evaluation.latency >= result.plans.front().evaluation.latency);
   }
   candidate_observer_archetype impatient(0);
   const plan_result stopped = recipes::pipeline(problem, slowest, 10, impatient);
@@ -551,9 +550,9 @@ TEST_CASE("a bare price of boundaries reaches Dora's search and the judge: where
   const auto best = [&](const any_cost_model& cost) {
     return recipes::dora(planning_problem{g, c, cost, job{.batch = 4}}, minimize_latency{}, 1).plans.at(0);
   };
-  CHECK(best(boundary_archetype(0)).stages.size() == 2);  // as many as there are devices: one boundary is left
-  CHECK(best(boundary_archetype(0)).predicted->latency > 3_s);
-  CHECK(best(cost_archetype(0)).predicted->latency < 1_s);
+  CHECK(best(boundary_archetype(0)).plan.stages.size() == 2);  // as many as there are devices: one boundary is left
+  CHECK(best(boundary_archetype(0)).evaluation.latency > 3_s);
+  CHECK(best(cost_archetype(0)).evaluation.latency < 1_s);
 }
 
 TEST_CASE("a move-only cost model is held by value and adapted from plain seconds") {
@@ -596,8 +595,8 @@ TEST_CASE("a bare dispatch policy and a bare schedule give orders, and dora trie
 }
 
 TEST_CASE("a bare criterion keeps plans, and a bare solver mixes them") {
-  std::vector<plan> plans{two_stages(), two_stages(), two_stages()};
-  for (std::size_t i = 0; i < plans.size(); ++i) plans[i].predicted = evaluation{.latency = 1_s * static_cast<double>(i)};
+  std::vector<ranked_plan> plans;
+  for (const double s : {0.0, 1.0, 2.0}) plans.push_back({two_stages(), {.latency = seconds(s)}});
   const mix::pareto_set<std::size_t> kept = mix::pareto_plans(plans, criterion_archetype(0));
   REQUIRE(kept.size() == 1);
   CHECK(kept.entries()[0].item == 2);

@@ -15,6 +15,7 @@
 #include <hetplan/adapt/environment.hpp>
 #include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/hetplan.hpp>
@@ -30,12 +31,13 @@
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/serve/fluid_goodput.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
+#include <hetplan/serve/serving_options.hpp>
 #include <hetplan/serve/serving_run.hpp>
 #include <hetplan/serve/size_for.hpp>
+#include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/wait_states.hpp>
 
 #include "support/small_edge_cloud.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/cluster.hpp>
 
 #include <catch2/catch.hpp>
 

@@ -13,6 +13,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
+#include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/core/error.hpp>
 
 #include "cluster/support.hpp"

@@ -5,12 +5,12 @@
 
 #include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/mixing_controller.hpp>
 #include <hetplan/mix/pareto_set.hpp>
-#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/partial_store.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/place/contiguous_partition.hpp>
 #include <hetplan/recipes/pipeline.hpp>
@@ -19,7 +19,6 @@
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
 #include <hetplan/solve/lp.hpp>
-#include <hetplan/solve/milp.hpp>
 
 using namespace hetplan;
 
@@ -196,7 +195,9 @@ struct right_criterion {
   double value(const evaluation&) const;
 };
 static_assert(mix::check_criterion<right_criterion>());
-mix::pareto_set<std::size_t> keep(std::span<const plan> plans) { return mix::pareto_plans(plans, right_criterion{}, mix::total_energy{}); }
+mix::pareto_set<std::size_t> keep(std::span<const ranked_plan> plans) {
+  return mix::pareto_plans(plans, right_criterion{}, mix::total_energy{});
+}
 struct right_controller {
   mix::mixture operator()(const mix::plan_rates&, const mix::mixing_goal&) const;
 };

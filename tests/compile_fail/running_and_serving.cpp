@@ -3,11 +3,11 @@
 
 #include <hetplan/adapt/adaptation_policy.hpp>
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/replanning.hpp>
+#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/serve/greedy_placement.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_time.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 using namespace hetplan;
 

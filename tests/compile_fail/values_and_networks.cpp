@@ -2,7 +2,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 using namespace hetplan;
 

@@ -11,7 +11,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 #include "support/printed_text.hpp"
 #include "support/solvers.hpp"

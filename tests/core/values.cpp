@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <concepts>
@@ -7,10 +8,13 @@
 #include <random>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/version.hpp>
 
@@ -208,4 +212,20 @@ TEST_CASE("amounts and times are compared to one part in 10^9") {
   const double long_ago = 1.7e9;
   CHECK(at_most(long_ago + 0.1 + 0.1 + 0.1, long_ago + 0.3, 0.3));
   CHECK_FALSE(at_most(long_ago + 0.30001, long_ago + 0.3, 0.3));
+}
+
+TEST_CASE("a queue gives the earliest first, by the key of ties whenever they came") {
+  std::vector<std::pair<double, int>> events;
+  for (int key = 0; key < 60; ++key) events.emplace_back(key % 7, key);
+  std::mt19937_64 random(1);
+  std::shuffle(events.begin(), events.end(), random);
+  min_queue<std::pair<double, int>> queue;
+  for (const auto& e : events) queue.push(e);
+  CHECK(std::is_permutation(queue.begin(), queue.end(), events.begin(), events.end()));
+  std::sort(events.begin(), events.end());
+  for (const auto& e : events) {
+    CHECK(queue.first() == e);
+    CHECK(queue.pop() == e);
+  }
+  CHECK(queue.empty());
 }

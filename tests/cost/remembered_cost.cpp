@@ -202,7 +202,7 @@ TEST_CASE("planning with a problem asks no more than the model has answers, and 
   planning_problem problem{m, c, mine, job{.batch = 4}};
   const plan_result first = recipes::dora(problem, minimize_latency{}, 1);
   REQUIRE(first.status.ok());
-  const plan best = first.plans.front();
+  const plan best = first.plans.front().plan;
   const auto judged_twice = [&](const planning_problem& q) {
     const int before = mine.seen->asked;
     static_cast<void>(judge(best, q.model, q.cluster, q.cost, q.models));

@@ -17,7 +17,7 @@
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/observed_run.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -397,7 +397,7 @@ TEST_CASE("a table of times is a cost model, and any model can be chosen at run 
   const planning_problem problem{model, home, chosen, job{.batch = 8}};
   const plan_result r = recipes::on_device(problem, minimize_latency{});
   REQUIRE(r.status.ok());
-  CHECK(r.plans.front().predicted->latency.value() == Approx(4 * 3 * 8 * 0.004));
+  CHECK(r.plans.front().evaluation.latency.value() == Approx(4 * 3 * 8 * 0.004));
 }
 
 TEST_CASE("a cost model that times the optimizer's step makes an iteration longer by it") {
@@ -406,7 +406,7 @@ TEST_CASE("a cost model that times the optimizer's step makes an iteration longe
   d.memory_bandwidth = 28_GB_per_s;
   const cluster alone("alone", d);
   const auto latency = [&](auto cost) {
-    return recipes::on_device(planning_problem{model, alone, cost, job{.batch = 8}}, minimize_latency{}).plans.front().predicted->latency;
+    return recipes::on_device(planning_problem{model, alone, cost, job{.batch = 8}}, minimize_latency{}).plans.front().evaluation.latency;
   };
   CHECK((latency(with_adam{}) - latency(roofline{})).value() == Approx(4 * 7 * 40e6 / 28e9));
 }
@@ -418,8 +418,8 @@ TEST_CASE("recomputing activations saves memory and costs time") {
   const planning_problem keeping{model, home, roofline{}, training};
   const planning_problem recomputing{model, home, recomputing_time{}, training, judge_models{recomputing_memory{}}};
   const plan_result a = recipes::on_device(keeping, minimize_latency{}), b = recipes::on_device(recomputing, minimize_latency{});
-  CHECK(b.plans.front().predicted->peak_memory() < a.plans.front().predicted->peak_memory());
-  CHECK(b.plans.front().predicted->latency > a.plans.front().predicted->latency);
+  CHECK(b.plans.front().evaluation.peak_memory() < a.plans.front().evaluation.peak_memory());
+  CHECK(b.plans.front().evaluation.latency > a.plans.front().evaluation.latency);
 }
 
 TEST_CASE("a network of one's own joins a cluster") {
@@ -437,7 +437,7 @@ TEST_CASE("a policy of one's own decides who waits") {
   const cluster home("home", laptop_and_phone(), shared_medium{600_Mbit_per_s, 2_ms});
   const plan_result r = recipes::data_parallel(planning_problem{model, home, roofline{}, job{.batch = 8}}, minimize_latency{});
   REQUIRE(r.status.ok());
-  const plan& p = r.plans.front();
+  const plan& p = r.plans.front().plan;
   const tasks::task_graph work = tasks::expand(p, model, home, roofline{});
   const trace polite = simulate(work, home.network(), reductions_last{});
   CHECK(polite.latency.value() > 0);
@@ -449,10 +449,10 @@ TEST_CASE("an objective and a solver of one's own are arguments like any other")
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}, judge_models{}, small_only<no_lp>{}};
   const plan_result r = recipes::pipeline(problem, energy_delay{});
   REQUIRE(r.status.ok());
-  for (const plan& p : r.plans) CHECK(score(energy_delay{}, *r.plans.front().predicted) <= score(energy_delay{}, *p.predicted));
+  for (const ranked_plan& p : r.plans) CHECK(score(energy_delay{}, r.plans.front().evaluation) <= score(energy_delay{}, p.evaluation));
   const plan_result even = recipes::pipeline(problem, even_drain{});
   REQUIRE(even.status.ok());
-  CHECK(score(even_drain{}, *even.plans.front().predicted) <= score(even_drain{}, *r.plans.front().predicted));
+  CHECK(score(even_drain{}, even.plans.front().evaluation) <= score(even_drain{}, r.plans.front().evaluation));
 }
 
 TEST_CASE("planners with one answer of their own are judged as they are") {
@@ -462,7 +462,7 @@ TEST_CASE("planners with one answer of their own are judged as they are") {
   const plan_result weighted = by_memory(problem, minimize_latency{});
   REQUIRE(weighted.candidates == 1);
   REQUIRE(weighted.status.ok());
-  const auto& stages = weighted.plans.front().stages;
+  const auto& stages = weighted.plans.front().plan.stages;
   REQUIRE(stages.size() == 2);
   CHECK(home.find(stages.front().name).index() == stages.front().devices.front().device.index());
   CHECK(home[stages.front().devices.front().device].usable_memory() >= home[stages.back().devices.front().device].usable_memory());
@@ -470,8 +470,8 @@ TEST_CASE("planners with one answer of their own are judged as they are") {
   CHECK(stages.front().layers.size() >= stages.back().layers.size());
   const plan_result shortest = shortest_way(problem, minimize_latency{});
   REQUIRE(shortest.status.ok());
-  CHECK(shortest.plans.front().planner == "shortest-way");
-  CHECK(two_halves(problem, minimize_latency{}).plans.front().predicted->latency.value() > 0);
+  CHECK(shortest.plans.front().plan.planner == "shortest-way");
+  CHECK(two_halves(problem, minimize_latency{}).plans.front().evaluation.latency.value() > 0);
 }
 
 TEST_CASE("a planner of one's own is a function and is ranked by the same judge") {
@@ -480,10 +480,10 @@ TEST_CASE("a planner of one's own is a function and is ranked by the same judge"
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
   const plan_result r = two_halves(problem, minimize_latency{});
   REQUIRE(r.status.ok());
-  CHECK(r.plans.front().stages.size() == 2);
-  CHECK(r.plans.front().stages[0].layers.size() == 5);
+  CHECK(r.plans.front().plan.stages.size() == 2);
+  CHECK(r.plans.front().plan.stages[0].layers.size() == 5);
   CHECK(r.candidates == 4);
-  CHECK(r.plans.front().predicted->bound <= r.plans.front().predicted->latency);
+  CHECK(r.plans.front().evaluation.bound <= r.plans.front().evaluation.latency);
 }
 
 TEST_CASE("plans are kept by criteria of one's own, and what a set of them is worth is a number") {
@@ -492,8 +492,8 @@ TEST_CASE("plans are kept by criteria of one's own, and what a set of them is wo
   const planning_problem problem{model, home, roofline{}, job{.batch = 8}};
 
   const plan_result r = recipes::pipeline(problem, minimize_latency{}, 50);
-  const mix::pareto_set<std::size_t> front = mix::pareto_plans(std::span<const plan>(r.plans), mix::response_time{}, least_room{});
-  for (const auto& e : front.entries()) CHECK(e.point[0] == r.plans[e.item].predicted->response().value());  // fastest first
+  const mix::pareto_set<std::size_t> front = mix::pareto_plans(r.plans, mix::response_time{}, least_room{});
+  for (const auto& e : front.entries()) CHECK(e.point[0] == r.plans[e.item].evaluation.response().value());  // fastest first
   const double worth = mix::hypervolume(front, std::vector{100.0, 2.0});  // against a plan of 100 s that is twice as busy as can be
 
   CHECK(front.size() > 1);
@@ -522,7 +522,7 @@ TEST_CASE("a timeline changes conditions, and a job lives through it") {
   CHECK(now.speed[laptop.index()] == 0.5);
   CHECK(!now.works(phone));
 
-  adapt::static_plan policy(recipes::on_device(problem, minimize_latency{}).plans.front());
+  adapt::static_plan policy(recipes::on_device(problem, minimize_latency{}).plans.front().plan);
   const adapt::history h = run(problem, evening, policy, adapt::run_options<by_waiting>{});
   CHECK(h.status.ok());
   double end_s = 0;

@@ -89,12 +89,12 @@ TEST_CASE("what the picture shows of the conditions is what applying the events 
 TEST_CASE("plans have the same name under every policy: a letter for who computes, a number for the network") {
   plan ordered = two_stages();
   ordered.sharing_policy = sharing::priority;
-  plan predicted = two_stages();
-  predicted.predicted = evaluation{};
-  predicted.planner = "another";
+  plan from_another = two_stages();
+  from_another.planner = "another";
   std::vector<io::policy_history> rows(2);
   rows[0].history.plans = {two_stages(), one_stage(), ordered};
-  rows[1].history.plans = {one_stage(), predicted, ordered};
+  rows[1].history.plans = {one_stage(), from_another, ordered};
+  rows[1].history.predictions[1] = evaluation{};
   const cluster c = test::wireless(2);
   const draw::detail::adaptation_view view(rows, adapt::timeline{9_s}, c, {});
   const auto names = [&](std::size_t p) { return std::vector<std::string>{view.name(p, 0), view.name(p, 1), view.name(p, 2)}; };

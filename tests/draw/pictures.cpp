@@ -464,7 +464,7 @@ TEST_CASE("where operators are stages of their own, pictures name them as long a
     const planning_problem problem{g, c, roofline{}, job{.workload = {.mode = mode::inference}, .batch = 1}};
     const plan_result found = recipes::heft(problem, minimize_latency{});
     REQUIRE(found.status.ok());
-    const plan& p = found.plans.front();
+    const plan& p = found.plans.front().plan;
     REQUIRE(p.stages.size() == g.size());
     const judgement j = run(p, g, c);
     const std::string svg = draw::gantt_svg(p, c, j), html = draw::report_html(found, g, c, j), graph = draw::dot(p, g, c);

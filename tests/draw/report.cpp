@@ -31,8 +31,7 @@ namespace {
 std::string page_of(const plan& p, const planning_graph& m, const cluster& c, const simulator_options& o = {.record = true},
                     const draw::report_options& options = {}) {
   const judgement j = evaluate(p, m, c, roofline{}, {}, no_lp{}, o);
-  plan_result result{.status = {}, .plans = {p}, .candidates = 1};
-  result.plans.front().predicted = j.evaluation;
+  const plan_result result{.status = {}, .plans = {{p, j.evaluation}}, .candidates = 1};
   return draw::report_html(result, m, c, j, options);
 }
 
@@ -169,12 +168,12 @@ TEST_CASE("without a plan the page says why") {
 }
 
 TEST_CASE("candidates: the front has those that no other beats in both") {
-  std::vector<plan> plans(5, two_stages());
+  std::vector<ranked_plan> plans(5, {two_stages(), {}});
   const std::vector<std::pair<double, double>> costs{{2, 5}, {3, 3}, {4, 4}, {3, 3}, {1, 9}};
   for (std::size_t i = 0; i < plans.size(); ++i) {
     evaluation e{.latency = seconds(costs[i].first)};
     e.devices = {{true, joules(costs[i].second), bytes(0), seconds(0)}};
-    plans[i].predicted = e;
+    plans[i].evaluation = e;
   }
   const auto points = draw::detail::candidate_points(plans);
   std::vector<bool> dominated;
@@ -187,11 +186,11 @@ TEST_CASE("candidates: the front has those that no other beats in both") {
 }
 
 TEST_CASE("candidates whose energies differ in the last digit have an axis") {
-  std::vector<plan> plans(2, two_stages());
+  std::vector<ranked_plan> plans(2, {two_stages(), {}});
   for (std::size_t i = 0; i < plans.size(); ++i) {
     evaluation e{.latency = seconds(1.0 + static_cast<double>(i))};
     e.devices = {{true, joules(i == 0 ? 3.909600000000003 : 3.9096000000000033), bytes(0), seconds(0)}};
-    plans[i].predicted = e;
+    plans[i].evaluation = e;
   }
   CHECK(draw::detail::pareto_chart(plans, wired(2)).size() < 20'000);
 }
@@ -225,7 +224,7 @@ TEST_CASE("a stopped run is drawn as far as it went") {
   int ends = 0;
   const judgement j = judge(two_stages(), two_layers(), c, roofline{}, {}, {.record = true},
                             [&](const task_ended&) { return ++ends < 5 ? control::go : control::stop; });
-  const plan_result result{.status = {}, .plans = {two_stages()}};
+  const plan_result result{.status = {}, .plans = {{two_stages(), j.evaluation}}};
   CHECK(has(checked(draw::report_html(result, two_layers(), c, j)), "stopped by an observer"));
 }
 

@@ -10,8 +10,8 @@
 
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 #include "support/by_hand.hpp"
 #include "support/random_source.hpp"

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/exchange/export_runtimes.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 #include "exchange/runtime_split.hpp"
 #include "io/reading.hpp"

@@ -13,7 +13,7 @@
 
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/onnx_graph.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/zoo/settings.hpp>

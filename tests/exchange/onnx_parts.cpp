@@ -16,7 +16,7 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <hetplan/exchange/onnx_graph.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <support/onnx_text.hpp>
 #include <support/random_source.hpp>
 #include <support/shared_data.hpp>

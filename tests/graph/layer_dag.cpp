@@ -9,7 +9,7 @@
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <catch2/catch.hpp>
 
-#include <hetplan/graph/layer_dag.hpp>
+#include <hetplan/graph/bgl.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "support/message_of.hpp"

@@ -40,7 +40,7 @@ NAMES = {
     "deque": "deque erase erase_if",
     "exception": "current_exception exception exception_ptr rethrow_exception",
     "filesystem": "file_size filesystem is_directory path rename",
-    "functional": "function greater greater_equal hash less plus",
+    "functional": "function greater greater_equal hash invoke less plus",
     "initializer_list": "initializer_list",
     "iterator": "back_inserter make_move_iterator prev size ssize",
     "limits": "numeric_limits",

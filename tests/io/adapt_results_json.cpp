@@ -86,9 +86,10 @@ TEST_CASE("the histories that are written say what the histories hold", "[long]"
   });
 }
 
-TEST_CASE("stretches that only go on are written as one, and too many are counted instead") {
+TEST_CASE("stretches that only go on are written as one, too many are counted instead, and a plan has its prediction") {
   adapt::history h;
   h.plans = {two_stages(), one_stage()};
+  h.predictions[1] = {.latency = 3_s};
   h.stretches = {runs(0, 10, 0, 5, 2),
                  runs(10, 14, 0, 2, 2),
                  runs(14, 16, 0, 1, 2, true),
@@ -102,6 +103,8 @@ TEST_CASE("stretches that only go on are written as one, and too many are counte
   CHECK(written["stretches"] == nlohmann::json::parse(R"([["running", 0, 14, 0, 7, 2, 140, false], ["running", 14, 16, 0, 1, 2, 20, true],
     ["stalled", 16, 21, 0, 0, 0, 3, false], ["running", 21, 23, 1, 1, 2, 20, false], ["running", 23, 26, 1, 1, 3, 30, false]])"));
   CHECK_FALSE(written.contains("stretches_left_out"));
+  CHECK_FALSE(written["plans"][0].contains("predicted"));
+  CHECK(written["plans"][1]["predicted"]["latency"] == 3);
   const auto few = nlohmann::json::parse(io::write_histories(rows, two_layers(), c, {.max_stretches = 4}))["policies"][0];
   CHECK(few["stretches"].empty());
   CHECK(few["stretches_left_out"] == 5);

@@ -11,8 +11,8 @@
 
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>

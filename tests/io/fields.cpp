@@ -9,8 +9,8 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/job_json.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/serving_json.hpp>
 

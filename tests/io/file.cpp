@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 #include "io/reading.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 
 #include "io/reading.hpp"

@@ -8,7 +8,7 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
@@ -37,11 +37,10 @@ evaluation numbers() {
   e.schedule_gap = 0.2;
   return e;
 }
-plan some_plan() {
+ranked_plan some_plan() {
   plan p{.model = "toy", .cluster = "home", .planner = "dora"};
   p.stages.push_back({"s0", {layer_id(0)}, {{device_id(0), 1, 1}}});
-  p.predicted = numbers();
-  return p;
+  return {p, numbers()};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
@@ -33,7 +33,7 @@ void check_agreed(const std::string& name, std::size_t count) {
     const planning_graph model = io::read_model(test::document(x["model"].dump(), "model"));
     const cluster c = io::read_cluster(test::document(x["cluster"].dump(), "cluster"));
     io::check_together(model, c, "cluster");
-    plan p = io::read_plan(test::document(x["plan"].dump(), "plan"), model, c);
+    const plan p = io::read_plan(test::document(x["plan"].dump(), "plan"), model, c).plan;
     const evaluation e = evaluate(p, model, c, profiled_or_roofline{}).evaluation;
     const auto& expected = x["expected"];
     CHECK(agree(e.latency.value(), expected["latency"].get<double>()));
@@ -46,9 +46,8 @@ void check_agreed(const std::string& name, std::size_t count) {
       CHECK(agree(mine.busy.value(), expected["busy"][d.name].get<double>()));
     }
     // "simulate of a plan file gives the numbers in predicted again, bit for bit"
-    p.predicted = e;
-    const plan again = io::read_plan(test::document(io::write_plan(p, model, c), "plan"), model, c);
-    const evaluation f = evaluate(again, model, c, profiled_or_roofline{}).evaluation;
+    const io::plan_file again = io::read_plan(test::document(io::write_plan(ranked_plan{p, e}, model, c), "plan"), model, c);
+    const evaluation f = evaluate(again.plan, model, c, profiled_or_roofline{}).evaluation;
     CHECK(f == e);
     CHECK(again.predicted->latency == e.latency);
     CHECK(again.predicted->gap == e.gap);

@@ -12,7 +12,7 @@
 
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/tasks_json.hpp>
@@ -324,7 +324,7 @@ TEST_CASE("the tasks file of the reference page is what its model, cluster and s
   for (const char* key : {"microbatch_size", "microbatches"}) as_plan[key] = shown["stages"][0][key];
   for (const json& s : shown["stages"])
     as_plan["stages"].push_back({{"name", s["name"]}, {"layers", s["layers"]}, {"devices", s["devices"]}});
-  const hetplan::plan p = io::read_plan(io::json_document::parse(as_plan.dump(), "files.md"), model, home);
+  const hetplan::plan p = io::read_plan(io::json_document::parse(as_plan.dump(), "files.md"), model, home).plan;
   CHECK(json::parse(io::write_tasks(p, model, home, judge(p, model, home, profiled_or_roofline{}))) == shown);
 }
 

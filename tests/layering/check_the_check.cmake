@@ -32,7 +32,7 @@ write(recipes/a.hpp "${sourced}#include <hetplan/mix/a.hpp>\n")
 write(mix/a.hpp "${sourced}")
 write(graph/bgl.hpp "${start}#include <boost/graph/graph_traits.hpp>\n")
 write(io/json_text.hpp "${start}#include <nlohmann/json.hpp>\n")
-write(exchange/yaml_document.hpp "${start}#include <yaml-cpp/yaml.h>\n")
+write(exchange/pipeedge_yaml.hpp "${start}#include <yaml-cpp/yaml.h>\n")
 string(CONCAT text "${start}#include <hetplan/cost/a.hpp>\n#include <boost/graph/graph_traits.hpp>\n"
               "#include <range/v3/view/zip.hpp>\n#include <hetplan/cost/b.hpp>\ninline constexpr int n = 3;\n")
 pair(cost/a "${start}// ${wide}\n" "${text}")

@@ -9,7 +9,6 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/partition/best_grid.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>

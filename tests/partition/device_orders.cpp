@@ -7,7 +7,6 @@
 
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/partition/brute_force.hpp>
-#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/plan.hpp>

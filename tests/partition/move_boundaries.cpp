@@ -7,8 +7,7 @@
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/partition/move_boundaries.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/search/mend_limits.hpp>
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/evaluate.hpp>
@@ -193,10 +192,10 @@ TEST_CASE("polished plans are no worse under the judge") {
     ranking ranked(problem, objective, 10);
     const layer_sequence row = each_layer_of(i.sequence);
     for (int n = 0; n < 4; ++n) static_cast<void>(ranked.consider(drawn_plan(i, row, random), 4));
-    const auto better = polish(problem, objective, ranked.kept(), {row});
+    const auto better = polish(problem, objective, plans_of(ranked.kept()), {row});
     REQUIRE(better.size() <= 3);
     if (!ranked.any_fitted()) continue;
-    const double before = ranked.kept().front().predicted->response().value();
+    const double before = ranked.kept().front().evaluation.response().value();
     const double after = judge(better.front(), i.model, i.cluster, roofline{}).evaluation.response().value();
     REQUIRE(after <= before * (1 + 1e-12));
     ++compared;

@@ -20,7 +20,7 @@
 #include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/relaxed_placement.hpp>
 #include <hetplan/place/series_schedule.hpp>
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/solve/glpk.hpp>
 #include <hetplan/tasks/expand_placement.hpp>

@@ -13,7 +13,7 @@
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/expand_placement.hpp>
 #include <support/random_tables.hpp>

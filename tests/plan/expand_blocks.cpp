@@ -28,10 +28,8 @@ TEST_CASE("a plan of a fused model becomes a plan of the model, stage by stage")
   p.stages[0].devices = {{.device = device_id(0)}};
   p.stages[1].devices = {{.device = device_id(1)}};
   REQUIRE_FALSE(validate(p, fused, devices).has_value());
-  p.predicted.emplace();
   const plan whole = expand_blocks(p, b);
   CHECK_FALSE(validate(whole, model, devices).has_value());
-  CHECK_FALSE(whole.predicted);
   std::vector<int> stage_of(model.size(), -1);
   std::size_t layers = 0;
   for (int s = 0; s < 2; ++s) {

@@ -9,7 +9,6 @@
 
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/expansion_size.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include "support.hpp"
 #include "support/message_of.hpp"
@@ -224,22 +223,21 @@ TEST_CASE("a description has a line per stage, and per used device once the plan
   CHECK(before.find("s0        1 layers  a .. a  on d0 (1) d2 (1)\n") != std::string::npos);
   CHECK(before.find("s1        2 layers  b .. c  on d1\n") != std::string::npos);
   CHECK(before.find("latency") == std::string::npos);
-  p.predicted = two_used();
-  const std::string after = describe(p, chain(3), devices(3));
+  ranked_plan judged{p, two_used()};
+  const std::string after = describe(judged, chain(3), devices(3));
   CHECK(after.find("d0           busy  75.0 %   memory    600 MB of      1 GB   energy      10 J\n") != std::string::npos);
   CHECK(after.find("d1           busy  25.0 %") != std::string::npos);
   CHECK(after.find("d2           busy") == std::string::npos);
   CHECK(after.find("latency 4 s, energy 30 J") != std::string::npos);
   CHECK(after.find("slower than the best plan") == std::string::npos);  // no bound, no claim
-  p.predicted->bound = 2_s;
-  p.predicted->gap = 1;
-  CHECK(describe(p, chain(3), devices(3)).find("at most 100 % slower than the best plan") != std::string::npos);
+  judged.evaluation.bound = 2_s;
+  judged.evaluation.gap = 1;
+  CHECK(describe(judged, chain(3), devices(3)).find("at most 100 % slower than the best plan") != std::string::npos);
   for (const double rounding : {2.22e-16, -2.22e-16, 0.0}) {
-    p.predicted->gap = p.predicted->schedule_gap = rounding;
-    const std::string text = describe(p, chain(3), devices(3));
+    judged.evaluation.gap = judged.evaluation.schedule_gap = rounding;
+    const std::string text = describe(judged, chain(3), devices(3));
     CHECK(text.find("at most 0 % slower than the best plan, 0 % slower than this plan's own bound\n") != std::string::npos);
   }
-  p.predicted->gap = 1;
 }
 
 }  // namespace test_objectives_and_limits

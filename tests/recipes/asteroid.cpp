@@ -178,8 +178,8 @@ TEST_CASE("Asteroid's planner finds what going through its whole space finds", "
     REQUIRE(r.candidates == 1);
     if (r.status.ok()) {
       REQUIRE(r.plans.size() == 1);
-      REQUIRE(r.plans.front().stages == chosen.stages);
-      REQUIRE(r.plans.front().schedule == chosen.schedule);
+      REQUIRE(r.plans.front().plan.stages == chosen.stages);
+      REQUIRE(r.plans.front().plan.schedule == chosen.schedule);
     } else {
       REQUIRE(r.binding->kind == limit_kind::memory);
     }
@@ -370,7 +370,7 @@ TEST_CASE("the volume of what Asteroid and HetPipe choose is what equations 2 an
       return total;
     };
     if (const plan_result r = recipes::asteroid(problem, minimize_latency{}); r.status.ok()) {
-      const plan& p = r.plans.front();
+      const plan& p = r.plans.front().plan;
       double rings = 0;
       for (const stage& st : p.stages) {
         rings += 2 * static_cast<double>(st.devices.size() - 1) * trainable_bytes(problem.model, st);
@@ -382,7 +382,7 @@ TEST_CASE("the volume of what Asteroid and HetPipe choose is what equations 2 an
     const planning_problem easy{problem.model, roomy, roofline{}, s.job};
     const plan_result r = recipes::hetpipe(easy, minimize_latency{});
     REQUIRE(r.status.ok());
-    const plan& p = r.plans.front();
+    const plan& p = r.plans.front().plan;
     double exchanged = 0;
     if (p.parameter_server) {
       ++served;

@@ -10,12 +10,10 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
@@ -139,7 +137,7 @@ void compare_with_exhaustion(const Planner& planner, const View& view_of, const 
     REQUIRE(r.status.ok());
     ++found;
     require_sound(r, problem, minimize_latency{});
-    const plan& p = r.plans.front();
+    const plan& p = r.plans.front().plan;
     REQUIRE(steps_s(space, make_steps(p, chain, view, problem.cost)) == Approx(*best).epsilon(1e-9));
     REQUIRE(p.schedule.kind == how.schedule);
     for (const stage& st : p.stages) hybrid += st.devices.size() > 1;
@@ -215,7 +213,7 @@ TEST_CASE("no cut of the chain into stages on single equal devices has a smaller
     }
     const plan_result r = recipes::gpipe(problem, minimize_latency{});
     REQUIRE(r.status.ok());
-    const plan& p = r.plans.front();
+    const plan& p = r.plans.front().plan;
     double largest = 0;
     for (const stage& st : p.stages) {
       REQUIRE(st.devices.size() == 1);
@@ -242,7 +240,9 @@ TEST_CASE("of several microbatch sizes a planner takes the one whose iteration i
     s.job.batch = 6;
     const planning_graph chain = chain_view(s.drawn.model);
     const auto check = [&](const auto& planner, const cluster& view) {
-      const auto estimated_s = [&](const plan_result& r) { return estimate(r.plans.front(), chain, view, roofline{}).latency.value(); };
+      const auto estimated_s = [&](const plan_result& r) {
+        return estimate(r.plans.front().plan, chain, view, roofline{}).latency.value();
+      };
       const plan_result all = planner(s.problem(), minimize_latency{});
       REQUIRE(all.status.ok());
       double least = std::numeric_limits<double>::infinity();
@@ -252,7 +252,7 @@ TEST_CASE("of several microbatch sizes a planner takes the one whose iteration i
         least = std::min(least, estimated_s(planner(one.problem(), minimize_latency{})));
       }
       REQUIRE(estimated_s(all) == Approx(least).epsilon(1e-12));
-      smaller += all.plans.front().microbatch_size < 6;
+      smaller += all.plans.front().plan.microbatch_size < 6;
     };
     // Not GPipe, PipeDream and EdgeShard: of plans with the same largest step they take any.
     check([](auto&&... args) { return recipes::dapple(args...); }, equal_and_roomy(s.cluster));
@@ -282,11 +282,11 @@ TEST_CASE("planners that do not ask for memory give the same plan whatever it is
       INFO(name);
       const plan_result blind = planner(easy.problem(), minimize_latency{}), r = planner(other.problem(), minimize_latency{});
       REQUIRE(blind.status.ok());
-      const auto broken = find_broken_limit(*blind.plans.front().predicted, other.cluster);
+      const auto broken = find_broken_limit(blind.plans.front().evaluation, other.cluster);
       REQUIRE(r.status.ok() == !broken.has_value());
       if (!broken) {
         ++fits;
-        REQUIRE(r.plans.front() == blind.plans.front());
+        REQUIRE(r.plans.front().plan == blind.plans.front().plan);
       } else {
         ++overflows;
         REQUIRE(test::found_none(r.status));
@@ -328,7 +328,7 @@ TEST_CASE("where two devices that are not the median one trade all but their nam
       const plan_result one = planner(s.problem(), minimize_latency{}), two = planner(t.problem(), minimize_latency{});
       REQUIRE(one.status.ok());
       REQUIRE(two.status.ok());
-      REQUIRE(one.plans.front() == two.plans.front());
+      REQUIRE(one.plans.front().plan == two.plans.front().plan);
     };
     check([](auto&&... args) { return recipes::gpipe(args...); });
     check([](auto&&... args) { return recipes::pipedream(args...); });
@@ -354,9 +354,9 @@ TEST_CASE("planners that overlook contention choose on one medium what they choo
       const plan_result one = planner(s.problem(), minimize_latency{}), two = planner(wires.problem(), minimize_latency{});
       REQUIRE(one.status == two.status);
       if (!one.status.ok()) return;
-      REQUIRE(one.plans.front() == two.plans.front());
-      several += one.plans.front().stages.size() > 1;
-      slower += one.plans.front().predicted->latency > two.plans.front().predicted->latency;  // the judge sees the difference
+      REQUIRE(one.plans.front().plan == two.plans.front().plan);
+      several += one.plans.front().plan.stages.size() > 1;
+      slower += one.plans.front().evaluation.latency > two.plans.front().evaluation.latency;  // the judge sees the difference
     });
   }
   REQUIRE(several > 30);
@@ -374,7 +374,7 @@ TEST_CASE("HetPipe's workers are alike, each runs the whole model, and the faste
     const auto problem = s.problem();
     const plan_result r = recipes::hetpipe(problem, minimize_latency{});
     require_sound(r, problem, minimize_latency{});  // valid: every layer once per pipeline, no device twice
-    const plan& p = r.plans.front();
+    const plan& p = r.plans.front().plan;
     REQUIRE(p.schedule.kind == schedule_kind::one_f_one_b);
     REQUIRE(p.stages.size() >= p.pipeline_count());
     std::vector<device_id> by_rate;
@@ -418,13 +418,13 @@ TEST_CASE("HetPipe's choice by hand: two workers where a model is small, one pip
     REQUIRE(r.status.ok());
     return r.plans.front();
   };
-  const plan light = chosen(1);
+  const auto [light, e] = chosen(1);
   CHECK(light.pipelines == std::vector<long long>{1, 1, 1, 1});
   CHECK(light.parameter_server == device_id(0));
   // Three workers send 2 B to the server at once, each on its wire, and get them back.
-  CHECK(light.predicted->latency.value() == near(4 + 2 * 0.002));
+  CHECK(e.latency.value() == near(4 + 2 * 0.002));
   // At 100 s for the exchange, one pipeline of two devices: 4 microbatches of 2 s on each, and the first one's way.
-  const plan heavy = chosen(25000);
+  const plan heavy = chosen(25000).plan;
   CHECK(heavy.pipelines.empty());
   CHECK(heavy.stages.size() == 2);
   CHECK_FALSE(heavy.parameter_server.has_value());
@@ -448,7 +448,7 @@ TEST_CASE("a median device with more accelerators than others have makes plans t
       INFO(name << " " << to_string(how));
       const plan_result r = planner(problem, minimize_latency{});
       require_sound(r, problem, minimize_latency{});
-      for (const stage& s : r.plans.front().stages) {
+      for (const stage& s : r.plans.front().plan.stages) {
         for (const assignment& a : s.devices) REQUIRE(a.tensor_parallel <= c[a.device].accelerators);
       }
     });
@@ -504,7 +504,7 @@ TEST_CASE("Dora is never worse than any planner that ships, and has a plan where
       }
       any = true;
       REQUIRE_FALSE(all.plans.empty());
-      REQUIRE(score(objective, *all.plans.front().predicted) <= score(objective, *part.plans.front().predicted));
+      REQUIRE(score(objective, all.plans.front().evaluation) <= score(objective, part.plans.front().evaluation));
     };
     for_each_recipe([&](const std::string& name, const auto& planner) { compare(name, planner(problem, objective, 1)); });
     compare("even-split", recipes::even_split(problem, objective, 1));
@@ -521,7 +521,7 @@ TEST_CASE("Dora is never worse than any planner that ships, and has a plan where
     require_sound(all, problem, objective);
     REQUIRE(all.plans.size() <= 3);
     REQUIRE_FALSE(all.binding.has_value());
-    const std::string& who = all.plans.front().planner;
+    const std::string& who = all.plans.front().plan.planner;
     REQUIRE((who == "dora" || who.starts_with("dora, from ")));
     from_others += who != "dora";
   }
@@ -549,8 +549,8 @@ TEST_CASE("a device that may not be busy all the time: what the baselines find, 
   const planning_problem problem{model, c, roofline{}, wanted};
   const plan_result r = recipes::dora(problem, objective_of_job(wanted));
   REQUIRE_FALSE(r.plans.empty());
-  CHECK(r.plans.front().predicted->latency <= 1.5_ms);
-  CHECK(r.plans.front().predicted->energy() <= joules(0.0331));
+  CHECK(r.plans.front().evaluation.latency <= 1.5_ms);
+  CHECK(r.plans.front().evaluation.energy() <= joules(0.0331));
 }
 
 TEST_CASE("every recipe counts what it judges from one, stops when told to, and asks nobody again", "[long]") {
@@ -566,8 +566,8 @@ TEST_CASE("every recipe counts what it judges from one, stops when told to, and 
       REQUIRE(e.total >= e.judged);
       REQUIRE(e.judged * total >= reported * e.total);  // no share of the work is taken back
       if (e.best != nullptr) {
-        REQUIRE(e.best->predicted->latency.value() <= best);
-        best = e.best->predicted->latency.value();
+        REQUIRE(e.best->evaluation.latency.value() <= best);
+        best = e.best->evaluation.latency.value();
       }
       REQUIRE((e.best != nullptr || std::isinf(best)));
       reported = e.judged;
@@ -588,7 +588,7 @@ TEST_CASE("every recipe counts what it judges from one, stops when told to, and 
       REQUIRE(r.candidates == last);
       REQUIRE_FALSE(r.plans.empty());
       REQUIRE(r.plans.size() <= 2);
-      if (r.plans.size() == 2) REQUIRE(r.plans[0].predicted->latency <= r.plans[1].predicted->latency);
+      if (r.plans.size() == 2) REQUIRE(r.plans[0].evaluation.latency <= r.plans[1].evaluation.latency);
     }
   };
   for_each_recipe(check);

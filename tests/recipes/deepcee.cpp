@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/recipes/data_parallel.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
@@ -64,9 +63,9 @@ TEST_CASE("deepcee uses a second region where the network allows it, and leaves 
     const planning_problem problem(m, c, roofline{}, training(8));
     const plan_result r = recipes::deepcee(problem, minimize_latency{}, 1);
     REQUIRE(r.status.ok());
-    const plan& best = r.plans.front();
+    const auto& [best, e] = r.plans.front();
     CHECK(best.schedule.kind == schedule_kind::explicit_orders);
-    CHECK(judge(best, m, c, roofline{}).evaluation.latency.value() == near(best.predicted->latency.value()));
+    CHECK(judge(best, m, c, roofline{}).evaluation.latency.value() == near(e.latency.value()));
     bool first = false, second = false;
     for (const stage& s : best.stages) {
       for (const assignment& a : s.devices) (a.device.value < 2 ? first : second) = true;
@@ -86,10 +85,10 @@ TEST_CASE("as printed every region has a part, in compact order") {
   const plan_result ours = recipes::deepcee(problem, minimize_latency{}, 1);
   REQUIRE(printed.status.ok());
   REQUIRE(first_level.status.ok());
-  CHECK(printed.plans.front().planner == "deepcee, compact");
-  CHECK(ours.plans.front().predicted->latency <= printed.plans.front().predicted->latency);
-  CHECK(printed.plans.front().predicted->latency <= first_level.plans.front().predicted->latency);
-  for (const stage& s : first_level.plans.front().stages) CHECK(s.devices.size() == 2);
+  CHECK(printed.plans.front().plan.planner == "deepcee, compact");
+  CHECK(ours.plans.front().evaluation.latency <= printed.plans.front().evaluation.latency);
+  CHECK(printed.plans.front().evaluation.latency <= first_level.plans.front().evaluation.latency);
+  for (const stage& s : first_level.plans.front().plan.stages) CHECK(s.devices.size() == 2);
 }
 
 TEST_CASE("deepcee outside training, within memory, and where nothing fits") {
@@ -104,7 +103,7 @@ TEST_CASE("deepcee outside training, within memory, and where nothing fits") {
   const planning_problem narrow(m, tight, roofline{}, training(4));
   const plan_result r = recipes::deepcee(narrow, minimize_latency{}, 1);
   REQUIRE(r.status.ok());
-  for (const device_evaluation& d : r.plans.front().predicted->devices) CHECK(d.peak_memory.value() <= 12e6 * (1 + 1e-9));
+  for (const device_evaluation& d : r.plans.front().evaluation.devices) CHECK(d.peak_memory.value() <= 12e6 * (1 + 1e-9));
   const cluster hopeless = two_regions(1e6, 3e6);
   const planning_problem none(m, hopeless, roofline{}, training(4));
   const plan_result nothing = recipes::deepcee(none, minimize_latency{}, 1);
@@ -145,12 +144,12 @@ TEST_CASE("ddp, zero2 and fsdp share evenly, whatever devices can do") {
     const plan_result r = recipe(problem, minimize_latency{}, 2, {});
     REQUIRE(r.status.ok());
     CHECK(r.candidates == 2);  // a microbatch of 1 has no share for four
-    const plan& best = r.plans.front();
+    const auto& [best, e] = r.plans.front();
     CHECK(best.planner == name);
     REQUIRE(best.stages.size() == 1);
     CHECK(best.stages[0].shard == shard);
     for (const assignment& a : best.stages[0].devices) CHECK(a.samples == best.microbatch_size / 4);
-    memory.push_back(best.predicted->devices[0].peak_memory.value());
+    memory.push_back(e.devices[0].peak_memory.value());
   }
   CHECK(memory[1] < memory[0]);
   CHECK(memory[2] < memory[1]);

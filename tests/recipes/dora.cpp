@@ -57,12 +57,12 @@ TEST_CASE("both phases are never worse than either alone", "[long]") {
       const planning_graph model = model_for(how, "qwen3-1.7b");
       const cluster c = zoo::cluster(setting);
       const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = how}, .batch = 8}};
-      const auto latency = [](const plan_result& r) { return r.plans.front().predicted->latency; };
+      const auto latency = [](const plan_result& r) { return r.plans.front().evaluation.latency; };
       const plan_result both = recipes::dora(problem, minimize_latency{}, 1), even = recipes::even_split(problem, minimize_latency{}, 10);
       REQUIRE(both.status.ok());
       CHECK(latency(both) <= latency(recipes::dora_partitioner(problem, minimize_latency{}, 1)));
       if (even.plans.empty()) continue;
-      const plan_result scheduled = schedule::refine(problem, minimize_latency{}, even.plans, 1);
+      const plan_result scheduled = schedule::refine(problem, minimize_latency{}, plans_of(even.plans), 1);
       CHECK(latency(scheduled) <= latency(even));
       CHECK(latency(both) <= latency(scheduled));
     }
@@ -80,11 +80,11 @@ TEST_CASE("Dora beats the three baselines on the main job", "[long]") {
       const planning_problem problem{model, c, roofline{}, j};
       const plan_result mine = recipes::dora(problem, minimize_latency{}, 1);
       REQUIRE(mine.status.ok());
-      const double latency = mine.plans.front().predicted->latency.value();
+      const double latency = mine.plans.front().evaluation.latency.value();
       for (const plan_result& other :
            {recipes::on_device(problem, minimize_latency{}, 1), recipes::data_parallel(problem, minimize_latency{}, 1),
             recipes::pipeline(problem, minimize_latency{}, 1)}) {
-        if (!other.plans.empty()) CHECK(latency <= other.plans.front().predicted->latency.value());
+        if (!other.plans.empty()) CHECK(latency <= other.plans.front().evaluation.latency.value());
       }
     }
   }
@@ -225,7 +225,7 @@ TEST_CASE("Dora's partitioner judges no plan twice") {
     const plan_result r = recipes::dora_partitioner(problem, minimize_latency{}, 1000);
     for (std::size_t i = 0; i < r.plans.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        const plan &a = r.plans[i], &b = r.plans[j];
+        const plan &a = r.plans[i].plan, &b = r.plans[j].plan;
         REQUIRE((a.microbatch_size != b.microbatch_size || a.stages != b.stages || a.schedule != b.schedule));
       }
     }
@@ -247,7 +247,7 @@ TEST_CASE("rows that are given hold for every plan, polished ones too; behind th
     });
   };
   const auto plans = [&](const recipes::partitioner_options& how) {
-    return recipes::dora_partitioner(problem, minimize_latency{}, 40, how).plans;
+    return plans_of(recipes::dora_partitioner(problem, minimize_latency{}, 40, how).plans);
   };
   recipes::partitioner_options how{.rows = {decompose::joined_chains{}}};
   const auto whole = plans(how);
@@ -277,7 +277,7 @@ TEST_CASE("a group of sequences is as large as the batch where that is fastest")
       const plan_result r = recipes::dora(problem, minimize_response{}, 1);
       REQUIRE(r.status.ok());
       INFO(devices << " devices, " << to_string(how));
-      CHECK(r.plans.front().microbatch_size == 256);
+      CHECK(r.plans.front().plan.microbatch_size == 256);
     }
   }
 }
@@ -290,19 +290,17 @@ TEST_CASE("plans that are known compete with what the partitioner finds, keep th
   recipes::partitioner_options how;
   how.known = recipes::pipeline(problem, minimize_latency{}, 1).plans;
   REQUIRE(how.known.size() == 1);
-  how.known.front().planner = "another";
-  how.known.front().transfers = transfer_mode::block;  // a plan that no search finds
-  how.known.front().predicted = evaluate(how.known.front(), model, c, problem.cost).evaluation;
+  auto& [known, known_evaluation] = how.known.front();
+  known.planner = "another";
+  known.transfers = transfer_mode::block;  // a plan that no search finds
+  known_evaluation = evaluate(known, model, c, problem.cost).evaluation;
   const plan_result both = recipes::dora_partitioner(problem, minimize_latency{}, 1000, how);
-  CHECK(both.plans.front().predicted->latency <= alone.plans.front().predicted->latency);
-  CHECK(std::any_of(both.plans.begin(), both.plans.end(), [](const plan& p) { return p.planner == "another"; }));
+  CHECK(both.plans.front().evaluation.latency <= alone.plans.front().evaluation.latency);
+  CHECK(std::any_of(both.plans.begin(), both.plans.end(), [](const ranked_plan& r) { return r.plan.planner == "another"; }));
   // One that the search finds is its own.
   how.known = {alone.plans.front()};
-  how.known.front().planner = "another";
-  CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.front().planner == "dora");
-  how.known.front().predicted.reset();
-  CHECK_THROWS_MATCHES(recipes::dora_partitioner(problem, minimize_latency{}, 1, how), invalid_input,
-                       Catch::Message("dora_partitioner: a known plan without a prediction; expected plans that a planner answered"));
+  how.known.front().plan.planner = "another";
+  CHECK(recipes::dora_partitioner(problem, minimize_latency{}, 1, how).plans.front().plan.planner == "dora");
 }
 
 TEST_CASE("few blocks of a model hold and take what their layers do") {
@@ -317,12 +315,12 @@ TEST_CASE("few blocks of a model hold and take what their layers do") {
     for (const auto& planner : {recipes::pipeline, recipes::even_split}) {
       const plan_result r = planner(blocks.problem(), minimize_latency{}, 3, {});
       REQUIRE(r.status.ok());
-      for (const plan& p : r.plans) {
+      for (const auto& [p, predicted] : r.plans) {
         const plan whole = blocks.expand(p);
         REQUIRE_FALSE(validate(whole, model, c));
         const evaluation e = judge(whole, model, c, problem.cost).evaluation;
-        CHECK(e.latency.value() == Approx(p.predicted->latency.value()).epsilon(1e-9));
-        CHECK(e.peak_memory().value() == Approx(p.predicted->peak_memory().value()).epsilon(1e-9));
+        CHECK(e.latency.value() == Approx(predicted.latency.value()).epsilon(1e-9));
+        CHECK(e.peak_memory().value() == Approx(predicted.peak_memory().value()).epsilon(1e-9));
         cut += p.stages.size() > 1;
       }
     }
@@ -342,7 +340,7 @@ TEST_CASE("twenty-two devices, one of which is nearly the best, within the steps
     const plan_result r = recipes::dora(problem, minimize_latency{}, 1);
     CHECK(r.out_of_steps);
     REQUIRE_FALSE(r.plans.empty());
-    CHECK(r.plans.front().predicted->latency <= (sizes.empty() ? 31.1_ms : 31.2_ms));
+    CHECK(r.plans.front().evaluation.latency <= (sizes.empty() ? 31.1_ms : 31.2_ms));
   }
 }
 
@@ -353,6 +351,6 @@ TEST_CASE("Dora as printed: the estimate chooses") {
   const planning_problem problem{model, c, profiled_or_roofline{}, wanted};
   const plan_result printed = recipes::dora_as_printed(problem, minimize_latency{});
   REQUIRE(printed.status.ok());
-  CHECK(printed.plans.front().planner == "dora-printed");
-  CHECK(printed.plans.front().predicted->latency.value() == Approx(1616).epsilon(0.001));
+  CHECK(printed.plans.front().plan.planner == "dora-printed");
+  CHECK(printed.plans.front().evaluation.latency.value() == Approx(1616).epsilon(0.001));
 }

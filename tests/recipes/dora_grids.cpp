@@ -41,8 +41,8 @@ double between_tokens_s(const planning_graph& m, const cluster& c, bool split, p
   const planning_problem problem{m, c, roofline{}, wanted};
   const plan_result r = recipes::dora(problem, minimize_response{}, 3);
   REQUIRE(!r.plans.empty());
-  if (best != nullptr) *best = r.plans.front();
-  return r.plans.front().predicted->time_between_tokens->value();
+  if (best != nullptr) *best = r.plans.front().plan;
+  return r.plans.front().evaluation.time_between_tokens->value();
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ TEST_CASE("a model that no pipeline of two boards can hold fits where they share
   const plan_result r = recipes::dora(problem, minimize_latency{});
   REQUIRE(!r.plans.empty());
   CHECK(r.status.ok());
-  CHECK(r.plans.front().stages.front().column_count() == 2);
+  CHECK(r.plans.front().plan.stages.front().column_count() == 2);
   job training{.batch = 2, .split_tensors = true};  // in training, in the orders of a schedule
   training.workload.optimizer_factor = 0;
   training.orders = {order_rule::eager};
@@ -111,8 +111,8 @@ TEST_CASE("a model that no pipeline of two boards can hold fits where they share
   const plan_result ordered = recipes::dora(planning_problem{m, larger, roofline{}, training}, minimize_latency{});
   INFO(ordered.status.reason);
   REQUIRE(!ordered.plans.empty());
-  CHECK(ordered.plans.front().schedule.kind == schedule_kind::explicit_orders);
-  CHECK(ordered.plans.front().stages.front().column_count() == 2);
+  CHECK(ordered.plans.front().plan.schedule.kind == schedule_kind::explicit_orders);
+  CHECK(ordered.plans.front().plan.stages.front().column_count() == 2);
 }
 
 TEST_CASE("allowed to split tensors, dora is never worse, and twice the same") {
@@ -126,7 +126,7 @@ TEST_CASE("allowed to split tensors, dora is never worse, and twice the same") {
     const plan_result a = recipes::dora(plain, objective, 3), b = recipes::dora(split, objective, 3);
     if (a.plans.empty()) continue;
     REQUIRE(!b.plans.empty());
-    CHECK(score(objective, *b.plans.front().predicted) <= score(objective, *a.plans.front().predicted) * (1 + 1e-9));
+    CHECK(score(objective, b.plans.front().evaluation) <= score(objective, a.plans.front().evaluation) * (1 + 1e-9));
     CHECK(recipes::dora(split, objective, 3).plans == b.plans);
   }
 }

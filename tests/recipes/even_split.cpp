@@ -70,7 +70,7 @@ TEST_CASE("an even split uses every device in order, one stage each, and no cut 
       const plan_result r = recipes::even_split(problem, minimize_latency{}, 100);
       test::require_sound(r, problem, minimize_latency{});
       REQUIRE(r.plans.size() == 3);  // one for each microbatch size
-      for (const plan& p : r.plans) {
+      for (const auto& [p, e] : r.plans) {
         REQUIRE(p.planner == "even-split");
         REQUIRE(p.stages.size() == devices);
         double largest = 0;
@@ -99,7 +99,7 @@ TEST_CASE("memory moves an even split's cuts, and only as far as it must") {
   const planning_problem problem{model, c, roofline{}, job{.batch = 1}};
   const plan_result r = recipes::even_split(problem, minimize_latency{});
   test::require_sound(r, problem, minimize_latency{});
-  for (const plan& p : r.plans) {
+  for (const auto& [p, e] : r.plans) {
     REQUIRE(p.stages.size() == 3);
     CHECK(p.stages[1].layers.size() == 1);
     CHECK(std::max(p.stages[0].layers.size(), p.stages[2].layers.size()) == 3);
@@ -135,8 +135,8 @@ TEST_CASE("an even split takes all of many devices") {
   const planning_problem problem{model, c, roofline{}, job{.workload = {.mode = mode::inference}, .batch = 2}};
   const plan_result r = recipes::even_split(problem, minimize_latency{}, 1);
   REQUIRE(r.status.ok());
-  REQUIRE(r.plans.front().stages.size() == 20);
-  for (const stage& s : r.plans.front().stages) CHECK(s.layers.size() == 2);
+  REQUIRE(r.plans.front().plan.stages.size() == 20);
+  for (const stage& s : r.plans.front().plan.stages) CHECK(s.layers.size() == 2);
 }
 
 TEST_CASE("an observer stops an even split with what it has") {

@@ -42,7 +42,7 @@ TEST_CASE("dora finds a plan where one keeps the limits, and no planner calls su
     const auto check = [&](const plan_result& answer) {
       REQUIRE(answer.plans.empty() == !answer.status.ok());
       if (answer.plans.empty()) REQUIRE(test::found_none(answer.status));
-      else REQUIRE_FALSE(find_broken_limit(*answer.plans.front().predicted, drawn.cluster));
+      else REQUIRE_FALSE(find_broken_limit(answer.plans.front().evaluation, drawn.cluster));
       if (possible) REQUIRE(answer.status.result != outcome::infeasible);
     };
     check(r);

@@ -42,13 +42,14 @@ TEST_CASE("planners of operators answer with a plan that the simulator has judge
       CAPTURE(name, to_string(c));
       const plan_result r = recipes::moirai(problem, minimize_latency{}, {.network = {c, transfer_copies::per_device}});
       REQUIRE(r.status.ok());
-      const plan& p = r.plans.front();
+      const auto& [p, e] = r.plans.front();
       CHECK(p.planner == "moirai");
-      CHECK(p.predicted->latency.value() <= alone.plans.front().predicted->latency.value() * (1 + 1e-9));
-      CHECK(p.predicted->placement_bound.value() > 0);
-      CHECK(p.predicted->placement_bound.value() <= p.predicted->latency.value() * (1 + 1e-9));
-      const plan again = io::read_plan(io::json_document::parse(io::write_plan(p, model, home), "plan"), model, home);
-      CHECK(again == p);
+      CHECK(e.latency.value() <= alone.plans.front().evaluation.latency.value() * (1 + 1e-9));
+      CHECK(e.placement_bound.value() > 0);
+      CHECK(e.placement_bound.value() <= e.latency.value() * (1 + 1e-9));
+      const io::plan_file again =
+          io::read_plan(io::json_document::parse(io::write_plan(r.plans.front(), model, home), "plan"), model, home);
+      CHECK(again.plan == p);
     }
     for (const auto planner : {recipes::heft, recipes::m_etf, recipes::m_sct, recipes::getf}) {
       const plan_result r = planner(problem, minimize_latency{}, {}, {});
@@ -91,7 +92,7 @@ TEST_CASE("that no placement of the whole batch fits is not said of plans that s
     CHECK(nothing.status.result == outcome::infeasible);
     CHECK(nothing.status.proof.has_value());
   }
-  CHECK(recipes::dora({model, c, roofline{}, two}, minimize_latency{}).plans.front().predicted->latency.value() == Approx(2e-3));
+  CHECK(recipes::dora({model, c, roofline{}, two}, minimize_latency{}).plans.front().evaluation.latency.value() == Approx(2e-3));
 }
 
 TEST_CASE("where the simulator takes longer than a schedule promises, everything on one device is tried") {
@@ -114,12 +115,12 @@ TEST_CASE("where the simulator takes longer than a schedule promises, everything
   const cluster c("two", {{.name = "a", .kind = "fast", .memory = 2_MB}, {.name = "b", .kind = "slow", .memory = 1_GB}},
                   route_table{{{"wire", bytes_per_second(5e8)}}, {{"a", "b", there}, {"b", "a", back}}});
   const planning_problem problem{model, c, profiled{}, one_inference()};
-  const double alone = recipes::on_device(problem, minimize_latency{}).plans.front().predicted->latency.value();
+  const double alone = recipes::on_device(problem, minimize_latency{}).plans.front().evaluation.latency.value();
   const recipes::placement_view view{.network = {place::contention::one_port}};
   for (const auto& planner : {recipes::heft, recipes::getf, recipes::moirai}) {
     const plan_result r = planner(problem, minimize_latency{}, view, {});
     REQUIRE(r.status.ok());
-    CHECK(r.plans.front().predicted->latency.value() <= alone * (1 + 1e-9));
+    CHECK(r.plans.front().evaluation.latency.value() <= alone * (1 + 1e-9));
   }
 }
 
@@ -135,9 +136,9 @@ TEST_CASE("what is fused may be parted: no bound of fused operators is one of al
         const plan_result r = recipes::moirai(problem, minimize_latency{}, view), h = recipes::heft(problem, minimize_latency{}, view);
         REQUIRE(r.status.ok());
         REQUIRE(h.status.ok());
-        CHECK(r.plans.front().predicted->latency.value() == Approx(2.001e-3));
-        CHECK(r.plans.front().predicted->placement_bound.value() <= h.plans.front().predicted->latency.value() * (1 + 1e-9));
-        CHECK(r.plans.front().stages.size() == 2);
+        CHECK(r.plans.front().evaluation.latency.value() == Approx(2.001e-3));
+        CHECK(r.plans.front().evaluation.placement_bound.value() <= h.plans.front().evaluation.latency.value() * (1 + 1e-9));
+        CHECK(r.plans.front().plan.stages.size() == 2);
       }
     }
   }
@@ -183,7 +184,7 @@ TEST_CASE("no placement of fused or single operators beats the bound that is pri
     const plan_result r = recipes::moirai(problem, minimize_latency{}, {.network = rules});
     infeasible += r.status.result == outcome::infeasible;
     if (r.status.result == outcome::infeasible) CHECK(r.status.proof.has_value());
-    const evaluation* found = r.plans.empty() ? nullptr : &*r.plans.front().predicted;
+    const evaluation* found = r.plans.empty() ? nullptr : &r.plans.front().evaluation;
     double least_s = std::numeric_limits<double>::infinity();
     for (const coarsen::blocks& blocks : {coarsen::each_layer(model), coarsen::fuse_operators(model, coarsen::tensorrt_like())}) {
       const place::placement_table t = place::make_placement_table(problem, blocks);
@@ -226,7 +227,7 @@ TEST_CASE("a weight that two operators share is held once by a device that has b
     for (const auto planner : {recipes::heft, recipes::m_etf, recipes::m_sct, recipes::getf, recipes::moirai}) {
       const plan_result r = planner({model, c, roofline{}, one_inference()}, minimize_latency{}, {}, {});
       REQUIRE(r.status.ok());
-      CHECK(r.plans.front().predicted->peak_memory() <= memory);
+      CHECK(r.plans.front().evaluation.peak_memory() <= memory);
     }
   }
   const cluster c = devices(599_MB);
@@ -242,7 +243,7 @@ TEST_CASE("Moirai fuses by TensorRT's rules unless told otherwise, and an observ
   const cluster home = zoo::cluster("smart-home-2");
   const planning_problem problem{model, home, roofline{}, one_inference(), {}, {}, 20'000};
   const auto stages = [&](const recipes::placement_view& view) {
-    return recipes::moirai(problem, minimize_latency{}, view).plans.front().stages.size();
+    return recipes::moirai(problem, minimize_latency{}, view).plans.front().plan.stages.size();
   };
   CHECK(stages({}) <= model.size());
   CHECK(stages({.fusion = coarsen::no_fusion()}) == model.size());
@@ -270,7 +271,7 @@ TEST_CASE("a placement file names each layer's device and each device's order") 
   const cluster home = zoo::cluster("edge-cluster");
   const plan_result r = recipes::heft({model, home, roofline{}, one_inference()}, minimize_latency{});
   REQUIRE(r.status.ok());
-  const io::json o = io::json::parse(exchange::write_placement(r.plans.front(), model, home));
+  const io::json o = io::json::parse(exchange::write_placement(r.plans.front().plan, model, home));
   CHECK(o["placement"].size() == model.size());
   std::size_t listed = 0;
   for (const auto& [device, layers] : o["order"].items()) {

@@ -42,7 +42,7 @@ TEST_CASE("on-device finds the best single device and microbatch size by trying 
   const plan_result r = recipes::on_device(problem, minimize_latency{}, 1000);
   REQUIRE(r.candidates == 3 * 4);  // devices x divisors of 8
   REQUIRE(r.plans.size() == 12);
-  REQUIRE(r.plans.front().stages.front().devices.front().device == c.find("fast"));
+  REQUIRE(r.plans.front().plan.stages.front().devices.front().device == c.find("fast"));
 }
 
 TEST_CASE("the pipeline is no worse than every contiguous plan with one device a stage, simulated, by more than its estimate is off") {
@@ -70,7 +70,7 @@ TEST_CASE("the pipeline is no worse than every contiguous plan with one device a
     };
     extend(blank_plan(problem, "brute force", size), 0, 0);
   }
-  const double found = recipes::pipeline(problem, minimize_latency{}).plans.front().predicted->latency.value();
+  const double found = recipes::pipeline(problem, minimize_latency{}).plans.front().evaluation.latency.value();
   REQUIRE(found >= best * (1 - 1e-9));
   REQUIRE(found <= best * 1.15);
 }
@@ -80,17 +80,8 @@ TEST_CASE("the pipeline tries devices as they are listed and by speed, and the b
   const cluster given = three();
   std::vector<int> listed{0, 1, 2};
   const double never = std::numeric_limits<double>::infinity();
-  const auto balanced_in = [&](const planning_problem& problem, std::vector<std::vector<device_id>> orders) {
-    return recipes::detail::cut_chain(
-        problem, minimize_latency{}, 10, "pipeline", orders, 1,
-        [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
-          return table.time(first, last, d, size).total_s;
-        },
-        [&](double bytes_per_sample, device_id from, device_id to, int size) {
-          const auto rate = problem.cluster.network().peak_bandwidth(from, to);
-          return rate.value() > 0 ? size * bytes_per_sample / rate.value() : never;
-        },
-        {});
+  const auto balanced_in = [](const planning_problem& problem, const std::vector<std::vector<device_id>>& orders) {
+    return recipes::detail::pipeline_in(problem, minimize_latency{}, 10, orders, {});
   };
   int better = 0;
   double sorted_s = never, least_s = never;
@@ -107,14 +98,14 @@ TEST_CASE("the pipeline tries devices as they are listed and by speed, and the b
       return control::go;
     });
     const plan_result in_list = balanced_in(problem, {as_listed}), in_speed = balanced_in(problem, {by_speed});
-    const auto latency_s = [](const plan_result& x) { return x.plans.front().predicted->latency.value(); };
+    const auto latency_s = [](const plan_result& x) { return x.plans.front().evaluation.latency.value(); };
     CHECK(latency_s(r) == std::min(latency_s(in_list), latency_s(in_speed)));
     CHECK(r.candidates <= in_list.candidates + in_speed.candidates);
     better += latency_s(r) < latency_s(in_list) ? 1 : 0;
     if (as_listed == by_speed) CHECK(r.plans == in_list.plans);
     CHECK(last_total == (as_listed == by_speed ? 1 : 2) * 4 * 3);  // orders, sizes, stages
     for (std::size_t i = 0; i < r.plans.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j) CHECK(r.plans[i] != r.plans[j]);
+      for (std::size_t j = 0; j < i; ++j) CHECK(r.plans[i].plan != r.plans[j].plan);
     }
     if (as_listed == by_speed) sorted_s = latency_s(in_list);
     least_s = std::min(least_s, latency_s(r));
@@ -139,11 +130,11 @@ TEST_CASE("when nothing fits, the answer names the limit, the device and the ove
 TEST_CASE("the pipeline lowers its warm-up before it gives up on memory") {
   const planning_graph model = chain(6, 1);
   const job j{.batch = 16, .microbatch_sizes = {4}};
-  const auto needed = [&](const plan_result& r) { return r.plans.front().predicted->peak_memory(); };
+  const auto needed = [&](const plan_result& r) { return r.plans.front().evaluation.peak_memory(); };
   const cluster roomy = three();
   const planning_problem easy{model, roomy, roofline{}, j};
   // Just less than what the default warm-up needs, but enough for fewer microbatches in flight.
-  plan three_stages = recipes::pipeline(easy, minimize_latency{}).plans.front();
+  plan three_stages = recipes::pipeline(easy, minimize_latency{}).plans.front().plan;
   const bytes most = needed(recipes::pipeline(easy, minimize_latency{}));
   const cluster tight = three(most * 0.7);
   const planning_problem hard{model, tight, roofline{}, j};
@@ -212,9 +203,9 @@ TEST_CASE("the real models plan on the real settings, or say which limit binds")
       const plan_result r = recipes::pipeline(problem, minimize_latency{}, 2);
       INFO(name << " on " << setting << ": " << r.status.reason);
       REQUIRE(r.status.ok());
-      for (const plan& p : r.plans) {
-        REQUIRE(p.predicted->gap >= -1e-9);
-        REQUIRE(p.predicted->schedule_gap >= -1e-9);
+      for (const ranked_plan& p : r.plans) {
+        REQUIRE(p.evaluation.gap >= -1e-9);
+        REQUIRE(p.evaluation.schedule_gap >= -1e-9);
       }
     }
   }

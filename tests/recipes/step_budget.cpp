@@ -82,11 +82,11 @@ TEST_CASE("a prime batch of a thousand microbatches is planned in steps that do 
   const plan_result r = recipes::dora_partitioner(problem, minimize_latency{}, 2);
   REQUIRE(r.status.ok());
   REQUIRE(r.plans.size() == 2);
-  for (const plan& p : r.plans) {
+  for (const auto& [p, predicted] : r.plans) {
     evaluation e = judge(p, s.model, s.devices, problem.cost).evaluation;
-    CHECK(p.predicted->latency == e.latency);
-    CHECK(p.predicted->energy() == e.energy());
-    CHECK(p.predicted->bound > 0_s);
+    CHECK(predicted.latency == e.latency);
+    CHECK(predicted.energy() == e.energy());
+    CHECK(predicted.bound > 0_s);
   }
   const long long whole_runs = r.steps / (2 * 2003);  // of a stage, at least
   CHECK(r.candidates > 20);
@@ -98,7 +98,7 @@ TEST_CASE("every planner ends with its best plan, the bound and the limit that w
   const auto problem = s.problem(training_of(32), 1);
   const auto require_best_so_far = [&](const plan_result& r) {
     REQUIRE(r.plans.size() == 1);
-    CHECK(r.plans.front().predicted->bound > 0_s);
+    CHECK(r.plans.front().evaluation.bound > 0_s);
     CHECK(r.status.result == outcome::stopped);
     CHECK(r.out_of_steps);
     CHECK(r.status.reason.find("the budget of 1 step ended the search after ") == 0);
@@ -132,8 +132,8 @@ TEST_CASE("more steps never make the best plan worse, and enough of them are not
   for (const long long steps : {1LL, 20'000LL, standard_steps}) {
     const plan_result r = recipes::dora(s.problem(training_of(16), steps), minimize_latency{}, 3);
     REQUIRE(!r.plans.empty());
-    CHECK(r.plans.front().predicted->latency.value() <= before);
-    before = r.plans.front().predicted->latency.value();
+    CHECK(r.plans.front().evaluation.latency.value() <= before);
+    before = r.plans.front().evaluation.latency.value();
     CHECK(r.status.ok() == (steps == standard_steps));
   }
 }

@@ -4,8 +4,8 @@
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulator.hpp>
+#include <hetplan/tasks/expand.hpp>
 #include <hetplan/tasks/task_graph.hpp>
-#include <hetplan/tasks/transfer_sender.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -154,19 +154,15 @@ TEST_CASE("a graph with rules runs like the plan that carries the same rules, bi
   CHECK(with_chunks >= 100);
 }
 
-TEST_CASE("a plan that a schedule is applied to keeps nothing of its own rules and prediction") {
+TEST_CASE("a plan that a schedule is applied to keeps nothing of its own rules") {
   const instance i = random_instance(first_seed(), plan_kind::chunks);
   const cluster c = i.cluster();
   const cep_graph cep(tasks::expand(without_rules(i.plan), i.model(), c, roofline{}), c.network());
-  plan p = i.plan;
-  p.predicted = judge(p, i.model(), c, roofline{}).evaluation;
-  const plan left_alone = schedule::apply(p, cep, schedule::uncontrolled(cep));
+  const plan left_alone = schedule::apply(i.plan, cep, schedule::uncontrolled(cep));
   CHECK(left_alone == without_rules(i.plan));
-  CHECK_FALSE(left_alone.predicted);
-  const plan ruled = schedule::apply(p, cep, schedule::follow(cep, message_rules(cep.messages(), {chunk_rule{.priority = 3}})));
+  const plan ruled = schedule::apply(i.plan, cep, schedule::follow(cep, message_rules(cep.messages(), {chunk_rule{.priority = 3}})));
   CHECK(ruled.sharing_policy == sharing::priority);
   CHECK(ruled.schedule.transfers.size() == cep.messages());
-  CHECK_FALSE(ruled.predicted);
 }
 
 TEST_CASE("a CEP graph of chunks is refused") {

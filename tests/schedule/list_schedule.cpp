@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <hetplan/schedule/list_schedule.hpp>
+#include <hetplan/schedule/event_order.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/schedule/event_order.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
-#include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/solve/glpk.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/dora.hpp>
 #include <hetplan/recipes/pipeline.hpp>
@@ -313,16 +313,16 @@ TEST_CASE("dora takes a schedule where the job allows it, and is never worse for
   job wanted{.batch = 8};
   wanted.workload.optimizer_factor = 0;
   const planning_problem plain(m, c, roofline{}, wanted);
-  const double without = recipes::dora(plain, minimize_latency{}, 1).plans.at(0).predicted->latency.value();
+  const double without = recipes::dora(plain, minimize_latency{}, 1).plans.at(0).evaluation.latency.value();
   wanted.orders.assign(order_rules.begin(), order_rules.end());
   const planning_problem any(m, c, roofline{}, wanted);
-  const plan best = recipes::dora(any, minimize_latency{}, 1).plans.at(0);
-  CHECK(best.predicted->latency.value() <= without * (1 + 1e-9));
-  CHECK(judge(best, m, c, roofline{}).evaluation.latency.value() == near(best.predicted->latency.value()));
+  const auto [best, e] = recipes::dora(any, minimize_latency{}, 1).plans.at(0);
+  CHECK(e.latency.value() <= without * (1 + 1e-9));
+  CHECK(judge(best, m, c, roofline{}).evaluation.latency.value() == near(e.latency.value()));
   wanted.orders = {order_rule::eager};
   wanted.only_orders = true;
   const planning_problem only(m, c, roofline{}, wanted);
-  const plan ordered = recipes::dora(only, minimize_latency{}, 1).plans.at(0);
+  const plan ordered = recipes::dora(only, minimize_latency{}, 1).plans.at(0).plan;
   CHECK(ordered.schedule.kind == schedule_kind::explicit_orders);
   CHECK_THAT(ordered.planner, Catch::Contains("eager"));
 }
@@ -339,7 +339,7 @@ TEST_CASE("a search judges schedules of one's own beside those that ship") {
   const plan_result r = recipes::dora(problem, minimize_latency{}, 100, options);
   REQUIRE_FALSE(r.plans.empty());
   bool mine = false;
-  for (const plan& p : r.plans) {
+  for (const auto& [p, e] : r.plans) {
     CHECK(p.schedule.kind == schedule_kind::explicit_orders);
     mine = mine || (p.planner.ends_with(", mine") && p.stages.size() > 4);
   }
@@ -353,13 +353,13 @@ TEST_CASE("zero bubble's plans are no worse than the pipeline's with its orders,
   const planning_problem problem(m, c, roofline{}, wanted);
   const plan_result base = recipes::pipeline(problem, minimize_latency{}, 1), found = recipes::zero_bubble(problem, minimize_latency{}, 3);
   REQUIRE(found.status.ok());
-  const plan& best = found.plans.front();
+  const auto& [best, e] = found.plans.front();
   CHECK(best.planner.starts_with("zero-bubble, "));
-  CHECK(best.predicted->latency.value() <= base.plans.front().predicted->latency.value() * (1 + 1e-9));
-  const auto v = partition::in_a_v(base.plans.front(), problem);
-  if (base.plans.front().stages.size() > 1) {
+  CHECK(e.latency.value() <= base.plans.front().evaluation.latency.value() * (1 + 1e-9));
+  const auto v = partition::in_a_v(base.plans.front().plan, problem);
+  if (base.plans.front().plan.stages.size() > 1) {
     REQUIRE(!v.empty());
-    CHECK(v.front().stages.size() == 2 * base.plans.front().stages.size());
+    CHECK(v.front().stages.size() == 2 * base.plans.front().plan.stages.size());
     CHECK(v.front().stages.front().devices.front().device == v.front().stages.back().devices.front().device);
   }
 }

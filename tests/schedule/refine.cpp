@@ -37,10 +37,10 @@ struct small_problem {
   job what{.batch = 8};
 
   [[nodiscard]] auto problem() const { return planning_problem{model, cluster, roofline{}, what, judge_models{}, glpk_lp{}}; }
-  [[nodiscard]] std::vector<plan> candidates(int k = 6) const {
-    recipes::partitioner_options o{.k = k};
-    return recipes::dora_partitioner(problem(), minimize_latency{}, k, o).plans;
+  [[nodiscard]] std::vector<ranked_plan> ranked(int k = 6) const {
+    return recipes::dora_partitioner(problem(), minimize_latency{}, k, recipes::partitioner_options{.k = k}).plans;
   }
+  [[nodiscard]] std::vector<plan> candidates() const { return plans_of(ranked()); }
 };
 
 schedule::refine_options quick(int threads = 1, std::uint64_t seed = 1) {
@@ -52,21 +52,12 @@ bool same_partition(const plan& a, const plan& b) {
   return a.stages == b.stages && a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches &&
          a.schedule.kind == b.schedule.kind && a.schedule.warmup == b.schedule.warmup && a.schedule.orders == b.schedule.orders;
 }
-bool as_given(plan out, plan in) {
-  out.predicted.reset();
-  in.predicted.reset();
-  return out == in;
-}
 template <class Problem, class Objective>
 double score_of(const Problem& problem, const Objective& objective, const plan& p) {
   return score(objective, judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation);
 }
 bool equal(const plan_result& a, const plan_result& b) {
-  if (a.plans.size() != b.plans.size() || a.status != b.status || a.candidates != b.candidates) return false;
-  for (std::size_t i = 0; i < a.plans.size(); ++i) {
-    if (a.plans[i] != b.plans[i] || *a.plans[i].predicted != *b.plans[i].predicted) return false;
-  }
-  return true;
+  return a.plans == b.plans && a.status == b.status && a.candidates == b.candidates;
 }
 
 /// Later microbatches first, by the user.
@@ -87,8 +78,8 @@ TEST_CASE("a candidate whose own rules hold it up is freed of them, also where i
   REQUIRE(judge(late, m, c, roofline{}).evaluation.latency.value() == near(12));
   const plan_result r = schedule::refine(p, minimize_latency{}, std::vector{late}, 1);
   REQUIRE(r.status.ok());
-  CHECK(r.plans.front().predicted->latency.value() == near(4));
-  CHECK(r.plans.front().schedule.transfers.empty());
+  CHECK(r.plans.front().evaluation.latency.value() == near(4));
+  CHECK(r.plans.front().plan.schedule.transfers.empty());
 }
 
 TEST_CASE("no candidate comes out worse than it went in, for every mode and objective") {
@@ -98,7 +89,8 @@ TEST_CASE("no candidate comes out worse than it went in, for every mode and obje
     s.what.workload.mode = how;
     s.what.workload.tokens = 3;
     const auto problem = s.problem();
-    const std::vector<plan> given = s.candidates();
+    const std::vector<ranked_plan> ranked = s.ranked();
+    const std::vector<plan> given = plans_of(ranked);
     REQUIRE(given.size() >= 4);
     const auto check = [&](const auto& objective) {
       const plan_result r = schedule::refine(problem, objective, given, static_cast<int>(given.size()), quick());
@@ -106,17 +98,17 @@ TEST_CASE("no candidate comes out worse than it went in, for every mode and obje
       REQUIRE(r.plans.size() == given.size());
       REQUIRE(r.candidates == static_cast<long long>(given.size()));
       for (const plan& p : given) {
-        const auto out = std::find_if(r.plans.begin(), r.plans.end(), [&](const plan& q) { return same_partition(p, q); });
+        const auto out = std::find_if(r.plans.begin(), r.plans.end(), [&](const ranked_plan& q) { return same_partition(p, q.plan); });
         REQUIRE(out != r.plans.end());
-        const double before = score_of(problem, objective, p), after = score(objective, *out->predicted);
+        const double before = score_of(problem, objective, p), after = score(objective, out->evaluation);
         REQUIRE(after <= before);
-        if (!as_given(*out, p)) REQUIRE(after < before);  // a tie leaves it as given
+        if (out->plan != p) REQUIRE(after < before);  // a tie leaves it as given
         better += after < before;
       }
     };
     check(minimize_latency{});
     check(minimize_energy{});
-    check(keep_qoe{seconds(given.front().predicted->latency.value() * 0.8), 50});
+    check(keep_qoe{seconds(ranked.front().evaluation.latency.value() * 0.8), 50});
     check(maximize_throughput{});
   }
   CHECK(better >= 10);
@@ -133,12 +125,12 @@ TEST_CASE("random plans with rules or ports of their own compete as given") {
     const plan_result r = schedule::refine(problem, minimize_latency{}, std::span(&i.plan, 1), 1, quick());
     REQUIRE(r.status.ok());
     REQUIRE(r.plans.size() == 1);
-    const plan& out = r.plans.front();
+    const auto& [out, e] = r.plans.front();
     REQUIRE(same_partition(out, i.plan));
-    REQUIRE(score_of(problem, minimize_latency{}, out) == score(minimize_latency{}, *out.predicted));
-    const double after = score(minimize_latency{}, *out.predicted);
+    REQUIRE(score_of(problem, minimize_latency{}, out) == score(minimize_latency{}, e));
+    const double after = score(minimize_latency{}, e);
     REQUIRE(after <= before);
-    if (as_given(out, i.plan)) {
+    if (out == i.plan) {
       REQUIRE(after == before);
       with_rules += !i.plan.schedule.transfers.empty();
       exclusive += i.plan.sharing_policy == sharing::exclusive && c.size() > 2;
@@ -222,8 +214,8 @@ TEST_CASE("an observer hears of candidates in order, on the caller's thread, and
     CHECK_THAT(r.status.reason, Catch::Contains("stopped by an observer after 3 candidates"));
     CHECK(r.candidates == 3);
     REQUIRE(r.plans.size() == 3);
-    for (const plan& p : r.plans) {
-      const bool among_first = std::any_of(given.begin(), given.begin() + 3, [&](const plan& q) { return same_partition(p, q); });
+    for (const ranked_plan& p : r.plans) {
+      const bool among_first = std::any_of(given.begin(), given.begin() + 3, [&](const plan& q) { return same_partition(p.plan, q); });
       CHECK(among_first);
     }
   }
@@ -240,11 +232,11 @@ TEST_CASE("a time limit of nothing leaves candidates as given or better, and say
     CHECK(r.status.result == outcome::stopped);
     CHECK_THAT(r.status.reason, Catch::Contains("refine: stopped by its time limit"));
     REQUIRE(r.plans.size() == given.size());
-    for (const plan& p : r.plans) {
-      const auto in = std::find_if(given.begin(), given.end(), [&](const plan& q) { return same_partition(p, q); });
+    for (const ranked_plan& p : r.plans) {
+      const auto in = std::find_if(given.begin(), given.end(), [&](const plan& q) { return same_partition(p.plan, q); });
       REQUIRE(in != given.end());
-      CHECK(p.predicted->latency.value() <= score_of(problem, minimize_latency{}, *in));
-      CHECK(p.predicted->bound.value() > 0);
+      CHECK(p.evaluation.latency.value() <= score_of(problem, minimize_latency{}, *in));
+      CHECK(p.evaluation.bound.value() > 0);
     }
     o.time_limit = 1000_s;
     CHECK(equal(schedule::refine(problem, minimize_latency{}, given, 10, o),
@@ -254,15 +246,14 @@ TEST_CASE("a time limit of nothing leaves candidates as given or better, and say
 
 TEST_CASE("candidates that are too large for the limit of steps are charged what was done for them: nothing") {
   small_problem s;
-  const std::vector<plan> given = s.candidates();
+  const std::vector<ranked_plan> given = s.ranked();
   schedule::refine_options o = quick();
-  o.predicted = true;
   o.steps = 50;
-  const plan_result r = schedule::refine(s.problem(), minimize_latency{}, given, 10, o);
+  const plan_result r = schedule::refine_judged(s.problem(), minimize_latency{}, given, 10, o);
   CHECK(r.steps == 0);
   CHECK(r.out_of_steps);
   REQUIRE(r.plans.size() == given.size());
-  for (std::size_t i = 0; i < given.size(); ++i) CHECK(as_given(r.plans[i], given[i]));
+  for (std::size_t i = 0; i < given.size(); ++i) CHECK(r.plans[i].plan == given[i].plan);
 }
 
 TEST_CASE("an invalid candidate is refused, whatever the threads") {
@@ -283,21 +274,22 @@ TEST_CASE("under the user's own network no candidate comes out worse either") {
   const plan_result r = schedule::refine(problem, minimize_latency{}, given, 10, quick());
   require_sound(r, problem, minimize_latency{});
   REQUIRE(r.plans.size() == given.size());
-  for (const plan& p : r.plans) {
-    const auto in = std::find_if(given.begin(), given.end(), [&](const plan& q) { return same_partition(p, q); });
+  for (const ranked_plan& p : r.plans) {
+    const auto in = std::find_if(given.begin(), given.end(), [&](const plan& q) { return same_partition(p.plan, q); });
     REQUIRE(in != given.end());
-    CHECK(p.predicted->latency.value() <= score_of(problem, minimize_latency{}, *in));
-    CHECK(judge(p, s.model, s.cluster, roofline{}, judges).evaluation.latency == p.predicted->latency);
+    CHECK(p.evaluation.latency.value() <= score_of(problem, minimize_latency{}, *in));
+    CHECK(judge(p.plan, s.model, s.cluster, roofline{}, judges).evaluation.latency == p.evaluation.latency);
   }
 }
 
 TEST_CASE("candidates over their memory are out, and where all are, the limit is named") {
   small_problem s;
-  const std::vector<plan> given = s.candidates();
+  const std::vector<ranked_plan> ranked = s.ranked();
+  const std::vector<plan> given = plans_of(ranked);
   double least = 1e300, most = 0;
-  for (const plan& p : given) {
-    least = std::min(least, p.predicted->peak_memory().value());
-    most = std::max(most, p.predicted->peak_memory().value());
+  for (const ranked_plan& p : ranked) {
+    least = std::min(least, p.evaluation.peak_memory().value());
+    most = std::max(most, p.evaluation.peak_memory().value());
   }
   REQUIRE(least < most * 0.999);
   s.cluster = three(bytes((least + most) / 2), 200_Mbit_per_s);
@@ -358,9 +350,9 @@ TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and 
     REQUIRE(both.plans.size() == first.plans.size());
     REQUIRE(both.candidates == first.candidates + static_cast<long long>(first.plans.size()));
     for (std::size_t i = 0; i < both.plans.size(); ++i) {
-      REQUIRE(score(minimize_latency{}, *both.plans[i].predicted) <= score(minimize_latency{}, *first.plans[i].predicted));
+      REQUIRE(score(minimize_latency{}, both.plans[i].evaluation) <= score(minimize_latency{}, first.plans[i].evaluation));
     }
-    better += score(minimize_latency{}, *both.plans.front().predicted) < score(minimize_latency{}, *first.plans.front().predicted);
+    better += score(minimize_latency{}, both.plans.front().evaluation) < score(minimize_latency{}, first.plans.front().evaluation);
   };
   for (const char* setting : {"smart-home-1", "smart-home-2", "traffic-monitor"}) {
     for (const mode how : {mode::training, mode::inference, mode::generation}) {

@@ -18,11 +18,7 @@ using namespace hetplan;
 
 namespace {
 
-plan that_takes(seconds latency) {
-  plan p;
-  p.predicted = evaluation{.latency = latency};
-  return p;
-}
+ranked_plan that_takes(seconds latency) { return {{}, {.latency = latency}}; }
 
 struct told {
   std::vector<std::pair<long long, long long>> counts = {};
@@ -30,7 +26,7 @@ struct told {
   long long stop_at = 1LL << 40;
   control operator()(const candidate_judged& c) {
     counts.emplace_back(c.judged, c.total);
-    best_s.push_back(c.best != nullptr ? c.best->predicted->latency.value() : -1);
+    best_s.push_back(c.best != nullptr ? c.best->evaluation.latency.value() : -1);
     return c.judged < stop_at ? control::go : control::stop;
   }
 };
@@ -67,7 +63,7 @@ TEST_CASE("a total is corrected by what was judged, and no share of the work is 
 TEST_CASE("parts are told as one planner, with the best of all") {
   told seen;
   candidate_rounds rounds(3, minimize_latency{}, seen);
-  const plan slow = that_takes(5_s), fast = that_takes(2_s), between = that_takes(3_s);
+  const ranked_plan slow = that_takes(5_s), fast = that_takes(2_s), between = that_takes(3_s);
   const candidate_observer first = rounds.part();
   CHECK(first({1, 2, nullptr}) == control::go);
   CHECK(first({2, 2, &slow}) == control::go);

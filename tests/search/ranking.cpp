@@ -80,8 +80,8 @@ TEST_CASE("a later candidate takes the place of all that break a limit in the wh
   static_cast<void>(best.consider(setting::on(1), 2));
   const plan_result r = std::move(best).result();
   REQUIRE(r.plans.size() == 1);
-  CHECK(r.plans.front().stages.front().devices.front().device == device_id(1));
-  CHECK(r.plans.front().predicted->latency.value() == near(many));
+  CHECK(r.plans.front().plan.stages.front().devices.front().device == device_id(1));
+  CHECK(r.plans.front().evaluation.latency.value() == near(many));
 }
 
 TEST_CASE("a run that only an estimate refuses is found where nothing else fits") {
@@ -89,7 +89,7 @@ TEST_CASE("a run that only an estimate refuses is found where nothing else fits"
   const plan_result r = answer_to_refused(s);
   REQUIRE(r.status.ok());
   REQUIRE(r.plans.size() == 1);
-  CHECK(r.plans.front().predicted->energy() == joules(30));
+  CHECK(r.plans.front().evaluation.energy() == joules(30));
 }
 
 TEST_CASE("what was judged in full is not judged again, and competes with estimates that were") {
@@ -108,8 +108,8 @@ TEST_CASE("what was judged in full is not judged again, and competes with estima
   CHECK(best.budget().used() == before);
   const plan_result r = std::move(best).result();
   REQUIRE(r.plans.size() == 2);
-  CHECK(r.plans.front().predicted->energy() == joules(1000));
-  CHECK(r.plans.back().predicted->energy().value() == near(3600));
+  CHECK(r.plans.front().evaluation.energy() == joules(1000));
+  CHECK(r.plans.back().evaluation.energy().value() == near(3600));
   CHECK(r.steps == before + many);
 }
 

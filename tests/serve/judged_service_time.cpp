@@ -15,6 +15,7 @@
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
+#include <hetplan/simulate/evaluate.hpp>
 
 #include "support/random_source.hpp"
 
@@ -117,7 +118,7 @@ TEST_CASE("a planner that finds less for a small batch does not make times fall"
     plan_result r;
     plan p{.model = q.model.name(), .cluster = q.cluster.name(), .workload = q.job.workload, .microbatch_size = q.job.batch};
     p.stages = {{.name = "all", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(q.job.batch == 1 ? 0 : 1), q.job.batch}}}};
-    r.plans = {p};
+    r.plans = {{p, judge(p, q.model, q.cluster, q.cost, q.models).evaluation}};
     return r;
   };
   const batch_curve pass = judged_service_time(model, uneven, roofline{}, clumsy, {.largest = 16}).pass;

@@ -13,10 +13,10 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/serve/size_for.hpp>
-#include <hetplan/serve/submodular_placement.hpp>
 
 #include "support/random_source.hpp"
 

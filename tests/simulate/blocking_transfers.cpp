@@ -93,8 +93,8 @@ TEST_CASE("what decides about transfers says that there is nothing to decide whe
   const std::vector<plan> candidates{p};
   const plan_result refined = schedule::refine(problem, minimize_latency{}, candidates, 1);
   REQUIRE(refined.plans.size() == 1);
-  CHECK(refined.plans[0].transfers == transfer_mode::block);
-  CHECK(refined.plans[0].schedule.transfers.empty());
+  CHECK(refined.plans[0].plan.transfers == transfer_mode::block);
+  CHECK(refined.plans[0].plan.schedule.transfers.empty());
 }
 
 TEST_CASE("bounds hold and chains of waits are whole where transfers block") {

@@ -3,8 +3,8 @@
 
 #include <hetplan/estimate/estimate.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/solve/glpk.hpp>
 

@@ -179,8 +179,8 @@ TEST_CASE("plans are judged and made under a sharing of one's own, each run with
   const planning_problem problem{model, c, roofline{}, job{.batch = 8}, lossy};
   const plan_result r = recipes::pipeline(problem, minimize_latency{}, 3);
   REQUIRE(r.plans.size() == 3);
-  for (const plan& p : r.plans) {
-    CHECK(p.predicted->latency == judge(p, model, c, roofline{}, lossy).evaluation.latency);
+  for (const auto& [p, e] : r.plans) {
+    CHECK(e.latency == judge(p, model, c, roofline{}, lossy).evaluation.latency);
   }
 }
 

@@ -19,7 +19,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <hetplan/exchange/onnx_graph.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 #include "support/onnx_text.hpp"
 #include "support/random_source.hpp"

@@ -459,11 +459,10 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
     if (!is_small(p)) return;
     try {
       io::check_together(m, c, "f.json", p.workload.mode);
-      plan judged = p;
-      judged.predicted = evaluate(p, m, c, profiled_or_roofline{}).evaluation;
+      const evaluation e = evaluate(p, m, c, profiled_or_roofline{}).evaluation;
       ++n.simulated;
-      static_cast<void>(io::json_document::parse(io::write_plan(judged, m, c), "again"));
-      static_cast<void>(io::json_document::parse(io::write_evaluation(*judged.predicted, c), "again"));
+      static_cast<void>(io::json_document::parse(io::write_plan(ranked_plan{p, e}, m, c), "again"));
+      static_cast<void>(io::json_document::parse(io::write_evaluation(e, c), "again"));
     } catch (const invalid_input&) {
       ++n.refused_later;
     } catch (const invalid_model&) {
@@ -480,7 +479,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
         if (!g) break;
         const cluster& c = clusters[random.index(clusters.size())];
         try {
-          simulate(io::read_plan(io::json_document::parse(random.pick(plan_texts), "f.json"), *g, c), *g, c);
+          simulate(io::read_plan(io::json_document::parse(random.pick(plan_texts), "f.json"), *g, c).plan, *g, c);
         } catch (const invalid_input&) {
           ++n.refused_later;
         }
@@ -494,7 +493,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
             });
         if (!c) break;
         try {
-          simulate(io::read_plan(io::json_document::parse(random.pick(plan_texts), "f.json"), model, *c), model, *c);
+          simulate(io::read_plan(io::json_document::parse(random.pick(plan_texts), "f.json"), model, *c).plan, model, *c);
         } catch (const invalid_input&) {
           ++n.refused_later;
         }
@@ -514,11 +513,13 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
       case 4: try_foreign_files(n, random, damaged); break;
       default: {
         const cluster& c = clusters[random.index(clusters.size())];
-        const auto write = [&](const plan& p) { return io::write_plan(p, model, c); };
-        const auto p = try_text(
+        const auto write = [&](const io::plan_file& f) {
+          return f.predicted ? io::write_plan(ranked_plan{f.plan, *f.predicted}, model, c) : io::write_plan(f.plan, model, c);
+        };
+        const auto f = try_text(
             n, damaged(random.pick(plan_texts)), [&](const io::json_document& d) { return io::read_plan(d, model, c); }, write,
-            [&](const plan& a, const plan& b) { return write(a) == write(b); });
-        if (p) simulate(*p, model, c);
+            [&](const io::plan_file& a, const io::plan_file& b) { return write(a) == write(b); });
+        if (f) simulate(f->plan, model, c);
       }
     }
   }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include <hetplan/estimate/latency_estimator.hpp>
+#include <hetplan/estimate/pipeline_steps.hpp>
 
 namespace hetplan::test {
 

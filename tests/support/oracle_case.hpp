@@ -40,7 +40,7 @@ deviation check_case(const nlohmann::json& from_oracle, const Lp& lp) {
   const auto document = [&](const char* part) { return io::json_document::parse(given.at(part).dump(), part); };
   const planning_graph model = io::read_model(document("model"));
   const cluster c = io::read_cluster(document("cluster"));
-  const plan p = io::read_plan(document("plan"), model, c);
+  const plan p = io::read_plan(document("plan"), model, c).plan;
   const evaluation e = evaluate(p, model, c, profiled_or_roofline{}, judge_models{}, lp).evaluation;
   const nlohmann::json& x = given.at("expected");
 

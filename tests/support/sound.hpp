@@ -6,7 +6,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>
@@ -19,10 +18,10 @@ void require_sound(const plan_result& r, const Problem& problem, const Objective
   REQUIRE(r.status.ok());
   REQUIRE_FALSE(r.plans.empty());
   double before = -std::numeric_limits<double>::infinity();
-  for (const plan& p : r.plans) {
+  for (const auto& [p, e] : r.plans) {
     REQUIRE_FALSE(validate(p, problem.model, problem.cluster));
     const evaluation again = evaluate(p, problem.model, problem.cluster, problem.cost, problem.models, problem.lp).evaluation;
-    REQUIRE(again == *p.predicted);
+    REQUIRE(again == e);
     REQUIRE_FALSE(find_broken_limit(again, problem.cluster));
     REQUIRE(score(objective, again) >= before);
     before = score(objective, again);

@@ -12,7 +12,7 @@
 #include <range/v3/action/unique.hpp>
 
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/model_json.hpp>
 #include <hetplan/plan/describe.hpp>
 

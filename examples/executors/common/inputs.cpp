@@ -139,7 +139,7 @@ run_inputs read_run(const std::string& model_file, const std::string& cluster_fi
     throw hetplan::invalid_input(nominal_file + ": /devices/" + std::to_string(d.id.value) + "/name: got \"" + nominal[d.id].name +
                                  "\"; expected \"" + d.name + "\" as in " + cluster_file);
   }
-  hetplan::plan p = hetplan::io::read_plan(json_document::load(plan_file), model, c);
+  hetplan::plan p = hetplan::io::read_plan(json_document::load(plan_file), model, c).plan;
   if (p.model != model.name()) {
     throw hetplan::invalid_input(plan_file + ": /model: got \"" + p.model + "\"; expected \"" + model.name() + "\", the network of " +
                                  model_file);

@@ -185,7 +185,7 @@ class resilient_training {
                                             hetplan::job{.workload = in_.plan.workload}};
     const hetplan::plan_result found = lightweight_replay(problem, in_.plan, lost);
     if (!found.status.ok()) throw cannot_go_on("lost " + r.lost + ": " + found.status.reason);
-    const hetplan::plan& next = found.plans.front();
+    const auto& [next, evaluation] = found.plans.front();
     const holdings held = with_backups(holdings_of(in_.plan, in_.model, in_.cluster.size()), copying_, in_.model, in_.plan.workload, now_);
     const migration moves = delta_migration(held, next, in_.model, in_.cluster, now_);
     if (!moves.status.ok()) throw cannot_go_on("lost " + r.lost + ": " + moves.status.reason);
@@ -199,7 +199,7 @@ class resilient_training {
     }
     for (const auto& round : moves.rounds) r.moved_bytes += move(round);
     r.moved_s = steady_s() - begin_s - r.replanned_s;
-    r.predicted_s = next.predicted->latency.value();
+    r.predicted_s = evaluation.latency.value();
     in_.plan = next;
     recoveries_.push_back(std::move(r));
   }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The door for those who decide what a change calls for.
+/// Adaptation policies, which decide how a running job reacts to changes: the concept, its vocabulary, and the history of a run.
 
 #include <algorithm>
 #include <concepts>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <hetplan/adapt/holdings.hpp>
+#include <hetplan/adapt/migration.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/plan.hpp>
@@ -18,14 +19,12 @@
 
 namespace hetplan::adapt {
 
-// The noun that a run over a timeline makes: what happened, stretch by stretch, and what it came to.
-
 enum class activity {
   running,    ///< whole iterations, all alike
-  cut_off,    ///< an iteration that never ended: a device left, or the timeline did. Its work is lost
+  cut_off,    ///< an unfinished iteration: a device left or the timeline ended; its work is lost
   migrating,  ///< nothing runs while weights move
-  stalled,    ///< no plan can run, or nobody knows yet that one cannot
-  idle        ///< on purpose: there is time until the deadline
+  stalled,    ///< no plan can run, or that is not known yet
+  idle        ///< intentional: there is time until the deadline
 };
 [[nodiscard]] constexpr std::string_view to_string(activity a) {
   return a == activity::running     ? "running"
@@ -35,64 +34,69 @@ enum class activity {
                                     : "idle";
 }
 
-/// A stretch of time in which one thing happened. Stretches follow one another without gaps.
+/// A period with one activity. Stretches follow each other without gaps.
 struct stretch {
   activity what = activity::running;
   double start_s = 0;
   double end_s = 0;
   std::size_t plan = 0;      ///< index into history::plans
-  long long iterations = 0;  ///< that ended in it, each (end_s - start_s) / iterations long
-  double response_s = 0;     ///< of each: T, or the time between tokens
+  long long iterations = 0;  ///< completed iterations, each (end_s - start_s) / iterations long
+  double response_s = 0;     ///< of each iteration: T, or the time between tokens
   double energy_J = 0;
-  bool violates = false;  ///< each response is above what was wanted
+  bool violates = false;  ///< true if each response exceeds the target
   friend bool operator==(const stretch&, const stretch&) = default;
 };
 
-/// How far up the ladder a reaction went.
+/// The highest rung of the reaction ladder that a reaction used.
 enum class rung { none, network, known_plan, replanned };
 [[nodiscard]] constexpr std::string_view to_string(rung r) {
   return r == rung::none ? "nothing" : r == rung::network ? "network" : r == rung::known_plan ? "known plan" : "re-planned";
 }
 
-/// A plan was adopted: when, why, and what that took.
+/// The adoption of a plan: times, reason and cost.
 struct adoption {
-  double caused_s = 0;           ///< the event that it answers
-  double decided_s = 0;          ///< the policy has decided
-  double done_s = 0;             ///< the plan runs
+  double caused_s = 0;           ///< time of the event that it answers
+  double decided_s = 0;          ///< time of the policy's decision
+  double done_s = 0;             ///< time at which the plan runs
   std::size_t from = 0, to = 0;  ///< indices into history::plans
   rung reached = rung::none;
   std::string reason = {};
-  double stall_s = 0;      ///< nothing ran
-  double moved_bytes = 0;  ///< weights, state and caches, stopped and in the background
-  double moved_J = 0;      ///< what moving them took
+  double stall_s = 0;      ///< time in which nothing ran
+  double moved_bytes = 0;  ///< weights, state and caches, moved while stopped and in the background
+  double moved_J = 0;      ///< energy of these moves
   friend bool operator==(const adoption&, const adoption&) = default;
 };
 
-/// What became of a job over a timeline under one policy.
-///
+/// The history of a job over a timeline under one policy.
 /// Source  semantics, section 10, results.
 struct history {
-  hetplan::status status = {};   ///< none found: it ended without a plan that can run; stopped: by an observer
-  std::vector<plan> plans = {};  ///< in the order of their first use
+  hetplan::status status = {};   ///< none found: ended without a plan that can run; stopped: by an observer or the step budget
+  std::vector<plan> plans = {};  ///< in order of first use
+  std::map<std::size_t, evaluation> predictions = {};  ///< by index into `plans`, from the policy's answers
   std::vector<stretch> stretches = {};
   std::vector<adoption> adoptions = {};
-  long long iterations = 0;               ///< done and kept: the sum over stretches, less `lost`
-  long long lost = 0;                     ///< done and lost again with the weights of a device that left
-  long long cut_off = 0;                  ///< begun and not ended
-  long long violations = 0;               ///< iterations whose response was above what was wanted
-  std::optional<double> finished_s = {};  ///< when the job's iterations were all done
+  long long iterations = 0;               ///< completed and kept: the sum over stretches less `lost`
+  long long lost = 0;                     ///< completed, but lost with the weights of a device that left
+  long long cut_off = 0;                  ///< begun and not completed
+  long long violations = 0;               ///< iterations with a response above the target
+  std::optional<double> finished_s = {};  ///< time at which all iterations of the job were done
   bool missed_deadline = false;
-  double stall_s = 0;  ///< stalled and migrating
+  double stall_s = 0;  ///< time stalled or migrating
   double energy_J = 0;
   std::vector<double> device_energy_J = {};
   double moved_bytes = 0;
-  long long switches = 0;  ///< adoptions that changed who computes what
+  long long switches = 0;  ///< adoptions that changed the placement
   double reaction_s = 0;   ///< the longest time from an event to the adoption that answers it
+
+  /// What is predicted of a plan, by its index; null: nobody said.
+  [[nodiscard]] const evaluation* prediction(std::size_t plan) const {
+    const auto it = predictions.find(plan);
+    return it == predictions.end() ? nullptr : &it->second;
+  }
   friend bool operator==(const history&, const history&) = default;
 };
 
-/// Iterations done in a part of the timeline, those of a stretch spread evenly over it; later lost or not.
-///
+/// Returns the iterations done in a part of the timeline, lost ones included; those of a stretch are spread evenly over it.
 /// Complexity  O(stretches).
 [[nodiscard]] inline double iterations_between(const history& h, double from_s, double to_s) {
   double sum = 0;
@@ -103,7 +107,6 @@ struct history {
   return sum;
 }
 
-/// Somebody else's traffic that is under way.
 struct foreign_traffic {
   device_id from;
   device_id to;
@@ -111,78 +114,77 @@ struct foreign_traffic {
   int priority = 0;
 };
 
-/// What a policy knows when it is asked: what was noticed, which may be behind what is.
+/// What a policy knows when it is called: the noticed conditions, which may lag behind the actual ones.
 struct situation {
   seconds now;
-  seconds since;  ///< the first event that it has not answered yet
+  seconds since;  ///< time of the first unanswered event
   const conditions& noticed;
-  const holdings& held;  ///< what weights may be fetched from: backups and archives included
+  const holdings& held;  ///< sources of weights, backups and archives included
   std::span<const foreign_traffic> traffic;
   const plan* running = nullptr;         ///< null: nothing has run yet
-  const plan* coming = nullptr;          ///< adopted, and its weights or the decision still take their time
-  bool can_run = false;                  ///< every device of the running plan is there and works, and its network carries
+  const plan* coming = nullptr;          ///< adopted plan whose weights or decision time are pending; null: none
+  bool can_run = false;                  ///< true if the running plan's devices work and its network has capacity
   std::optional<seconds> response = {};  ///< of the last whole iteration
-  std::string_view dropped = {};         ///< why its last plan came to nothing; empty: it did not
+  std::string_view dropped = {};         ///< reason why the policy's last plan was dropped; empty: it was not
   qoe_target wanted = {};
-  long long done = 0;  ///< iterations
+  long long done = 0;  ///< completed iterations
 };
 
-/// How weights come to where the next plan needs them.
+/// How weights reach the devices of the next plan.
 enum class switching {
-  delta,                ///< stop, move what is missing, go on
-  background,           ///< immutable weights come while the old plan still runs; the rest as delta
-  through_coordinator,  ///< stop, gather the model at one device, hand it out again
-  at_no_cost            ///< at once; for bounds
+  delta,                ///< stop, move the missing weights, continue
+  background,           ///< immutable weights move while the old plan runs, the rest as in `delta`
+  through_coordinator,  ///< stop, gather the model at one device, redistribute it
+  at_no_cost            ///< instantaneous; for bounds
 };
 
-/// What to do about it. Empty: go on.
+/// The decision of a policy. An empty reaction continues the running plan.
 struct reaction {
-  std::optional<plan> next = {};  ///< of the whole cluster, on devices that are there
+  std::optional<plan> next = {};             ///< plan of the whole cluster, on present devices
+  std::optional<evaluation> predicted = {};  ///< of `next`; informative only
   switching how = switching::delta;
   rung reached = rung::none;
-  seconds thinking = {};                  ///< the old plan goes on until this has passed
-  std::optional<seconds> answers = {};    ///< the time of the event that it answers; situation::since, unless it waited
-  std::optional<seconds> ask_again = {};  ///< at the first iteration that ends then or later, event or not
-  bool rest = false;                      ///< run nothing until asked again
-  bool cancel = false;                    ///< the plan that is coming is not wanted any more; a `next` replaces it anyway
+  seconds thinking = {};                  ///< decision time, during which the old plan runs
+  std::optional<seconds> answers = {};    ///< time of the event that is answered; empty: situation::since
+  std::optional<seconds> ask_again = {};  ///< call at the first end of an iteration then or later, even without an event
+  bool rest = false;                      ///< true to run nothing until the next call
+  bool cancel = false;                    ///< true to withdraw the plan that is coming; a `next` replaces it anyway
   std::string reason = {};
 };
 
 template <class P>
 concept reacts = requires(P& p, const situation& s) {
-  { p.react(s) } -> std::same_as<reaction>;  // the first answer has a plan, or says in `reason` why there is none
+  { p.react(s) } -> std::same_as<reaction>;  // the first reaction has a plan, or a `reason` for having none
 };
 
-/// Decides what a change calls for. Asked between iterations: at the start, when something has become known, and when it asked to be
-/// asked.
+/// Decides how a running job reacts to changes. Called between iterations: at the start, when an event has become known, and on request.
 ///
-/// * It may remember; the same questions in the same order get the same answers.
-/// * A `situation` is what it may know, which can be behind what is. An empty `reaction` is "go on". An answer with the plan that runs is
-///   an adoption like any other: say nothing instead.
-/// * A plan that breaks a rule throws `invalid_input`. One that cannot be adopted, because a device is gone again or weights are nowhere
-///   to be had, is dropped; the policy is asked again at once and told why, but not the same twice. `estimate_switch` says beforehand.
-/// * Give round numbers near what was measured for `thinking`, so that a history does not depend on the machine.
-/// * Blocks to build one of: `change_classifier`, `known_plans`, `goal`, `reorder_transfers`, `plan_search`, `estimate_switch`,
+/// * The policy may have state. Equal calls in equal order get equal reactions.
+/// * A `situation` is what the policy may know, which can lag behind the actual state. An empty `reaction` continues the running plan.
+///   Returning the running plan counts as an adoption; return an empty reaction instead.
+/// * An invalid plan throws `invalid_input`. A plan that cannot be adopted, because a device has left again or weights are unavailable, is
+///   dropped. The policy is called again at once with the reason, but not twice for the same one. `estimate_switch` tells beforehand.
+/// * `thinking` should be a round number near the measured time, so that a history does not depend on the machine.
+/// * Building blocks: `change_classifier`, `known_plans`, `goal`, `reorder_transfers`, `plan_search`, `estimate_switch`,
 ///   `lightweight_replay`, `split_passes`, `policy_options`. How to: docs/how-to/adapt-to-change.md.
 ///
-/// Ships, and what they react to:
+/// Ships, with the trigger and the reaction of each:
 ///
-/// * `static_plan`: nothing.
-/// * `network_only`: every change, by the same plan with its transfers in another order.
-/// * `microbatch_adapter`: a link that is slow beside its receiver's work, over 20 messages, by the same plan in smaller passes there;
-///   nothing moves.
-/// * `replan_always`: a change of 10 % or more (`policy_options::small`), by the planner's answer, however little it is better.
-/// * `ladder`: what breaks the quality of experience, and lasts, by the least of another order, a plan that it knows, a new plan; a smaller
-///   change by another order.
-/// * `mixing_policy`: a change of 10 % or more and the end of each plan's turn, by a mixture that ends before the deadline with least
-///   energy; a smaller change by another order.
-/// * `replay_policy`: a lost device, by moving partition points, layers between neighbours only where needed.
-/// * `rescheduling_policy`: a lost device, by the planner's answer, the model through the coordinator.
-/// * `oracle`: everything, as it happens, by the best plan that it remembers or its planner finds, at no cost.
+/// * `static_plan`: never reacts.
+/// * `network_only`: on every change, the same plan with reordered transfers.
+/// * `microbatch_adapter`: on a link that is slow beside its receiver over 20 messages, the same plan with smaller passes, without moves.
+/// * `replan_always`: on a change of 10 % or more (`policy_options::small`), the planner's plan, however small the gain.
+/// * `ladder`: on a lasting violation of the quality of experience, reordered transfers, a known plan or a new plan, whichever suffices
+///   first; on a smaller change, reordered transfers.
+/// * `mixing_policy`: on a change of 10 % or more and at the end of each plan's turn, a mixture that meets the deadline with least energy;
+///   on a smaller change, reordered transfers.
+/// * `replay_policy`: on a lost device, new partition points, with layers moved between neighbours only where needed.
+/// * `rescheduling_policy`: on a lost device, the planner's plan, with the model moved through the coordinator.
+/// * `oracle`: on every event, as it happens, the best plan that it remembers or its planner finds, at no cost.
 ///
-/// `recipes::dora_adapter` is Dora's: `mixing_policy` where the job names a deadline and its iterations, else `ladder`.
+/// `recipes::dora_adapter` is Dora's adapter: `mixing_policy` if the job has a deadline and a number of iterations, otherwise `ladder`.
 ///
-/// Source  the runtime adapter of Dora, section 4.3, as a door.
+/// Source  the runtime adapter of Dora, section 4.3, as a concept.
 template <class P>
 concept adaptation_policy = reacts<P>;
 
@@ -192,19 +194,16 @@ consteval bool check_adaptation_policy() {
   return adaptation_policy<P>;
 }
 
-// Is what a policy answers an answer at all? Asked before anything moves.
-
 namespace detail {
-/// Throws invalid_input where a plan is not one of the job; `who` comes before what is wrong.
+/// Throws invalid_input if a plan does not belong to the job; the message begins with `who`.
 void check_plan_of_policy(const plan& p, const planning_problem& problem, const std::string& who);
 }  // namespace detail
 
-/// Checks a policy's answer to a situation. Whether the devices of its plan are there is no part of it: they may leave later as well.
-///
-/// Complexity  that of validate, where it has a plan.
-/// Throws      invalid_input: its plan is none of the job (validate; model and cluster by name, mode, context, tokens, optimizer,
-///             batch), has a grid or a stage under zero2 or fsdp, or holds a transfer back beyond 10^9 s; invalid_model: a time that is no
-///             number, negative or beyond 10^9 s, an event that has not happened yet, an enumerator that there is not.
+/// Checks a policy's reaction. The presence of its plan's devices is not checked, because they may also leave later.
+/// Complexity  that of validate, if there is a plan.
+/// Throws      invalid_input for a plan of another job (validate; model and cluster by name, mode, context, tokens, optimizer, batch), a
+///             plan with a grid or a stage under zero2 or fsdp, or a transfer held back beyond 10^9 s; invalid_model for a time that is
+///             NaN, negative or beyond 10^9 s, an event in the future, or an unknown enumerator.
 /// Source      ours; semantics, section 10 (asking).
 void check_reaction(const reaction& r, const planning_problem& problem, seconds now);
 

@@ -4,11 +4,7 @@
 #include <hetplan/adapt/adaptation_policy.hpp>
 
 #include <cstddef>
-#include <string>
 
-#include <hetplan/adapt/timeline.hpp>
-#include <hetplan/core/error.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/validate.hpp>
 
 namespace hetplan::adapt {
@@ -28,7 +24,7 @@ HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& 
     fail(std::string(field) + ": expected that of the job, " + text(expected) + ", got " + text(given));
   };
   const auto expect_name = [&](const char* field, const std::string& given, const std::string& expected) {
-    if (!given.empty() && given != expected)  // a plan made by hand may leave it open
+    if (!given.empty() && given != expected)  // plans made by hand may leave names empty
       fail(std::string(field) + ": expected that of the problem, \"" + escaped(expected) + "\", got \"" + escaped(given) + "\"");
   };
   expect_name("/model", p.model, problem.model.name());

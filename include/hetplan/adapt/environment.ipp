@@ -3,8 +3,6 @@
 
 #include <hetplan/adapt/environment.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include <range/v3/range/conversion.hpp>
@@ -12,8 +10,6 @@
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/adapt/iteration.hpp>
-#include <hetplan/adapt/migration.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/simulator.hpp>
@@ -70,29 +66,21 @@ HETPLAN_INLINE conditions offered(conditions now, std::span<const foreign_traffi
 }
 
 HETPLAN_INLINE present_problem::present_problem(const planning_problem& whole, const conditions& now, const qoe_target& wanted)
-    : part_(part_of(whole.cluster, working(now), now.capacity)), devices_(whole.cluster.size()),
-      problem_{whole.model, part_.devices, slow_down(whole.cost, speeds(now)), wanting(whole.job, wanted), whole.models,
-               whole.lp,    whole.steps} {}
+    : part_(part_of(whole.cluster, now.working(), now.capacity)), devices_(whole.cluster.size()),
+      problem_(whole.model, part_.devices, slow_down(whole.cost, part_.original | ranges::views::transform([&](device_id d) {
+                                                                   return now.speed[d.index()];
+                                                                 }) | ranges::to<std::vector>()),
+               whole.job, whole.models, whole.lp, whole.steps) {
+  problem_.job.qoe = wanted;
+}
 
 HETPLAN_INLINE plan_result present_problem::outside(plan_result r) const {
-  for (plan& p : r.plans) p = outside(std::move(p));
+  for (auto& [p, e] : r.plans) {
+    p = outside(std::move(p));
+    e = rename_devices(std::move(e), part_.original, devices_);
+  }
   if (r.binding) r.binding->device = part_.original[r.binding->device.index()];
   return r;
-}
-
-HETPLAN_INLINE std::vector<char> present_problem::working(const conditions& now) {
-  std::vector<char> keep;
-  for (std::size_t d = 0; d < now.present.size(); ++d) keep.push_back(now.works(device_id(d)) ? 1 : 0);
-  return keep;
-}
-
-HETPLAN_INLINE std::vector<double> present_problem::speeds(const conditions& now) const {
-  return part_.original | ranges::views::transform([&](device_id d) { return now.speed[d.index()]; }) | ranges::to<std::vector>();
-}
-
-HETPLAN_INLINE job present_problem::wanting(job j, const qoe_target& wanted) {
-  j.qoe = wanted;
-  return j;
 }
 
 HETPLAN_INLINE void environment::advance(double now) {
@@ -107,13 +95,11 @@ HETPLAN_INLINE void environment::advance(double now) {
     double known_s = known_[next_].value();
     if (coordinates != coordinator() && known_s > e.at.value()) known_s += election_time(*cluster_, actual_).value();
     if (const auto* l = std::get_if<device_leaves>(&e.what)) gone_known_s_[l->device.index()] = known_s;
-    if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // in this order
-    to_notice_.emplace(known_s, next_);
-    ++next_;
+    if (const auto* j = std::get_if<device_joins>(&e.what)) known_s = std::max(known_s, gone_known_s_[j->device.index()]);  // departs first
+    to_notice_.push({known_s, next_++});
   }
   while (at_most(next_notice(), now)) {
-    const event& e = timeline_->events[to_notice_.top().second];
-    to_notice_.pop();
+    const event& e = timeline_->events[to_notice_.pop().second];
     apply(noticed_, e);
     if (const auto* q = std::get_if<qoe_becomes>(&e.what)) {
       if (q->latency) wanted.latency = q->latency;
@@ -242,7 +228,7 @@ HETPLAN_INLINE std::vector<double> environment::left_after(long long runs, std::
 
 HETPLAN_INLINE std::vector<double> environment::transfers_alone(double now, double until) const {
   if (transfers_.empty()) return {};
-  tasks::task_graph_builder b(cluster_->size());  // a transfer of nothing ends the run
+  tasks::task_graph_builder b(cluster_->size());  // an empty transfer ends the run
   const side_transfer& any = transfers_.front();
   b.add(tasks::transfer{.from = any.from, .to = any.to, .route = b.add_route({}), .release_s = until - now});
   simulator_options o = options(now, until);
@@ -259,7 +245,7 @@ HETPLAN_INLINE std::array<environment::carried, 2> environment::settle(const std
   const std::size_t before = transfers_.size();
   advance(now);
   for (std::size_t f = before; f < transfers_.size(); ++f) {
-    if (transfers_[f].began) moving.push_back(f);  // meanwhile
+    if (transfers_[f].began) moving.push_back(f);  // started during the run
   }
   for (std::size_t i = 0; i < std::min(left.size(), moving.size()); ++i) {
     side_transfer& f = transfers_[moving[i]];
@@ -278,11 +264,6 @@ HETPLAN_INLINE std::array<environment::carried, 2> environment::settle(const std
   if (calmer) news_ = std::min(news_.value_or(now), now);
   std::erase_if(transfers_, is_over);
   return both;
-}
-
-HETPLAN_INLINE const timeline& environment::checked(const timeline& t, const cluster& c) {
-  check_timeline(t, c);
-  return t;
 }
 
 }  // namespace hetplan::adapt

@@ -3,16 +3,12 @@
 
 #include <hetplan/adapt/fixed_policies.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include <range/v3/view/zip.hpp>
 
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/known_plans.hpp>
-#include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan::adapt {
@@ -86,8 +82,8 @@ HETPLAN_INLINE double plan_search::pace(const qoe_target& left) {
 }
 
 HETPLAN_INLINE bool plan_search::outgrown(const moment& m, const qoe_target& left) {
-  if (m.answer.plans.empty() || !m.answer.plans.front().predicted) return false;
-  const double fastest = m.answer.plans.front().predicted->latency.value();
+  if (m.answer.plans.empty()) return false;
+  const double fastest = m.answer.plans.front().evaluation.latency.value();
   return fastest > m.pace_s && fastest < 0.9 * pace(left);
 }
 
@@ -100,8 +96,7 @@ HETPLAN_INLINE qoe_target plan_search::left_of(qoe_target wanted, const situatio
 }
 
 HETPLAN_INLINE plan_search::search_record& plan_search::record_of(const conditions& now, const qoe_target& wanted) {
-  std::vector<char> works;
-  for (const device& d : problem_->cluster.devices()) works.push_back(now.works(d.id) ? 1 : 0);
+  std::vector<char> works = now.working();
   const auto it = std::find_if(records_.begin(), records_.end(),
                                [&](const search_record& record) { return record.works == works && record.wanted == wanted; });
   if (it != records_.end()) {
@@ -130,8 +125,10 @@ HETPLAN_INLINE change_classifier::change_classifier(const policy_options& o) : l
 }
 
 HETPLAN_INLINE change_size change_classifier::classify(const situation& s) {
-  const bool large = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != list(s.traffic) || wanted_ != s.wanted ||
-                     !s.can_run || !s.dropped.empty();
+  std::vector<std::tuple<device_id, device_id, int>> traffic;
+  for (const foreign_traffic& f : s.traffic) traffic.emplace_back(f.from, f.to, f.priority);
+  const bool large = !answered_ || change(*answered_, s.noticed) >= large_ || traffic_ != traffic || wanted_ != s.wanted || !s.can_run ||
+                     !s.dropped.empty();
   if (!large) {
     const double since = change(*last_, s.noticed);
     if (since == 0 || since < ignore_) return change_size::none;
@@ -139,15 +136,9 @@ HETPLAN_INLINE change_size change_classifier::classify(const situation& s) {
     return change_size::small;
   }
   answered_ = last_ = s.noticed;
-  traffic_ = list(s.traffic);
+  traffic_ = std::move(traffic);
   wanted_ = s.wanted;
   return change_size::large;
-}
-
-HETPLAN_INLINE change_classifier::traffic_list change_classifier::list(std::span<const foreign_traffic> traffic) {
-  traffic_list all;
-  for (const foreign_traffic& f : traffic) all.emplace_back(f.from, f.to, f.priority);
-  return all;
 }
 
 HETPLAN_INLINE reaction static_plan::react(const situation& s) const {
@@ -200,7 +191,7 @@ HETPLAN_INLINE oracle::oracle(const planning_problem& problem, any_planner plann
 HETPLAN_INLINE reaction oracle::react(const situation& s) {
   known_.forget(options_.most_plans);
   const plan_result& found = plan_(known_, s, s.wanted);
-  for (const plan& p : found.plans) known_.add(p);
+  for (const ranked_plan& r : found.plans) known_.add(r.plan);
   const auto best = known_.best(goal(problem_->job, s), s.noticed, s.traffic);
   if (!best) return {.ask_again = plan_.ask_again(), .reason = found.status.reason};
   if (s.running != nullptr && known_[*best] == *s.running) return {.ask_again = plan_.ask_again()};

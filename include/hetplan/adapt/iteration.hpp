@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// One iteration of a plan under the conditions of the moment.
-///
+/// One iteration of a plan under given conditions.
 /// Source  semantics, section 10: an iteration keeps the conditions that hold while it runs.
 
 #include <algorithm>
@@ -18,35 +17,32 @@
 
 namespace hetplan::adapt {
 
-/// Does a plan compute on a device?  O(stages x devices per stage).
+/// True if a plan computes on a device.  O(stages x devices per stage).
 [[nodiscard]] bool uses(const plan& p, device_id d);
 
-/// How an iteration went.
+/// The result of an iteration.
 struct iteration {
   bool ended = false;  ///< false: `until` came first
   double took_s = 0;
-  double response_s = 0;                     ///< T, or the time between tokens; T so far where it did not end
-  std::vector<double> device_J = {};         ///< by device, 0 for those that the plan leaves alone
+  double response_s = 0;                     ///< T, or the time between tokens; T so far if it did not end
+  std::vector<double> device_J = {};         ///< by device, 0 for unused ones
   std::vector<double> background_left = {};  ///< bytes, by background transfer
 
   [[nodiscard]] double energy_J() const;
 };
 
-/// Iterations one after another, each so long: how many end by a time, and how many until one ends then or later. Rounding is no
-/// difference.
+/// Returns how many consecutive iterations end by a time, and how many until one ends then or later, up to rounding.
 [[nodiscard]] double whole_until(double at_s, double now_s, double each_s);
 [[nodiscard]] double whole_reaching(double at_s, double now_s, double each_s);
 
-/// By device: what moving bytes takes.
+/// Returns the energy of moving bytes, by device.
 [[nodiscard]] std::vector<double> energy_of_bytes(const any_energy_model& energy, const cluster& c, const std::vector<double>& sent,
                                                   const std::vector<double>& received);
-/// What devices draw that are there and do nothing for a time; those that have been charged already are left alone.
+/// Adds the idle energy of present devices over a time, except for devices that have been charged already.
 void add_idle_energy(std::vector<double>& spent, const any_energy_model& energy, const cluster& c, std::span<const device_id> devices,
                      const conditions& now, double for_s);
 
-/// A plan that is expanded once and then run as often as its circumstances change.
-///
-/// The simulator judges: what an iteration takes here is what `judge` says of the plan under the same options.
+/// A plan that is expanded once and simulated whenever its conditions change. Iterations equal those of `judge`.
 class plan_runner {
  public:
   /// Throws  as tasks::expand.
@@ -54,17 +50,16 @@ class plan_runner {
   plan_runner(const planning_problem&& the_problem_must_outlive_it, plan) = delete;
 
   [[nodiscard]] const plan& what() const { return plan_; }
-  /// The devices that it uses, ascending.
+  /// Returns the devices that the plan uses, ascending.
   [[nodiscard]] std::span<const device_id> devices() const { return devices_; }
-  [[nodiscard]] bool uses(device_id d) const { return std::binary_search(devices_.begin(), devices_.end(), d); }
-  /// The resources that its transfers need, ascending.
+  /// Returns the resources that the plan's transfers need, ascending.
   [[nodiscard]] std::span<const resource_id> resources() const { return resources_; }
   [[nodiscard]] bool can_run(const conditions& now) const;
 
-  /// Complexity  one simulation.   Throws  invalid_input where it would wait forever and `options` set no end.
+  /// Complexity  one simulation.   Throws  invalid_input if the run would wait forever and `options` set no end.
   [[nodiscard]] iteration run(const simulator_options& options);
 
-  /// An iteration while nothing changes; one that cannot end there has an infinite response.  Complexity: one simulation.
+  /// Simulates an iteration under constant conditions; the response is infinite if it cannot end.  Complexity: one simulation.
   [[nodiscard]] iteration rehearse(const conditions& now, std::span<const foreign_traffic> traffic = {});
 
  private:
@@ -76,35 +71,31 @@ class plan_runner {
   judgement judged_;
 };
 
-// What is wanted of the rest of a job, as an order of plans.
-
 /// How well a plan serves; smaller is better, lateness first.
 struct serving {
-  double late_s = 0;  ///< the job would end so long after its deadline
+  double late_s = 0;  ///< time from the deadline to the end of the job
   double score = 0;   ///< of the job's objective; with a deadline: joules until the end
 
-  /// But for rounding: is it less late than another one, or no later and with a smaller score?
+  /// True if this one is less late, or no later and of smaller score, up to rounding.
   [[nodiscard]] bool beats(const serving& other) const;
 };
 
-/// Orders plans by what they do now, as if they did it until the end.
+/// Orders plans by their current performance, as if it lasted until the end.
 ///
-/// With a deadline and a number of iterations: in time before late, then least energy. Else the job's objective.
+/// With a deadline and a number of iterations: in time before late, then least energy. Otherwise the job's objective.
 ///
 /// Source  Dora, section 4.3: long-term and continuous quality of experience.
 class goal {
  public:
-  /// @param j  says what counts; `wanted` stands for its quality of experience.
+  /// @param j  gives the objective; `wanted` replaces its quality of experience.
   goal(job j, const qoe_target& wanted, seconds now, long long done);
   goal(const job& j, const situation& s) : goal(j, s.wanted, s.now, s.done) {}
 
   [[nodiscard]] serving of(const iteration& i) const;
-  /// Is the latency that is wanted kept, with a share of it to spare? Nothing, if none is wanted.
+  /// True if the wanted latency is kept with this share of slack; empty if none is wanted.
   [[nodiscard]] std::optional<bool> keeps_latency(const iteration& i, double spare = 0) const;
 
  private:
-  [[nodiscard]] static job with(job j, const qoe_target& wanted);
-
   double now_s_;
   std::optional<seconds> latency_;
   std::optional<double> deadline_s_;

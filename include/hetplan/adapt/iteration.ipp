@@ -3,7 +3,6 @@
 
 #include <hetplan/adapt/iteration.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -99,7 +98,7 @@ HETPLAN_INLINE bool serving::beats(const serving& other) const {
 }
 
 HETPLAN_INLINE goal::goal(job j, const qoe_target& wanted, seconds now, long long done)
-    : now_s_(now.value()), latency_(wanted.latency), objective_(with(std::move(j), wanted)) {
+    : now_s_(now.value()), latency_(wanted.latency), objective_((j.qoe = wanted, std::move(j))) {
   if (!wanted.deadline || !wanted.iterations) return;
   deadline_s_ = wanted.deadline->value();
   left_ = static_cast<double>(std::max(0LL, *wanted.iterations - done));
@@ -120,11 +119,6 @@ HETPLAN_INLINE serving goal::of(const iteration& i) const {
 HETPLAN_INLINE std::optional<bool> goal::keeps_latency(const iteration& i, double spare) const {
   if (!latency_) return std::nullopt;
   return i.ended && at_most(i.response_s, (1 - spare) * latency_->value());
-}
-
-HETPLAN_INLINE job goal::with(job j, const qoe_target& wanted) {
-  j.qoe = wanted;
-  return j;
 }
 
 }  // namespace hetplan::adapt

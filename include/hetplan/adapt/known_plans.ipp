@@ -5,24 +5,71 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
 
 #include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/iteration.hpp>
 #include <hetplan/adapt/migration.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/mix/pareto_set.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::adapt {
+
+HETPLAN_INLINE const plan_result* planning_memory::find(const std::vector<double>& moment) {
+  const auto it = std::find_if(answers_.begin(), answers_.end(), [&](const answer& a) { return a.moment == moment; });
+  if (it == answers_.end()) return nullptr;
+  answers_.splice(answers_.begin(), answers_, it);
+  return &it->result;
+}
+
+HETPLAN_INLINE const plan_result& planning_memory::keep(std::vector<double> moment, plan_result r) {
+  ++plannings_;
+  if (answers_.size() == most) answers_.pop_back();
+  return answers_.emplace_front(answer{std::move(moment), std::move(r)}).result;
+}
+
+HETPLAN_INLINE replanning::replanning(const planning_problem& problem, any_planner planner, std::shared_ptr<planning_memory> memory)
+    : problem_(&problem), planner_(std::move(planner)), memory_(memory ? std::move(memory) : std::make_shared<planning_memory>()) {}
+
+HETPLAN_INLINE const plan_result& replanning::operator()(const conditions& noticed, std::span<const foreign_traffic> traffic,
+                                                         const qoe_target& wanted) {
+  return answer(rounded(offered(noticed, traffic, problem_->cluster.network()), problem_->cluster), wanted);
+}
+
+HETPLAN_INLINE const plan_result& replanning::answer(const conditions& now, const qoe_target& wanted) {
+  std::vector<double> k{wanted.latency ? wanted.latency->value() : -1, wanted.deadline ? wanted.deadline->value() : -1,
+                        wanted.iterations ? static_cast<double>(*wanted.iterations) : -1};
+  for (std::size_t d = 0; d < now.speed.size(); ++d) k.push_back(now.present[d] != 0 ? now.speed[d] : -1);
+  for (const bytes_per_second c : now.capacity) k.push_back(c.value());
+  if (const plan_result* known = memory_->find(k)) return *known;
+  return memory_->keep(std::move(k), plan_for(now, wanted));
+}
+
+HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe_target& wanted) {
+  const auto devices = problem_->cluster.devices();
+  if (std::none_of(devices.begin(), devices.end(), [&](const device& d) { return now.works(d.id); })) {
+    plan_result none;
+    none.status = {outcome::infeasible, "no device works", infeasibility_proof{.of = "plans", .rows = {{"devices that work", 1, 0}}}};
+    return none;
+  }
+  const present_problem there(*problem_, now, wanted);
+  planning_problem asked = *there;
+  asked.job.split_tensors = false;  // moves between grids are not defined
+  asked.with_bounds = false;        // bounds are not needed, and take as long as parts of the search
+  conditions usual = now;
+  usual.capacity = nominal(problem_->cluster).capacity;
+  const auto outside = [&](plan_result r) {
+    for (const ranked_plan& x : r.plans) detail::check_plan_of_policy(x.plan, asked, "any_planner: ");
+    return there.outside(std::move(r));
+  };
+  if (!planner_.uses_known_plans() || usual == now) return outside(planner_(asked));
+  std::vector<plan> known;
+  for (const ranked_plan& r : answer(usual, wanted).plans) known.push_back(there.inside(r.plan));
+  return outside(known.empty() ? planner_(asked) : planner_(asked, known));
+}
 
 HETPLAN_INLINE policy_options checked_options(policy_options o, const char* who) {
   const auto require = [who](bool ok, const char* option, double given, const char* expected) {
@@ -53,26 +100,23 @@ HETPLAN_INLINE plan_result plan_menu::operator()(const planning_problem& problem
       all.status = r.status;
       all.binding = r.binding;
     }
-    for (plan& p : r.plans) all.plans.push_back(std::move(p));
+    for (ranked_plan& p : r.plans) all.plans.push_back(std::move(p));
   };
   ask(objective_kind::latency, std::nullopt);
   if (all.plans.empty()) return all;
-  for (const plan& p : all.plans) {
-    if (!p.predicted) throw invalid_input("plan_menu: the planner's plan has no prediction; expected plans that were judged");
-  }
-  const double fastest = all.plans.front().predicted->response().value();
+  const double fastest = all.plans.front().evaluation.response().value();
   const qoe_target& qoe = problem.job.qoe;
-  const double whole_s = qoe.iterations ? all.plans.front().predicted->latency.value() * static_cast<double>(*qoe.iterations) : 0;
+  const double whole_s = qoe.iterations ? all.plans.front().evaluation.latency.value() * static_cast<double>(*qoe.iterations) : 0;
   if (!qoe.deadline || at_most(whole_s, qoe.deadline->value())) {
     const std::size_t from = all.plans.size();
     ask(objective_kind::energy, std::nullopt);
-    const double frugal = all.plans.size() > from ? all.plans[from].predicted->response().value() : fastest;
+    const double frugal = all.plans.size() > from ? all.plans[from].evaluation.response().value() : fastest;
     for (int i = 1; i <= between && frugal > fastest; ++i) {
       ask(objective_kind::qoe, seconds(rounded(fastest * std::pow(frugal / fastest, static_cast<double>(i) / (between + 1)))));
     }
   }
-  std::vector<plan> kept;
-  const auto front = mix::pareto_plans(std::span<const plan>(all.plans), mix::response_time{}, mix::total_energy{});
+  std::vector<ranked_plan> kept;
+  const auto front = mix::pareto_plans(all.plans, mix::response_time{}, mix::total_energy{});
   for (const auto& entry : front.entries()) kept.push_back(all.plans[entry.item]);
   all.plans = std::move(kept);
   all.status = {};
@@ -96,13 +140,10 @@ HETPLAN_INLINE std::optional<plan> reschedule(const planning_problem& problem, c
   const plan inside[] = {there.inside(p)};
   plan_result r = schedule::refine(*there, objective_of_job(there->job), std::span<const plan>(inside), 1, options);
   if (r.plans.empty()) return std::nullopt;
-  plan scheduled = there.outside(std::move(r.plans.front()));
-  scheduled.predicted.reset();
-  return scheduled;
+  return there.outside(std::move(r.plans.front().plan));
 }
 
 HETPLAN_INLINE std::size_t known_plans::add(plan p) {
-  p.predicted.reset();
   for (std::size_t i = 0; i < all_.size(); ++i) {
     if (all_[i].runner.what() == p) return touch(i);
   }
@@ -146,7 +187,7 @@ HETPLAN_INLINE std::optional<std::size_t> known_plans::reschedule(std::size_t i,
   if (auto p = adapt::reschedule(*problem_, all_[i].runner.what(), now, traffic, wanted, options)) {
     const std::size_t before = size();
     found = add(std::move(*p));
-    if (*found == before) all_[*found].used -= never_used;  // made for the moment: forgotten first, unless it is of use
+    if (*found == before) all_[*found].used -= never_used;  // specific to these conditions: forgotten first, unless it is useful
   }
   if (all_[i].scheduled.size() >= most_remembered) all_[i].scheduled.clear();
   all_[i].scheduled.emplace(std::move(k), found);
@@ -161,7 +202,7 @@ HETPLAN_INLINE std::size_t known_plans::remembered() const {
 
 HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const goal& wanted, const conditions& now,
                                                             std::span<const foreign_traffic> traffic,
-                                                            std::optional<std::span<const plan>> among) {
+                                                            std::optional<std::span<const ranked_plan>> among) {
   std::optional<std::size_t> found;
   serving least;
   const auto offer = [&](std::size_t i) {
@@ -172,7 +213,7 @@ HETPLAN_INLINE std::optional<std::size_t> known_plans::best(const goal& wanted, 
     least = x;
   };
   if (among) {
-    for (const plan& p : *among) offer(add(p));
+    for (const ranked_plan& r : *among) offer(add(r.plan));
   } else {
     for (std::size_t i = 0; i < size(); ++i) offer(i);
   }

@@ -8,9 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
@@ -23,21 +21,19 @@
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/dispatch.hpp>
 #include <hetplan/simulate/evaluate.hpp>
-#include <hetplan/simulate/network_policy.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 namespace hetplan::adapt {
 
 namespace detail {
 
-/// The stages that are left, and what each may hold.
+/// The remaining stages with their capacities and memory limits.
 class replay_maker {
  public:
   replay_maker(const planning_problem& problem, const plan& running, const std::vector<char>& lost)
@@ -59,7 +55,7 @@ class replay_maker {
   }
 
   [[nodiscard]] bool nobody_left() const { return left_.empty(); }
-  /// Why no cut keeps the memory.
+  /// Returns the reason why no cut fits the memory.
   [[nodiscard]] std::string why_none() const {
     const std::string why = "memory: the devices that are left cannot hold the model in the running plan's order of stages";
     if (!parted_) return why;
@@ -68,7 +64,7 @@ class replay_maker {
            "\", which become neighbours";
   }
 
-  /// A plan for each measure and weight under a warm-up rule, the same cut once; none if no cut keeps the memory.
+  /// Returns a plan per measure and weight under a warm-up rule, without equal cuts; none if no cut fits the memory.
   [[nodiscard]] std::vector<plan> make(warmup_rule rule, const replay_options& options) const {
     const auto fits = [&](std::size_t k, std::size_t first, std::size_t last) {
       int room = 0;
@@ -95,8 +91,8 @@ class replay_maker {
   }
 
  private:
-  /// Seconds of every layer on a microbatch for every stage, prefix sums; devices of a stage work side by side, each at its
-  /// own speed. Capacities follow. Work is FLOP, or where a layer has none but was measured, its seconds in the first stage.
+  /// Sets the prefix sums of each layer's seconds per microbatch and stage, for devices that work in parallel at their own speeds,
+  /// and the capacities. Work is FLOP, or for measured layers without FLOP the seconds in the first stage.
   void measure_work() {
     const std::size_t items = sequence_.size();
     for (const stage& s : left_) {
@@ -159,14 +155,14 @@ class replay_maker {
     }
     return total;
   }
-  /// As it was; a profile knows one accelerator only.
+  /// Returns the unchanged tensor-parallel degree, but 1 for profiled layers: a profile covers one accelerator only.
   [[nodiscard]] int degree(const stage& s, const assignment& a) const {
     const std::string& kind = problem_.cluster[a.device].kind;
     const auto profiled = [&](layer_id l) { return problem_.model[l].profile_for(kind) != nullptr; };
     return std::any_of(s.layers.begin(), s.layers.end(), profiled) ? 1 : a.tensor_parallel;
   }
 
-  /// Samples of a microbatch that each device of a stage has the memory for.
+  /// Returns the samples of a microbatch that fit the memory of each device of a stage.
   [[nodiscard]] std::vector<int> caps(std::size_t k, std::size_t first, std::size_t last, warmup_rule rule) const {
     const int stages_left = static_cast<int>(left_.size() - k);
     const double each = microbatches_in_flight(running_, warmup_of(rule, stages_left)) * table_->activation_bytes(first, last) +
@@ -183,7 +179,6 @@ class replay_maker {
   [[nodiscard]] plan to_plan(const proportional_cut& cut, warmup_rule rule) const {
     plan p = running_;
     p.planner = "replay";
-    p.predicted.reset();
     p.stages.clear();
     p.sharing_policy = sharing::fair_share;
     p.schedule.transfers.clear();
@@ -208,35 +203,25 @@ class replay_maker {
     return s;
   }
 
-  static constexpr double shortest_s = 1e-30;  ///< so that layers without work divide nothing by zero
+  static constexpr double shortest_s = 1e-30;  ///< avoids a division by zero for layers without work
 
   const planning_problem& problem_;
   const plan& running_;
   stage_graph graph_;
-  layer_sequence sequence_;  ///< the running plan's stages one after the other
-  std::vector<stage> left_;  ///< with the devices that are left
+  layer_sequence sequence_;  ///< the stages of the running plan one after the other
+  std::vector<stage> left_;  ///< with the remaining devices
   std::map<device_id, int> stages_on_;
   std::optional<prefix_table> table_;
-  std::vector<double> work_;                  ///< before each layer of the sequence and at its end, as a share of the whole model
-  std::vector<std::vector<double>> seconds_;  ///< the same in seconds, by stage that is left
-  std::vector<double> boundary_bytes_;        ///< of a microbatch, forward and gradient, before each layer of the sequence
-  std::vector<double> capacity_;              ///< by stage that is left: whole models per second
-  std::vector<double> s_per_byte_;            ///< behind each stage that is left but the last: its slowest pair of devices
-  std::vector<char> joined_;                  ///< behind each: every pair has a route
-  std::optional<std::pair<device_id, device_id>> parted_;  ///< the first pair that has none
+  std::vector<double> work_;                               ///< prefix sums over the sequence, as a share of the whole model
+  std::vector<std::vector<double>> seconds_;               ///< the same in seconds, by remaining stage
+  std::vector<double> boundary_bytes_;                     ///< of a microbatch, forward and gradient, before each layer of the sequence
+  std::vector<double> capacity_;                           ///< by remaining stage: whole models per second
+  std::vector<double> s_per_byte_;                         ///< behind each remaining stage but the last: its slowest pair of devices
+  std::vector<char> joined_;                               ///< behind each stage: true if every pair has a route
+  std::optional<std::pair<device_id, device_id>> parted_;  ///< the first pair without a route
 };
 
-/// Why a plan cannot be replayed, or nothing.
-std::string reason_not_to_replay(const plan& p);
-/// Does a device run gradients of weights as tasks of their own?
-bool splits_backwards(const plan& p);
-
-}  // namespace detail
-
-}  // namespace hetplan::adapt
-
-namespace hetplan::adapt::detail {
-
+/// Returns the reason why a plan cannot be replayed, or "".
 HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   if (p.pipelines.size() > 1) return "replay moves the cuts of one pipeline; the running plan has " + std::to_string(p.pipelines.size());
   if (p.schedule.kind == schedule_kind::explicit_orders && p.workload.mode == mode::generation)
@@ -253,15 +238,14 @@ HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   return "";
 }
 
+/// True if a device runs weight gradients as separate tasks.
 HETPLAN_INLINE bool splits_backwards(const plan& p) {
   return std::ranges::any_of(p.schedule.orders, [](const std::vector<order_entry>& order) {
     return std::ranges::any_of(order, [](const order_entry& e) { return e.what == phase::backward_weight; });
   });
 }
 
-}  // namespace hetplan::adapt::detail
-
-namespace hetplan::adapt {
+}  // namespace detail
 
 HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, const plan& running, std::span<const device_id> lost,
                                               const replay_options& options) {
@@ -305,10 +289,10 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
       try {
         if (lists_orders) p = dispatch(std::move(p), problem, eager{}, as_before);
         e = judge(p, problem.model, problem.cluster, problem.cost, problem.models).evaluation;
-      } catch (const missing_route& m) {  // who lost the relay between them
+      } catch (const missing_route& m) {  // a lost relay
         not_joined = m.what();
         continue;
-      } catch (const invalid_input& i) {  // no room for one microbatch of each stage of a device, or devices that wait for each other
+      } catch (const invalid_input& i) {  // no memory for one microbatch per stage of a device, or a deadlock
         if (!lists_orders) throw;
         without_order = i.what();
         continue;
@@ -317,9 +301,8 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
         if (!result.binding || limit->overflow() < result.binding->overflow()) result.binding = limit;
         continue;
       }
-      if (!result.plans.empty() && result.plans.front().predicted->response() <= e.response()) continue;
-      p.predicted = std::move(e);
-      result.plans.assign(1, std::move(p));
+      if (!result.plans.empty() && result.plans.front().evaluation.response() <= e.response()) continue;
+      result.plans.assign(1, {std::move(p), std::move(e)});
     }
     if (!result.plans.empty()) {
       result.binding.reset();
@@ -359,7 +342,9 @@ HETPLAN_INLINE reaction replay_policy::react(const situation& s) {
   if (s.can_run) return {};
   const plan_result& r = replay_(*problem_, *s.running, lost_devices(problem_->cluster, s.noticed));
   if (r.plans.empty()) return {.reason = r.status.reason};
-  return {.next = r.plans.front(), .reached = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
+  const auto& [next, evaluation] = r.plans.front();
+  return {
+      .next = next, .predicted = evaluation, .reached = rung::replanned, .thinking = thinking_.replay, .reason = "partition points moved"};
 }
 
 HETPLAN_INLINE rescheduling_policy::rescheduling_policy(const planning_problem& problem, plan first, any_planner planner,
@@ -373,7 +358,7 @@ HETPLAN_INLINE reaction rescheduling_policy::react(const situation& s) {
   known_.forget(options_.most_plans);
   const plan_result& r = plan_(known_, s, s.wanted);
   if (r.plans.empty()) return {.ask_again = plan_.ask_again(), .reason = r.status.reason};
-  const auto best = known_.best(goal(problem_->job, s), s.noticed, s.traffic, r.plans);  // an answer may be of another moment
+  const auto best = known_.best(goal(problem_->job, s), s.noticed, s.traffic, r.plans);  // the result may be for other conditions
   if (!best) return {.ask_again = plan_.ask_again(), .reason = "no plan of the planner's can run"};
   return {.next = known_[*best],
           .how = switching::through_coordinator,
@@ -422,7 +407,10 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
       postponed_ = plan_.ask_again();
       return {.ask_again = postponed_, .reason = answer(s).status.reason};
     }
-    if (s.running == nullptr) return first(*best);
+    if (s.running == nullptr) {
+      reference_ = best_reference_ = best->now.response_s;
+      return {.next = known_[best->plan]};
+    }
     return adopt(s, *best, switching::delta, "the running plan cannot go on");
   }
 
@@ -440,7 +428,7 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
   if (s.coming != nullptr) return {};
   if (large) lasts_since_ = s.since;
   const seconds calm = std::max(lasts_since_ + options_.patience, moved_ ? *moved_ + options_.dwell : seconds{});
-  if (!at_most(calm, s.now)) {  // not yet: the same question again then
+  if (!at_most(calm, s.now)) {  // too early: asks again at that time
     postponed_ = calm;
     reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone, until weights may move") : reaction{};
     r.ask_again = calm;
@@ -448,14 +436,19 @@ HETPLAN_INLINE reaction ladder::react(const situation& s) {
   }
   std::vector<candidate> all = known_ones();
   std::optional<choice> best = best_of(s, wanted, all);
-  if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_moving_for(wanted, *best)) {
+  // Without a wanted latency, a plan may hold only because the running one was adopted under worse conditions. Weights that have to move
+  // anyway should move to the best plan.
+  const auto is_worth_it = [&](const choice& c) {
+    return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
+  };
+  if (best && holds(s, wanted, *best) && beats(*best, mine) && is_worth_it(*best)) {
     return adopt(s, *best, switching::background, "a plan that is known holds what is wanted");
   }
   all = everything(s);
   best = best_of(s, wanted, all);
-  if (best) best->thinking = std::max(best->thinking, options_.common.thinking.replan);  // the search was for it
+  if (best) best->thinking = std::max(best->thinking, options_.common.thinking.replan);  // includes the search
   if (best && beats(*best, mine)) return adopt(s, *best, switching::background, "a new plan for new conditions");
-  reference_ = mine.now.response_s;  // nothing better is to be had
+  reference_ = mine.now.response_s;  // no better plan is available
   postponed_ = plan_.ask_again();
   reaction r = mine.plan != running ? adopt(s, mine, switching::delta, "the network alone is the best that helps") : reaction{};
   r.ask_again = postponed_;
@@ -471,8 +464,8 @@ HETPLAN_INLINE std::vector<ladder::candidate> ladder::known_ones() const {
 HETPLAN_INLINE std::vector<ladder::candidate> ladder::everything(const situation& s) {
   std::vector<candidate> all = known_ones();
   const auto take = [&](const plan_result& r, seconds thinking) {
-    for (const plan& p : r.plans) {
-      const std::size_t i = known_.add(p);
+    for (const ranked_plan& found : r.plans) {
+      const std::size_t i = known_.add(found.plan);
       if (i >= all.size()) all.push_back({i, rung::replanned, thinking});
     }
   };
@@ -486,8 +479,8 @@ HETPLAN_INLINE std::vector<ladder::candidate> ladder::everything(const situation
 HETPLAN_INLINE const plan_result& ladder::answer(const situation& s) {
   const plan_result& usual = plan_(known_, s, s.wanted);
   if (!s.wanted.latency || usual.plans.empty()) return usual;
-  const auto& best = usual.plans.front().predicted;
-  if (best && !at_most(best->response(), *s.wanted.latency)) return usual;  // where all miss it, their order is that of any shorter one
+  const seconds best = usual.plans.front().evaluation.response();
+  if (!at_most(best, *s.wanted.latency)) return usual;  // if all plans miss it, a shorter latency gives the same order
   qoe_target wanted = s.wanted;
   *wanted.latency *= 1 - options_.spare;
   return plan_(known_, s, wanted);
@@ -497,7 +490,7 @@ HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wan
   choice c{plan, reached, thinking, known_.try_out(plan, s.noticed, s.traffic), {}};
   c.amortised = wanted.of(c.now);
   if (s.running == nullptr || !c.now.ended || moves_nothing(*s.running, known_[plan])) return c;
-  // The way to a plan that serves less well than the running one need not be known: it would not be taken.
+  // The switch to a plan that serves worse than the running one need not be known: it would not be taken.
   if (s.can_run && !wanted.keeps_latency(c.now).value_or(false) &&
       !c.amortised.beats(known_.serves(wanted, running_, s.noticed, s.traffic))) {
     return c;
@@ -510,7 +503,7 @@ HETPLAN_INLINE ladder::choice ladder::judged(const situation& s, const goal& wan
     const double old = beside > 0 ? wanted.of(cost->meanwhile).score : 0;
     if (old > 0 && c.amortised.score > 0) c.amortised.score = payback / (beside / old + rest / c.amortised.score);
     else c.amortised.score *= payback / (rest + beside);
-  } else {  // what would not pay back in time still beats standing still: the shortest pause first
+  } else {  // even a switch that does not pay back beats a standstill: the shortest pause first
     c.amortised.score *= 100 * (pause + beside) / payback;
   }
   return c;
@@ -538,7 +531,7 @@ HETPLAN_INLINE std::optional<ladder::switch_time> ladder::time_of_switch(const s
   t.meanwhile = known_.try_out(running_, s.noticed, traffic);
   for (std::size_t i = s.traffic.size(); i < std::min(traffic.size(), t.meanwhile.background_left.size()); ++i) {
     const double volume = traffic[i].left.value(), left = t.meanwhile.background_left[i];  // after one iteration
-    if (!(left < volume)) return switch_time{time_s(all), 0};                              // the running plan leaves it nothing
+    if (!(left < volume)) return switch_time{time_s(all), 0};                              // the running plan leaves no bandwidth
     t.beside_s = std::max(t.beside_s, t.meanwhile.took_s * std::max(1.0, volume / (volume - left)));
   }
   return t;
@@ -570,15 +563,6 @@ HETPLAN_INLINE bool ladder::holds(const situation& s, const goal& wanted, const 
   if (!c.now.ended || c.now.response_s > (1 + options_.tolerance) * reference_) return false;
   const auto best = best_of(s, wanted, known_ones());
   return !best || !beats(*best, c);
-}
-
-HETPLAN_INLINE bool ladder::is_worth_moving_for(const goal& wanted, const choice& c) const {
-  return wanted.keeps_latency(c.now).has_value() || c.now.response_s <= (1 + options_.tolerance) * best_reference_;
-}
-
-HETPLAN_INLINE reaction ladder::first(const choice& c) {
-  reference_ = best_reference_ = c.now.response_s;
-  return {.next = known_[c.plan]};
 }
 
 HETPLAN_INLINE reaction ladder::adopt(const situation& s, const choice& c, switching how, const char* why) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The running plan in smaller or larger passes as links get slower or faster. Nothing moves.
+/// The microbatch adapter: smaller or larger passes of the running plan as links get slower or faster. No weights move.
 
 #include <compare>
 #include <deque>
@@ -24,9 +24,7 @@
 
 namespace hetplan::adapt {
 
-// The size of a pass that takes a pipeline's samples through it soonest, in closed form.
-
-/// What a stage, or a link, takes for a pass: so long for each, and so long for each of its samples.
+/// The time of a stage or link per pass: a fixed part and a part for each sample.
 struct pass_time {
   double fixed_s = 0;
   double each_s = 0;
@@ -34,129 +32,121 @@ struct pass_time {
   [[nodiscard]] double of(double samples) const { return fixed_s + each_s * samples; }
 };
 
-/// One pass through all of them, and the others behind it at the pace of the slowest: sum (a + b m) + (N/m - 1) max (a + b m).
+/// Returns the time of one pass through all parts and of the others at the slowest pace: sum (a + b m) + (N/m - 1) max (a + b m).
 [[nodiscard]] double pipeline_time_s(std::span<const pass_time> parts, long long samples, double pass_samples);
 
-/// The size, from 1 to N samples, for which that is least: where one part is the slowest for all sizes sqrt(N a_max / (sum b - b_max)),
-/// else that of some part, or the size at which two parts are equally slow.
+/// Returns the pass size from 1 to N samples with the least pipeline_time_s. If one part is the slowest for all sizes, it is sqrt(N
+/// a_max / (sum b - b_max)); otherwise that of some part, or the size at which two parts are equally slow.
 ///
 /// Complexity  O(P^3) for P parts.
 /// Source      ours.
 [[nodiscard]] double best_pass_size(std::span<const pass_time> parts, long long samples);
 
-// The same plan in smaller passes: each of a stage's passes halved once or more.
-
-/// How often the passes of a stage are halved.
+/// The number of halvings of a stage's passes.
 struct pass_halvings {
   int forward = 0;
   int backward = 0;
-  bool fill = false;                                             ///< the first forward once more
-  long long drain_from = std::numeric_limits<long long>::max();  ///< backwards from this sample of the pipeline on once more
+  bool fill = false;                                             ///< true to halve the first forward pass once more
+  long long drain_from = std::numeric_limits<long long>::max();  ///< first sample of the backward passes that are halved once more
 
   friend bool operator==(const pass_halvings&, const pass_halvings&) = default;
 };
 
-/// How often a pass of so many samples can be halved: its samples, and each device's share of them, stay whole.
-///
-/// @param size  the stage's microbatch size, of which its devices have shares.
+/// Returns how often a pass of so many samples can be halved such that its samples and each device's share stay integral.
+/// @param size  the stage's microbatch size, which its devices share.
 [[nodiscard]] int most_halvings(const stage& s, int size, long long samples);
 
-/// Cuts for the stages that are halved; a pass that cannot be halved so often is halved as often as it can be. Explicit orders speak of
-/// other passes then: they have to be made anew.
+/// Returns the plan with cuts for the halved stages; passes are halved as often as they can be. Explicit orders have to be made anew.
 ///
-/// In training devices that share samples go back over those that they went over: both phases of their stage are halved as the one that
-/// is halved more often, and its drain is no smaller. Where they are cut apart already the stage stays as it is.
+/// In training, devices that share samples run backward over the samples of their forward. So both phases of their stage are halved as
+/// often as the more halved one, and its drain is not smaller. A stage with different cuts in the two phases stays as it is.
 ///
 /// @param by_stage  by stage id.
 /// Complexity       O(stages + layers + passes).
 /// Source           DeepCEE, section 3.4; semantics, section 5 (cuts).
 [[nodiscard]] plan split_passes(plan p, const planning_graph& model, std::span<const pass_halvings> by_stage);
 
-// What a plan's messages take of the links between its stages, beside what their receivers compute on them; and the last of them.
-
-/// One direction between two stages, in an iteration.
+/// The load of one direction between two stages in an iteration.
 struct link_load {
   transfer_kind kind = transfer_kind::forward;
   stage_id from = {};
   stage_id to = {};
   long long messages = 0;  ///< passes of the sender
   double comm_s = 0;       ///< of all messages, each alone on the network
-  double comp_s = 0;       ///< of the receiver, its slowest device, in the phase of the messages
+  double comp_s = 0;       ///< of the receiver's slowest device in the phase of the messages
 };
 
 struct iteration_load {
   std::vector<link_load> links;               ///< forward before backward, then by stages
-  std::vector<double> forward_s, backward_s;  ///< by stage: its slowest device, all passes
-  std::vector<int> forwards, backwards;       ///< by stage: passes
+  std::vector<double> forward_s, backward_s;  ///< by stage: slowest device, all passes
+  std::vector<int> forwards, backwards;       ///< by stage: number of passes
 };
 
-/// A message takes the largest latency of its transfers and then what the resource takes that they need longest, all of them together:
-/// for a single transfer its peak bandwidth. Stages on one device send none.
+/// Returns the loads of an iteration. A message takes the largest latency of its transfers plus the time of its most loaded resource;
+/// for a single transfer that is the time at peak bandwidth. Stages on one device send no messages.
 ///
-/// @param s    under the conditions that count: of a present_problem, say.
-/// Complexity  that of tasks::expand.   Throws  as it.
-/// Source      DeepCEE, section 3.4, whose monitors measure the latency of each message; here it follows from capacities and cost model.
+/// @param s    under the conditions of interest: for example of a present_problem.
+/// Complexity  that of tasks::expand.   Throws  as tasks::expand.
+/// Source      DeepCEE, section 3.4, whose monitors measure the latency of each message; here capacities and the cost model give it.
 [[nodiscard]] iteration_load load_of(const stage_costs& s);
 
-/// The last messages of a link, over as many iterations as it takes to send so many.
+/// The last messages of a link, over as many iterations as it takes to fill the window.
 class message_window {
  public:
   explicit message_window(long long length) : length_(length) {}
 
   void add(double comm_s, double comp_s, long long messages);
-  /// Have so many come since the last restart?
+  /// True if a full window of messages has come since the last restart.
   [[nodiscard]] bool is_full() const { return fresh_ >= length_; }
   [[nodiscard]] long long missing() const { return is_full() ? 0 : length_ - fresh_; }
   void restart() { fresh_ = 0; }
-  /// Communication over computation of the last `length` messages; 0 where there is neither.
+  /// Returns communication over computation for the last `length` messages; 0 without communication.
   [[nodiscard]] double ratio() const;
 
  private:
   struct alike {
-    double comm_s, comp_s;  ///< of each
+    double comm_s, comp_s;  ///< per message
     long long messages;
   };
   long long length_, fresh_ = 0, held_ = 0;
   std::deque<alike> last_;
 };
 
-/// The paper has a "predefined threshold" and 20 messages; the other numbers are ours.
+/// Options of `microbatch_adapter`. The paper has a "predefined threshold" and 20 messages; the other numbers are ours.
 struct microbatch_options {
-  double halve_above = 1;       ///< communication over the receiver's computation: a link above it gets passes of half the size,
-  double double_below = 0.5;    ///< one below it of twice the size, up to the planned one
-  long long window = 20;        ///< messages of a link between two decisions about it
-  int most_halvings = 3;        ///< of a planned pass, beside those of filling and draining
-  bool fill = true;             ///< the pass that fills the pipeline has half the size while any link is above
-  bool drain = true;            ///< so have backward passes behind the last forward
-  bool judged = true;           ///< an answer must serve the job better than what runs does; others compete with it
-  seconds thinking = {};        ///< the old sizes go on until this has passed; nothing moves, and looking at 20 numbers takes no time
-  std::size_t most_plans = 40;  ///< that are remembered
+  double halve_above = 1;       ///< communication over the receiver's computation above which a link's passes are halved
+  double double_below = 0.5;    ///< ratio below which they are doubled, up to the planned size
+  long long window = 20;        ///< messages of a link between two decisions
+  int most_halvings = 3;        ///< of a planned pass, in addition to filling and draining
+  bool fill = true;             ///< true to halve the pass that fills the pipeline while any link is above
+  bool drain = true;            ///< true to halve backward passes behind the last forward
+  bool judged = true;           ///< true to adopt only what serves the job better; other candidates compete
+  seconds thinking = {};        ///< decision time, in which the old sizes continue; nothing moves, and comparing 20 numbers takes no time
+  std::size_t most_plans = 40;  ///< remembered at most
 };
 
-/// Runs one plan, its passes (stage::cuts) halved and merged again: every stage at the size of the poorest link at its ends.
+/// Runs one plan with passes (stage::cuts) that are halved and merged again: each stage at the pass size of its slowest link.
 ///
-/// What it measures: a message's time alone on the network at the capacities that were noticed, less what foreign traffic takes of them
-/// (link_load), over the time that the cost model gives its receiver for these samples. So many messages are seen as the iterations had
-/// that ended since it was asked last, under the conditions that it knew then; a window goes on over iterations.
+/// A link's ratio is a message's time alone on the network, at the noticed capacities less foreign traffic (link_load), over the cost
+/// model's time of its receiver for these samples. Messages are counted by the iterations that ended since the last call, under the
+/// conditions known then; a window spans iterations.
 ///
-/// Sizes belong to links, forward and backward apart, and change by one halving a window. Explicit orders and 1F1B in training are made
-/// anew by `dispatch` (compact or eager, what serves better) for the conditions, rounded, within the usable memory; GPipe stays GPipe.
-/// Where dispatch finds no orders the plan stays. Transfer rules of the plan hold only while its passes are as planned: they name
-/// microbatches.
+/// Sizes belong to links, separately for forward and backward, and change by one halving per window. `dispatch` (compact or eager,
+/// whichever serves better) makes explicit orders, and 1F1B in training, anew for the rounded conditions within the usable memory; GPipe
+/// stays GPipe. If dispatch finds no orders, the plan stays. Transfer rules apply only while passes are as planned: they name microbatches.
 ///
-/// `judged`: the simulator says under the conditions of the moment whether the answer serves better than what runs, and with it compete the
-/// answer without its drain, the plan as given, and the size of best_pass_size for stages and links alike. Not judged, as in the paper, the
-/// rule is followed whatever comes of it.
+/// `judged`: the simulator decides under current conditions whether the answer serves better than the running plan. The answer without its
+/// drain, the plan as given, and the size of best_pass_size for stages and links compete. Not judged: the paper's rule decides.
 ///
-/// A device that leaves is waited for. Passes of a split backward may begin inside a forward pass: frameworks whose autograd takes a
-/// forward pass whole cannot run that (`drain` off, and no slow link backwards, is theirs).
+/// The adapter waits for a device that leaves. Passes of a split backward may begin inside a forward pass. Frameworks whose autograd takes
+/// a forward pass as a whole cannot run that; they need `drain` off and no slow backward link.
 ///
-/// Throws      invalid_input: an option out of range; a plan for generation; one with gradients or weights shared out whose orders would
-///             have to be made anew; what `stage_costs` throws of the plan.
-/// Complexity  a question: an expansion of the plan; a decision: at most eight dispatches and simulations, those that are remembered less.
+/// Throws      invalid_input: an option out of range; a plan for generation; a plan with sharded gradients or weights whose orders would
+///             have to be made anew; the errors of `stage_costs` for the plan.
+/// Complexity  a call: one expansion of the plan; a decision: at most eight dispatches and simulations, fewer if remembered.
 /// Determinism yes.
-/// Source      DeepCEE, section 3.4 and Fig 8. Ours: the judge, the closed form, and what the paper leaves open: thresholds,
-///             that a receiver takes the size of its message (it could not begin sooner else), that the fill is the first planned pass.
+/// Source      DeepCEE, section 3.4 and Fig 8. Ours: the judge, the closed form, and what the paper leaves open: thresholds, the size of a
+///             message for its receiver (it could not begin sooner otherwise), the first planned pass as the fill.
 class microbatch_adapter {
  public:
   microbatch_adapter(const planning_problem& problem, plan first, microbatch_options options = {});
@@ -165,7 +155,7 @@ class microbatch_adapter {
   [[nodiscard]] reaction react(const situation& s);
 
  private:
-  /// What the passes of a plan are made from.
+  /// The halvings of a plan's passes.
   struct sizes {
     std::vector<int> halved;  ///< by link
     bool fill = false, drain = false;
@@ -176,10 +166,10 @@ class microbatch_adapter {
     hetplan::plan plan;
   };
   struct watched_link {
-    link_load name;  ///< under the cluster's own conditions
+    link_load name;  ///< under nominal conditions
     int most_halvings = 0;
     message_window window;
-    long long under_this = 0;  ///< messages under the conditions and the plan of the moment
+    long long under_this = 0;  ///< messages under the current conditions and plan
     bool poor = false, settled = false;
   };
 
@@ -203,10 +193,10 @@ class microbatch_adapter {
   std::vector<watched_link> links_;
   sizes running_;
   std::optional<candidate> coming_;
-  std::optional<conditions> seen_;  ///< at the last question
-  iteration_load load_;             ///< of the running plan, then
+  std::optional<conditions> seen_;  ///< at the last call
+  iteration_load load_;             ///< of the running plan at the last call
   long long done_ = 0;
-  seconds since_ = {};  ///< the event that is being answered
+  seconds since_ = {};  ///< time of the event that is being answered
 };
 
 }  // namespace hetplan::adapt

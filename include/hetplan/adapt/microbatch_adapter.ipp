@@ -7,11 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
-#include <map>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -170,7 +166,7 @@ HETPLAN_INLINE microbatch_options checked(const microbatch_options& o) {
   return o;
 }
 
-/// Where a stage's backwards begin that come behind its last forward: a sample of its pipeline.
+/// Returns the first sample of the backward passes behind a stage's last forward.
 HETPLAN_INLINE long long drained_from(const plan& ordered, const stage_graph& g, std::size_t s) {
   const auto& order = ordered.schedule.orders[ordered.stages[s].devices.front().device.index()];
   long long first = 0;
@@ -263,7 +259,7 @@ HETPLAN_INLINE iteration_load microbatch_adapter::load_under(const conditions& n
   return load_of(stage_costs(*there, inside));
 }
 
-/// Counts the messages since the last question.
+/// Counts the messages since the last call.
 HETPLAN_INLINE void microbatch_adapter::watch(const situation& s) {
   const bool adopted = coming_ && *s.running == coming_->plan;
   if (adopted) running_ = coming_->of;
@@ -298,7 +294,7 @@ HETPLAN_INLINE void microbatch_adapter::watch(const situation& s) {
   }
 }
 
-/// By the rule, where some link's window is full.
+/// Applies the rule to the links with a full window; empty if there is none.
 HETPLAN_INLINE std::optional<microbatch_adapter::sizes> microbatch_adapter::decide() {
   sizes next = running_;
   bool any = false;
@@ -319,20 +315,20 @@ HETPLAN_INLINE std::optional<microbatch_adapter::sizes> microbatch_adapter::deci
   return next;
 }
 
-/// When the next window is full that was not all under these conditions.
+/// Returns when the next window is full among links without a whole window under current conditions.
 HETPLAN_INLINE std::optional<seconds> microbatch_adapter::next_question(const situation& s) const {
   std::optional<seconds> next;
   for (const watched_link& w : links_) {
     if (w.settled || w.name.messages == 0) continue;
     const long long iterations = (w.window.missing() + w.name.messages - 1) / w.name.messages;
-    const bool known = w.under_this > 0;  // how long an iteration takes now: else ask after one
+    const bool known = w.under_this > 0;  // the duration of an iteration; otherwise asks after one
     const seconds then = s.now + (known ? static_cast<double>(iterations) * s.response.value_or(seconds{}) : seconds{});
     if (!next || then < *next) next = std::min(then, s.now + longest_timeline);
   }
   return next;
 }
 
-/// Each stage at the size of its poorest link.
+/// Returns the halvings of each stage: those of its slowest link.
 HETPLAN_INLINE std::vector<pass_halvings> microbatch_adapter::halvings(const sizes& z) const {
   std::vector<pass_halvings> by_stage(first_.stages.size());
   for (std::size_t l = 0; l < links_.size(); ++l) {
@@ -360,7 +356,6 @@ HETPLAN_INLINE std::vector<plan> microbatch_adapter::made(const sizes& z, const 
     return {first_};
   plan unordered = first_;
   unordered.schedule.transfers.clear();
-  unordered.predicted.reset();
   if (!dispatches_) {
     for (pass_halvings& h : by_stage) h.drain_from = z.drain ? 0 : h.drain_from;
     return {split_passes(std::move(unordered), problem_->model, by_stage)};
@@ -378,7 +373,7 @@ HETPLAN_INLINE std::vector<plan> microbatch_adapter::made(const sizes& z, const 
       for (std::size_t i = 0; i < drained.size(); ++i) drained[i].drain_from = detail::drained_from(p, g, i);
       return by(drained);
     } catch (const invalid_input&) {
-      return std::nullopt;  // no room for a microbatch of each stage, or stages of a device that wait for each other
+      return std::nullopt;  // no memory for one microbatch per stage, or a deadlock between stages of a device
     }
   };
   std::vector<plan> all;
@@ -387,8 +382,7 @@ HETPLAN_INLINE std::vector<plan> microbatch_adapter::made(const sizes& z, const 
   return all;
 }
 
-/// The size that is best for stages and links in a line, forward and backward apart, by what they take for passes as planned and for
-/// halves.
+/// Returns the best sizes for stages and links in a line, separately for forward and backward, from planned and halved passes.
 HETPLAN_INLINE std::optional<microbatch_adapter::sizes> microbatch_adapter::closed_form(const situation& s, const present_problem& there,
                                                                                         const std::vector<double>& moment) {
   sizes z{std::vector<int>(links_.size(), 1), false, false};

@@ -4,19 +4,122 @@
 #include <hetplan/adapt/migration.hpp>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include <range/v3/action/sort.hpp>
 #include <range/v3/action/unique.hpp>
+#include <range/v3/view/sliding.hpp>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/simulate/simulator.hpp>
 
 namespace hetplan::adapt {
+
+HETPLAN_INLINE holdings::holdings(const planning_graph& model, std::size_t devices) : devices_(devices), held_(devices * model.size(), 0) {
+  std::vector<layer_id> first_of_group(model.weight_groups().size());
+  for (const layer& l : model.layers()) {
+    tensor_.push_back(l.id);
+    if (l.weight_group < 0) continue;
+    layer_id& first = first_of_group[static_cast<std::size_t>(l.weight_group)];
+    if (!first.valid()) first = l.id;
+    tensor_.back() = first;
+  }
+}
+
+HETPLAN_INLINE std::vector<state_part> holdings::state_of(device_id d, layer_id l) const {
+  if (!has(d, l)) return {};
+  const auto found = parts_.find(at(d, l));
+  return found == parts_.end() ? std::vector<state_part>{{}} : found->second;
+}
+
+HETPLAN_INLINE bool holdings::has_parts(layer_id l) const {
+  if (parts_.empty()) return false;
+  for (std::size_t d = 0; d < devices_; ++d) {
+    if (parts_.contains(at(device_id(d), l))) return true;
+  }
+  return false;
+}
+
+HETPLAN_INLINE std::vector<device_id> holdings::holders(layer_id l) const {
+  std::vector<device_id> all;
+  for (std::size_t d = 0; d < devices_; ++d) {
+    if (has(device_id(d), l)) all.emplace_back(d);
+  }
+  return all;
+}
+
+HETPLAN_INLINE void holdings::add(device_id d, layer_id l) {
+  held_[at(d, l)] = 1;
+  parts_.erase(at(d, l));
+}
+
+HETPLAN_INLINE void holdings::add(device_id d, layer_id l, state_part part) {
+  std::vector<state_part> all = state_of(d, l), joined;
+  all.push_back(part);
+  std::sort(all.begin(), all.end(), [](const state_part& a, const state_part& b) { return a.from < b.from; });
+  for (const state_part& p : all) {
+    if (!joined.empty() && p.from <= joined.back().to) joined.back().to = std::max(joined.back().to, p.to);
+    else joined.push_back(p);
+  }
+  add(d, l);
+  if (joined != std::vector<state_part>{{}}) parts_[at(d, l)] = std::move(joined);
+}
+
+HETPLAN_INLINE std::size_t holdings::cache_at(layer_id l, long long sequence) const {
+  return static_cast<std::size_t>(sequence) * tensor_.size() + l.index();
+}
+
+HETPLAN_INLINE std::vector<state_part> state_pieces(layer_id tensor, const std::vector<state_part>& needed, const holdings& held) {
+  std::vector<double> cuts;
+  const auto cut = [&](const std::vector<state_part>& parts) {
+    for (const state_part& p : parts) cuts.insert(cuts.end(), {p.from, p.to});
+  };
+  cut(needed);
+  for (const device_id d : held.holders(tensor)) cut(held.state_of(d, tensor));
+  cuts |= ranges::actions::sort | ranges::actions::unique;
+  std::vector<state_part> all;
+  for (const auto ends : ranges::views::sliding(cuts, 2)) all.push_back({ends[0], ends[1]});
+  return all;
+}
+
+HETPLAN_INLINE void give_caches(holdings& held, const plan& p) {
+  if (p.workload.mode != mode::generation) return;
+  held.set_sequences(p.batch());
+  std::vector<long long> first(p.pipeline_count() + 1, 0);
+  for (std::size_t i = 0; i < p.pipeline_count(); ++i) first[i + 1] = first[i] + p.pipeline_samples(static_cast<int>(i));
+  for (const stage& s : p.stages) {
+    const auto pipeline = static_cast<std::size_t>(s.pipeline);
+    for (const layer_id l : s.layers) {
+      for (long long sequence = first[pipeline]; sequence < first[pipeline + 1];) {
+        for (const assignment& a : s.devices) {
+          for (int i = 0; i < a.samples && sequence < first[pipeline + 1]; ++i) held.set_cache_owner(l, sequence++, a.device);
+        }
+      }
+    }
+  }
+}
+
+HETPLAN_INLINE holdings holdings_of(const plan& p, const planning_graph& model, std::size_t devices) {
+  holdings held(model, devices);
+  for (const stage& s : p.stages) {
+    for (const layer_id l : s.layers) {
+      const int shards = s.state_shards();
+      for (int i = 0; const assignment& a : s.devices) {
+        // The quotient i / n is the same number in every stage, so that the boundaries of parts coincide.
+        if (shards > 1) held.add(a.device, l, {static_cast<double>(i) / shards, static_cast<double>(i + 1) / shards});
+        else held.add(a.device, l);
+        ++i;
+      }
+    }
+  }
+  give_caches(held, p);
+  return held;
+}
+
+HETPLAN_INLINE bool moves_nothing(const plan& from, const plan& to) {
+  return from.stages == to.stages || (to.workload.mode != mode::generation && same_placement(from, to));
+}
 
 HETPLAN_INLINE bytes migration::volume() const {
   bytes total;
@@ -44,14 +147,14 @@ HETPLAN_INLINE std::pair<migration, migration> split_immutable(const migration& 
 
 namespace detail {
 
-/// Collects what devices lack in one round, then finds a sender for each tensor.
+/// Collects the missing tensors of one round, then selects a sender for each.
 class fetch_round {
  public:
   fetch_round(const planning_graph& model, const cluster& c, const conditions& now, const workload& w)
       : model_(model), cluster_(c), now_(now), workload_(w), load_s_(now.capacity.size(), 0) {}
 
-  /// `to` gets what it does not hold of a tensor and of the given parts of its optimizer's state: the weights from one of the
-  /// devices that hold them, each part of the state from one of those that hold it.
+  /// Adds what `to` lacks of a tensor and of the given parts of its optimizer state: the weights from one of their holders, each
+  /// part of the state from one of its holders.
   void need(layer_id tensor, device_id to, const std::vector<state_part>& parts, const holdings& held) {
     const layer& l = model_[tensor];
     const bool whole = parts == std::vector<state_part>{{}} && !held.has_parts(tensor);
@@ -82,7 +185,7 @@ class fetch_round {
     if (sources.empty()) return refuse(l, to, holders);
     wanted_.push_back({tensor, to, volume.value(), is_immutable(l, workload_), std::move(sources), {}});
   }
-  /// A cache, which has one owner.
+  /// Adds a cache, which has one owner.
   void move_cache(layer_id l, device_id from, device_id to, bytes volume) {
     if (!open(from, to)) return refuse(model_[l], to, {from});
     const request moving{l, to, volume.value(), false, {}, from};
@@ -92,8 +195,8 @@ class fetch_round {
 
   [[nodiscard]] const hetplan::status& status() const { return status_; }
 
-  /// The tensors with one sender first, then the largest; each from the sender whose way is free first. Then each again, given
-  /// all others, as long as that frees ways sooner: no step makes the busiest resource busier.
+  /// Returns the fetches. Tensors with one sender come first, then the largest; each takes the sender whose route is free first.
+  /// Then each choice is revised while that frees routes sooner: the load of the busiest resource never grows.
   [[nodiscard]] std::vector<fetch> fetches() {
     std::stable_sort(wanted_.begin(), wanted_.end(), [](const request& a, const request& b) {
       return std::tuple(a.sources.size() > 1, -a.volume_bytes, a.to, a.tensor) <
@@ -139,7 +242,7 @@ class fetch_round {
   [[nodiscard]] double work_s(double volume_bytes, const resource_use& u) const {
     return volume_bytes * u.weight / now_.capacity[u.resource.index()].value();
   }
-  /// When the last resource of the way would be done with all that it has to carry, and what all of them have together.
+  /// Returns when the last resource of the route finishes its load, and the total load of all its resources.
   [[nodiscard]] std::pair<double, double> busy_with(const request& w, device_id from) const {
     double last = 0, all = 0;
     for (const resource_use& u : cluster_.network().find(from, w.to)->via) {
@@ -149,7 +252,7 @@ class fetch_round {
     }
     return {last, all};
   }
-  /// Sums of the same numbers in another order are no difference.
+  /// Compares up to rounding: the order of summation does not matter.
   [[nodiscard]] bool sooner(const request& w, device_id from, device_id than) const {
     const auto [last, all] = busy_with(w, from);
     const auto [other_last, other_all] = busy_with(w, than);
@@ -196,7 +299,7 @@ class fetch_round {
   std::vector<double> load_s_;  ///< by resource
 };
 
-/// In generation: the cache of every sequence whose device changes.
+/// Adds, in generation, the cache of every sequence whose device changes. Returns the bytes of lost caches.
 HETPLAN_INLINE bytes add_caches(fetch_round& round, const holdings& held, const holdings& needed, const planning_graph& model,
                                 const conditions& now, const workload& w) {
   bytes lost;
@@ -223,7 +326,7 @@ HETPLAN_INLINE migration finished(migration m, const hetplan::status& found, std
   return m;
 }
 
-/// Throws invalid_input where the parts of a switch do not speak of the same things.
+/// Throws invalid_input if the arguments of a switch do not match.
 HETPLAN_INLINE void check_switch(const char* who, const holdings& held, const plan& next, const planning_graph& model, const cluster& c,
                                  const conditions& now) {
   const auto require = [&](bool ok, const std::string& what) {

@@ -3,15 +3,11 @@
 
 #include <hetplan/adapt/replication.hpp>
 
-#include <algorithm>
-#include <vector>
-
 #include <range/v3/action/sort.hpp>
 #include <range/v3/action/unique.hpp>
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/transform.hpp>
 
-#include <hetplan/adapt/migration.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 

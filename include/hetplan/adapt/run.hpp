@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A job over a timeline: iteration after iteration under the conditions of the moment, with a policy that may answer.
+/// Runs of a job over a timeline: iterations under changing conditions, with a policy that may react.
 
 #include <algorithm>
 #include <cmath>
@@ -28,85 +28,76 @@
 
 namespace hetplan::adapt {
 
-// Where the weights of a running job are, copies included, and what brings them to where the next plan needs them.
-
-/// Backups of what only one device holds, after every so many iterations.
+/// Backups, every `period` iterations, of what only one device holds.
 struct backup_routine {
   long long period = 10;
   backup_content content = backup_content::resume;
 };
 
 struct storage_options {
-  std::optional<backup_routine> backups = {};  ///< none: what trains on a single device is gone with it
-  std::optional<device_id> archive = {};       ///< has a copy of all immutable weights in storage
+  std::optional<backup_routine> backups = {};  ///< none: state that trains on a single device is lost with it
+  std::optional<device_id> archive = {};       ///< device with a stored copy of all immutable weights
 };
 
-/// Keeps the holdings of a job: the running plan's, immutable weights that lie elsewhere and cost nobody memory, backups.
+/// The holdings of a job over time: those of the running plan, immutable weights on devices that it does not use, and backups.
 ///
-/// A backup is good once all of its bytes have come over; until then the one before it is. When weights come back from a
-/// backup that training has changed since, the whole model goes back to its iteration: every device keeps a snapshot of its
-/// own from then.
-/// Source  Asteroid, section 3.4. What a restored model does with newer weights elsewhere is not said there; going back is ours.
+/// A backup is valid once all of its bytes have arrived; until then the previous one is. If weights are restored from a backup that
+/// training has changed since, the whole model goes back to its iteration: every device keeps a snapshot of its own.
+/// Source  Asteroid, section 3.4. The paper does not treat newer weights beside a restored model; going back is ours.
 class weight_keeper {
  public:
-  /// Throws  invalid_input (a period below 1, an unknown archive).
+  /// Throws  invalid_input for a period below 1 or an unknown archive.
   weight_keeper(const planning_problem& problem, const storage_options& options);
   weight_keeper(const planning_problem&& the_problem_must_outlive_it, const storage_options&) = delete;
 
-  /// A plan runs from now on. A device that it leaves alone keeps what does not change. False: who runs which layers is as
-  /// before, there is room for the same backups, and they stay good.
+  /// Sets the running plan. Devices that it does not use keep immutable weights. Returns false if placement and backups are as
+  /// before, so that existing copies stay valid.
   bool use(const plan& p);
-  /// Weights have come to where the running plan does not need them.
+  /// Adds weights that have arrived where the running plan does not need them.
   void add(const migration& m);
 
-  // --- backups ---
-
-  /// Iterations until the next backup is due; nothing if there is none to make.
+  /// Returns the iterations until the next backup is due; empty if there is nothing to back up.
   [[nodiscard]] std::optional<long long> backup_due_in(long long done) const;
-  /// What a backup after so many iterations sends; the first of a plan also sends what never changes.
+  /// Returns the transfers of a backup after `done` iterations; the first of a plan includes immutable weights.
   [[nodiscard]] migration begin_backup(long long done);
   void end_backup() { copied_at_ = begun_at_; }
 
-  // --- moving ---
-
-  /// What a migration may fetch from.
+  /// Returns the holdings from which a migration may fetch.
   [[nodiscard]] holdings sources(const conditions& now) const;
 
   struct way {
     hetplan::adapt::migration migration;
-    std::optional<long long> back_to = {};  ///< the model goes back to this iteration
+    std::optional<long long> back_to = {};  ///< iteration to which the model goes back
   };
-  /// What has to move for a plan, by the way of a reaction; from backups where nobody else is left.
+  /// Returns the migration to a plan by a kind of switching; backups are used only if no other source is left.
   [[nodiscard]] way to(const plan& next, switching how, const conditions& now) const;
-  /// What of that may come while the running plan goes on (split_beside).
+  /// Returns the part of that migration that may move beside the running plan (split_beside).
   [[nodiscard]] migration beside(const plan& running, const plan& next, const conditions& now) const;
 
  private:
-  /// After a switch: what the plan gives its devices; the others keep what does not change.
+  /// Sets the holdings after a switch: what the plan gives its devices, and immutable weights on the others.
   void hold_for(const plan& p);
 
-  /// Has nobody who is there what training changes, as it is now?
+  /// True if no present device holds the current state of some trained weights.
   [[nodiscard]] bool lost_what_learns(const conditions& now) const;
 
   const planning_problem* problem_;
   storage_options options_;
-  plan running_;  ///< or one in the same places; no stages: nothing has run yet
+  plan running_;  ///< no stages: nothing has run yet
   holdings held_;
   replication copies_;
   long long begun_at_ = 0;
-  bool sent_once_ = false;              ///< what never changes has been sent with the first backup
-  std::optional<long long> copied_at_;  ///< of the last backup that is whole
+  bool sent_once_ = false;              ///< true if the first backup has sent the immutable weights
+  std::optional<long long> copied_at_;  ///< iteration of the last complete backup
 };
 
-// A run of the simulator from now on, in an environment that changes meanwhile.
-
-/// Runs something until it ends, a device that it needs leaves, or the time is up, and says when.
+/// Runs a simulation until it ends, a needed device leaves, or the time is up. Returns the result and that time.
 ///
-/// What ends, but for rounding, when it would be cut off or held up, has ended: then it is run as far as that time and the tolerance.
-/// @param run   from simulator_options to something that says whether it `ended`.
-/// @param halt  not after a given time: when it is given up; infinite: it is not.
-/// Complexity   the runs: their windows grow by four from twice a guess; one more for each speed and capacity that becomes 0 before it
-///              ends, and where it does not.
+/// A run that ends, up to rounding, when it would be cut off or halted counts as ended; it is run to that time plus the tolerance.
+/// @param run   maps simulator_options to a result that has a member `ended`.
+/// @param halt  maps a horizon to the time up to it at which a halted run is given up; infinite: never.
+/// Complexity   the runs: windows grow by a factor of four from twice the guess; one more for each speed and capacity that becomes 0
+///              before the end, and for a run that does not end.
 /// Source       semantics, section 10 (a device that leaves at the end of an iteration).
 template <class Run, class Halt>
 [[nodiscard]] auto run_under_change(const environment& e, std::span<const device_id> needed, double now_s, double duration_s,
@@ -129,32 +120,28 @@ template <class Run, class Halt>
   }
 }
 
-// Options of a job over a timeline beside its policy, and what its observers are told.
-
 /// Source  semantics, section 10.
 template <failure_detector Detector = heartbeat>
 struct run_options {
   Detector detector = {};
   storage_options storage = {};
-  /// Runs, waits and questions to the policy, beside sixteen for each event of the timeline. Backups and policies that ask to be
-  /// asked make work without events: years of it would have no end.
+  /// Budget of runs, waits and calls of the policy, in addition to sixteen for each event. Backups and policies that request calls
+  /// make work without events, which could go on without end.
   long long steps = 1'000'000;
 };
 template <class Detector>
 run_options(Detector, storage_options) -> run_options<Detector>;
 
-/// The job has come this far; for progress and for stopping.
+/// The progress of a job, for observers that may stop it.
 struct run_progress {
   seconds now;
   seconds duration;
   const history& so_far;
 };
 
-// The inside of `run`: a job from event to event, iteration to iteration.  Source: semantics, section 10.
+// Implementation of `run`.  Source: semantics, section 10.
 
-// Keeps a history's ledger: stretches without gaps, every joule and every iteration entered once.
-
-/// Writes a history. Whoever runs a job says what happened; sums are made here only.
+/// Writes a history: stretches without gaps, with every joule and every iteration entered once. All sums are made here.
 /// Source  semantics, section 10, results.
 class ledger {
  public:
@@ -164,26 +151,26 @@ class ledger {
   [[nodiscard]] history& open() { return out_; }
   [[nodiscard]] history close() && { return std::move(out_); }
 
-  /// The index of a plan, which is new only if it differs from those before.
-  [[nodiscard]] std::size_t number_of(const plan& p);
+  /// Returns the index of a plan, which is added if it is new.
+  [[nodiscard]] std::size_t number_of(const plan& p, const std::optional<evaluation>& predicted);
 
-  /// `count` iterations one after another, all alike.
+  /// Enters `count` identical iterations.
   void ran(double start_s, std::size_t plan, long long count, const iteration& each, bool violates);
-  /// Time in which no iteration ended.
+  /// Enters a period in which no iteration ended.
   void passed(activity what, double start_s, double end_s, std::size_t plan, std::span<const double> device_J);
-  /// Iterations whose weights are gone: done, and to be done again.
+  /// Enters completed iterations that are lost with their weights and have to be repeated.
   void lose(long long count);
-  /// Weights that moved while something else was going on.
+  /// Enters weights that moved during other activities.
   void moved(double volume_bytes, std::span<const double> device_J);
 
  private:
   void enter(stretch s, std::span<const double> device_J, double times, double each_s = 0);
   void charge(std::span<const double> device_J, double times, stretch* s);
-  /// Do they say the same of one stretch? An iteration that was cut off stays by itself.
+  /// True if two stretches can be merged. Iterations that were cut off stay separate.
   [[nodiscard]] static bool alike(const stretch& a, const stretch& b);
 
   history out_;
-  double each_s_ = 0;  ///< how long an iteration of the last stretch takes: in generation more than its response
+  double each_s_ = 0;  ///< duration of an iteration in the last stretch; in generation longer than its response
 };
 
 namespace detail {
@@ -210,7 +197,7 @@ class run_loop {
       else iterate();
     }
     history& h = ledger_.open();
-    const auto deadline = environment_.wanted.iterations ? environment_.wanted.deadline : std::nullopt;  // work without an end has none
+    const auto deadline = environment_.wanted.iterations ? environment_.wanted.deadline : std::nullopt;  // unbounded work has none
     h.missed_deadline = deadline && (h.finished_s ? !at_most(*h.finished_s, deadline->value()) : at_most(deadline->value(), now_));
     if (!stopped_ && !h.finished_s && (runner_ == nullptr || !runner_->can_run(environment_.actual()))) {
       const char* usual = runner_ == nullptr ? "the policy gave no plan, and no reason for it"
@@ -222,13 +209,13 @@ class run_loop {
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr std::size_t most_seen = 4096;  ///< conditions of a long timeline may never come again
+  static constexpr std::size_t most_seen = 4096;  ///< the conditions of a long timeline may never recur
 
-  /// A plan on its way to be adopted.
+  /// A plan that waits for its adoption.
   struct adopting {
     reaction what;
     double caused_s, decided_s, from_s;
-    bool fetched = false;  ///< its immutable weights are there, or were never to come in the background
+    bool fetched = false;  ///< true if its immutable weights have arrived or do not move in the background
     double moved_bytes = 0;
     double moved_J = 0;
   };
@@ -247,15 +234,13 @@ class run_loop {
     return !stopped_ && !h.finished_s && !at_most(duration_, now_);
   }
 
-  // --- deciding ---
-
   void consult() {
     const double caused = since_.value_or(now_);
     since_.reset();
     asked_s_ = now_;
     const std::vector<foreign_traffic> traffic = environment_.foreign();
     const holdings held = weights_.sources(environment_.noticed());
-    situation s{.now = seconds(at_most(ask_at_, now_) ? std::max(ask_at_, now_) : now_),  // no sooner than it asked for
+    situation s{.now = seconds(at_most(ask_at_, now_) ? std::max(ask_at_, now_) : now_),  // not before the requested time
                 .since = seconds(caused),
                 .noticed = environment_.noticed(),
                 .held = held,
@@ -272,7 +257,7 @@ class run_loop {
     reaction r = policy_.react(s);
     check_reaction(r, problem_, s.now);
     resting_ = r.rest;
-    ask_at_ = r.ask_again ? std::max(r.ask_again->value(), std::nextafter(now_, never)) : never;  // not now: it would never end
+    ask_at_ = r.ask_again ? std::max(r.ask_again->value(), std::nextafter(now_, never)) : never;  // later, or it never ends
     why_not_ = r.next || s.can_run ? "" : r.reason;
     dropped_.clear();
     if (next_ && (r.cancel || (r.next && *r.next != *next_->what.next))) {
@@ -281,31 +266,31 @@ class run_loop {
       next_.reset();
     }
     if (!r.next || next_) return;
-    if (runner_ == nullptr) return use(std::move(*r.next));  // the first plan finds everything where it is needed
+    if (runner_ == nullptr) return use(*r.next, r.predicted);  // the first plan finds its weights in place
     const double answers = r.answers ? r.answers->value() : caused;
     next_ = adopting{std::move(r), answers, now_, 0, false};
     next_->from_s = now_ + next_->what.thinking.value();
     next_->fetched = next_->what.how != switching::background;
   }
 
-  void use(plan p) {
-    running_ = ledger_.number_of(p);
-    runner_ = std::make_unique<plan_runner>(problem_, std::move(p));
-    if (!weights_.use(runner_->what())) return;  // copies stay good
+  void use(const plan& p, const std::optional<evaluation>& predicted) {
+    running_ = ledger_.number_of(p, predicted);
+    runner_ = std::make_unique<plan_runner>(problem_, p);
+    if (!weights_.use(runner_->what())) return;  // existing copies stay valid
     environment_.drop(purpose::backup);
     if (weights_.backup_due_in(done())) environment_.begin(weights_.begin_backup(done()), purpose::backup, now_);
   }
 
-  /// Every device that a plan computes on.
+  /// True if every device of the plan is present.
   [[nodiscard]] bool is_there(const plan& p) const {
     const auto all = problem_.cluster.devices();
     return std::none_of(all.begin(), all.end(),
                         [&](const device& d) { return environment_.actual().present[d.id.index()] == 0 && uses(p, d.id); });
   }
-  /// Weights come in the background: begins it, and says whether it is still going on.
+  /// Starts moving weights in the background. Returns true while they move.
   [[nodiscard]] bool fetching() {
     if (next_->fetched) return false;
-    // Nothing runs that could go on meanwhile, or who should send or receive has left: no reason to wait.
+    // Waiting is pointless if nothing can run meanwhile or a sender or receiver has left.
     if (runner_ == nullptr || resting_ || !runner_->can_run(environment_.actual()) || !is_there(*next_->what.next) ||
         environment_.waits(purpose::weights)) {
       environment_.drop(purpose::weights);
@@ -323,7 +308,7 @@ class run_loop {
     return false;
   }
 
-  /// Goes on to a time: transfers have moved, and what moved of ours is charged.
+  /// Advances to a time, moves the transfers, and charges those of the job.
   void go_on_to(double now, const std::vector<double>& left) {
     const auto both = environment_.settle(left, now);
     now_ = now;
@@ -337,11 +322,11 @@ class run_loop {
       next_->moved_J = std::accumulate(spent.begin(), spent.end(), next_->moved_J);
     }
   }
-  /// Nothing runs until something may change that.
+  /// Advances without running to the next time at which that may change.
   void wait() {
     double until = std::min({environment_.next_event(), environment_.next_notice(), duration_});
-    if (next_) until = std::min(until, next_->from_s);                                 // nobody is asked before
-    else if (ask_at_ > std::nextafter(now_, never)) until = std::min(until, ask_at_);  // at once, and nothing runs: at the next event
+    if (next_) until = std::min(until, next_->from_s);                                 // no call before
+    else if (ask_at_ > std::nextafter(now_, never)) until = std::min(until, ask_at_);  // an immediate call waits for an event
     const std::vector<double> left = environment_.transfers_alone(now_, until);
     std::vector<double> spent(problem_.cluster.size(), 0);
     if (runner_ != nullptr)
@@ -385,9 +370,9 @@ class run_loop {
     begin_backup();
   }
 
-  /// The iteration stands still, and that is known: does it wait until it can go on? Else the policy gives it up.
+  /// True if the policy waits for a halted iteration to continue; false if it gives the iteration up.
   [[nodiscard]] bool waits_it_out(const iteration& so_far, double now) {
-    environment then = environment_;  // what the policy sees; if it waits, the iteration goes on from where it began
+    environment then = environment_;  // state for the policy; a waiting iteration is simulated again from its start
     static_cast<void>(then.settle(so_far.background_left, now));
     std::swap(environment_, then);
     const double began = std::exchange(now_, now);
@@ -396,11 +381,11 @@ class run_loop {
     std::swap(environment_, then);
     now_ = began;
     halt_asked_s_ = now;
-    if (!coming_) environment_.drop(purpose::weights);  // called back
+    if (!coming_) environment_.drop(purpose::weights);  // withdrawn
     return !next_ && !resting_;
   }
 
-  /// How often the same iteration comes again before anything can make it another one.
+  /// Returns how often the iteration repeats before anything can change it.
   [[nodiscard]] long long repetitions(const iteration& i) const {
     const auto before = [&](double at) { return whole_until(at, now_, i.took_s); };
     const auto reaching = [&](double at) { return whole_reaching(at, now_, i.took_s); };
@@ -411,7 +396,7 @@ class run_loop {
     most = std::min(most, environment_.repeats(i.background_left, now_));
     return most >= 2 ? static_cast<long long>(std::min(most, 1e15)) : 1;
   }
-  /// The conditions of the moment that a running plan depends on.
+  /// Returns the current conditions of an iteration, as a key of `seen_`.
   [[nodiscard]] std::pair<std::size_t, std::vector<double>> key() const {
     std::vector<double> k = environment_.actual().speed;
     for (const bytes_per_second c : environment_.actual().capacity) k.push_back(c.value());
@@ -422,8 +407,6 @@ class run_loop {
     if (due && *due <= 0 && !environment_.under_way(purpose::backup))
       environment_.begin(weights_.begin_backup(done()), purpose::backup, now_);
   }
-
-  // --- changing over ---
 
   void adopt() {
     const adopting a = *std::exchange(next_, std::nullopt);
@@ -438,7 +421,7 @@ class run_loop {
       return drop(a, now_ < duration_ ? "a device left while weights were moving" : "weights were still moving");
     }
     if (back_to) ledger_.lose(done() - *back_to);
-    use(p);
+    use(p, a.what.predicted);
     history& h = ledger_.open();
     record.to = running_;
     record.done_s = now_;
@@ -448,13 +431,13 @@ class run_loop {
     h.adoptions.push_back(std::move(record));
   }
 
-  /// A plan comes to nothing: the policy is told, but not the same twice while nothing else is known.
+  /// Drops a plan and reports the reason to the policy, but not twice in a row while nothing else is known.
   void drop(const adopting& a, const std::string& why) {
     why_not_ = dropped_ = why;
     if (std::exchange(last_drop_, why) != why) since_ = a.caused_s;
   }
 
-  /// Stops and moves. False: it was cut off, and nothing of it counts.
+  /// Stops and moves weights. Returns false if the migration was cut off; none of it counts then.
   [[nodiscard]] bool move(const migration& m, const plan& next, adoption& record) {
     std::vector<device_id> needed, idle(runner_->devices().begin(), runner_->devices().end());
     for (const auto& round : m.rounds) {
@@ -488,14 +471,14 @@ class run_loop {
   std::unique_ptr<plan_runner> runner_;  ///< null: nothing has run yet
   std::size_t running_ = 0;
   std::optional<adopting> next_;
-  std::optional<migration> coming_;  ///< in the background
-  std::optional<double> since_ = 0;  ///< the first event that nobody has answered
+  std::optional<migration> coming_;  ///< migration in the background
+  std::optional<double> since_ = 0;  ///< time of the first unanswered event
   double now_ = 0, ask_at_ = never, last_s_ = 1;
-  double asked_s_ = -1, halt_asked_s_ = -1;  ///< when the policy was asked last, and when about an iteration that stands still
+  double asked_s_ = -1, halt_asked_s_ = -1;  ///< times of the last call of the policy, and of the last one about a halted iteration
   bool resting_ = false, stopped_ = false;
   std::optional<seconds> response_;
   std::string why_not_, dropped_, last_drop_;
-  std::map<std::pair<std::size_t, std::vector<double>>, iteration> seen_;  ///< iterations while nothing changes
+  std::map<std::pair<std::size_t, std::vector<double>>, iteration> seen_;  ///< iterations under constant conditions
   std::tuple<Observers&...> observers_;
 };
 
@@ -503,16 +486,16 @@ class run_loop {
 
 /// Runs a job over a timeline under a policy.
 ///
-/// Iterations follow one another; each is simulated with the capacities and speeds that the timeline has while it runs, and
-/// beside the traffic that is under way. Plans change between iterations. A device that leaves cuts the iteration short;
-/// the policy is asked when the detector has noticed. Weights that move share the network with everything else.
+/// Iterations follow each other. Each is simulated with the timeline's capacities and speeds during it, beside the other traffic.
+/// Plans change between iterations. A departure cuts the iteration off; the policy is called when the detector notices it. Moving
+/// weights share the network with all other traffic.
 ///
-/// @param policy   asked at the start, when something has become known, and when it asked for it.
-/// @return         the history; none found: it ended with no plan that can run, and why.
-/// Complexity      one simulation per iteration while conditions change or transfers beside the plan come and go; iterations that
-///                 are alike cost one together.
-/// Throws          invalid_input (timeline, options, a policy's plan, one whose iteration takes no time), invalid_model.
-/// Determinism     as the policy's.
+/// @param policy   called at the start, when an event has become known, and at times that it requested.
+/// @return         the history; none found: it ended without a plan that can run, with the reason.
+/// Complexity      one simulation per iteration while conditions change or transfers beside the plan come and go; identical
+///                 iterations share one.
+/// Throws          invalid_input (timeline, options, a policy's plan, a plan whose iteration takes no time), invalid_model.
+/// Determinism     the policy's.
 /// Source          semantics, section 10; Dora, section 4.3; Asteroid, section 3.4.
 template <adaptation_policy Policy, failure_detector Detector = heartbeat, observer<run_progress>... Observers>
 [[nodiscard]] history run(const planning_problem& problem, const timeline& t, Policy& policy, const run_options<Detector>& options = {},

@@ -3,18 +3,6 @@
 
 #include <hetplan/adapt/run.hpp>
 
-#include <algorithm>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <hetplan/adapt/environment.hpp>
-#include <hetplan/adapt/iteration.hpp>
-#include <hetplan/adapt/migration.hpp>
-#include <hetplan/adapt/replication.hpp>
-#include <hetplan/plan/plan.hpp>
-
 namespace hetplan::adapt {
 
 HETPLAN_INLINE weight_keeper::weight_keeper(const planning_problem& problem, const storage_options& options)
@@ -108,9 +96,10 @@ HETPLAN_INLINE bool weight_keeper::lost_what_learns(const conditions& now) const
   });
 }
 
-HETPLAN_INLINE std::size_t ledger::number_of(const plan& p) {
+HETPLAN_INLINE std::size_t ledger::number_of(const plan& p, const std::optional<evaluation>& predicted) {
   const auto it = std::find(out_.plans.begin(), out_.plans.end(), p);
   if (it != out_.plans.end()) return static_cast<std::size_t>(it - out_.plans.begin());
+  if (predicted) out_.predictions.emplace(out_.plans.size(), *predicted);
   out_.plans.push_back(p);
   return out_.plans.size() - 1;
 }

@@ -4,8 +4,6 @@
 #include <hetplan/adapt/timeline.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <string>
 #include <utility>
 
 #include <range/v3/range/conversion.hpp>
@@ -20,12 +18,12 @@ namespace hetplan::adapt {
 
 namespace detail {
 
-/// Goes through the events in order and knows who is there.
+/// Checks events in order and tracks the present devices.
 class timeline_validator {
  public:
   explicit timeline_validator(const cluster& c) : cluster_(c), here_(c.size(), 1), left_(c.size()) {}
 
-  /// What is wrong with the next event; "" if nothing is.
+  /// Returns the fault of the next event, or "".
   [[nodiscard]] std::string fault(const event& e) {
     if (!is_amount(e.at.value())) return "expected a finite time >= 0";
     if (e.at.value() < before_s_) return "expected a time >= " + to_text(before_s_) + " s, that of the event before it";
@@ -106,6 +104,12 @@ HETPLAN_INLINE void check_timeline(const timeline& t, const cluster& c) {
   throw invalid_input("timeline: event " + std::to_string(*v->event) + " at " + to_text(t.events[*v->event].at.value()) + " s: " + v->what);
 }
 
+HETPLAN_INLINE std::vector<char> conditions::working() const {
+  std::vector<char> all;
+  for (std::size_t d = 0; d < present.size(); ++d) all.push_back(works(device_id(d)) ? 1 : 0);
+  return all;
+}
+
 HETPLAN_INLINE conditions nominal(const cluster& c) {
   return {std::vector<char>(c.size(), 1), std::vector<double>(c.size(), 1),
           c.network().resources() | ranges::views::transform(&resource::capacity) | ranges::to<std::vector>()};
@@ -130,7 +134,7 @@ HETPLAN_INLINE double change(const conditions& before, const conditions& now) {
 }
 
 HETPLAN_INLINE double rounded_value(double usual, long k) {
-  double factor = 1;  // not a power, which may differ in its last digit from library to library
+  double factor = 1;  // not std::pow, whose last digit differs between libraries
   for (long i = 0; i < std::abs(k); ++i) factor *= rounding_step;
   return k < 0 ? usual / factor : usual * factor;
 }

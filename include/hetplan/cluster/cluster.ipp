@@ -6,12 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan {
@@ -48,7 +43,7 @@ HETPLAN_INLINE void cluster::number_devices() {
 
 namespace detail {
 
-/// The routes between the devices that are kept, without those over a resource that is down.
+/// Network model of the kept devices, without the routes over a resource that is down.
 struct part_of_network {
   const network& whole;
   std::span<const device_id> original;
@@ -94,7 +89,7 @@ HETPLAN_INLINE cluster_part part_of(const cluster& whole, std::span<const char> 
 
 namespace detail {
 
-/// Everybody is joined to everybody at no cost.
+/// Network model that joins all devices at no cost.
 struct free_routes {
   [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return {}; }
   [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id, device_id) const { return route{}; }
@@ -143,8 +138,57 @@ HETPLAN_INLINE cluster homogeneous(const cluster& c, device_id like) {
       ++pairs;
     }
   }
-  if (pairs == 0) return c.with_devices(std::move(alike));  // nothing on the network takes time
+  if (pairs == 0) return c.with_devices(std::move(alike));  // no pair is joined at a finite rate
   return {c.name(), std::move(alike), mesh{bytes_per_second(rate / pairs), seconds(latency / pairs)}};
+}
+
+namespace detail {
+
+/// Network model with a wire per route, "A->B", or per pair, "A--B", at peak bandwidth. Infinitely fast routes stay so.
+class private_wires {
+ public:
+  private_wires(const cluster& c, duplex wires) : shared_(c.network()), size_(c.size()), wire_of_(size_ * size_) {
+    for (const device& a : c.devices()) {
+      for (const device& b : c.devices()) {
+        if (!has_wire(a.id, b.id)) continue;
+        const auto rate = shared_.peak_bandwidth(a.id, b.id);
+        if (wires == duplex::half && b.id < a.id && has_wire(b.id, a.id)) {  // shares the opposite wire, at the lower rate
+          const resource_id wire = wire_of(b.id, a.id);
+          wires_[wire.index()].capacity = std::min(wires_[wire.index()].capacity, rate);
+          wire_of_[a.id.index() * size_ + b.id.index()] = wire;
+          continue;
+        }
+        wire_of_[a.id.index() * size_ + b.id.index()] = resource_id(wires_.size());
+        wires_.push_back({a.name + (wires == duplex::half ? "--" : "->") + b.name, rate});
+      }
+    }
+  }
+  [[nodiscard]] std::vector<resource> resources(std::span<const device>) const { return wires_; }
+  [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const {
+    const route* way = shared_.find(from, to);
+    if (way == nullptr) return std::nullopt;
+    route alone{way->latency, {}};
+    if (has_wire(from, to)) alone.via.push_back({wire_of(from, to), 1});
+    return alone;
+  }
+
+ private:
+  [[nodiscard]] bool has_wire(device_id from, device_id to) const {
+    const route* way = shared_.find(from, to);
+    return way != nullptr && !way->via.empty();
+  }
+  [[nodiscard]] resource_id wire_of(device_id from, device_id to) const { return wire_of_[from.index() * size_ + to.index()]; }
+
+  const network& shared_;
+  std::size_t size_;
+  std::vector<resource_id> wire_of_;  ///< by ordered pair
+  std::vector<resource> wires_;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE cluster uncontended(const cluster& c, duplex wires) {
+  return {c.name(), {c.devices().begin(), c.devices().end()}, detail::private_wires(c, wires)};
 }
 
 }  // namespace hetplan

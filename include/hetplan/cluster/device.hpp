@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Where work runs: one device with its memory, compute, power and budgets.
+/// Devices: memory, compute, power and budgets.
 
 #include <limits>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hetplan {
 
-/// Power draw: idle and active [W], and what a byte sent or received adds [J/B].
+/// Power draw: idle and active [W], and energy per byte sent or received [J/B].
 struct power_profile {
   watts idle = {};
   watts active = {};
@@ -20,33 +20,31 @@ struct power_profile {
   friend bool operator==(const power_profile&, const power_profile&) = default;
 };
 
-/// A device. `compute` and `memory_bandwidth` are per accelerator, `memory` and `power` per device.
-/// Budgets may lie below what the device has; planners keep them, the simulator reports against them.
+/// Device. `compute` and `memory_bandwidth` are per accelerator, `memory` and `power` per device. Budgets may be below
+/// the device's capacities; planners keep them, the simulator reports against them.
 struct device {
   device_id id = {};  ///< set by the cluster
   std::string name;
-  std::string kind = "";  ///< = name where empty; profiles are looked up by kind
+  std::string kind = "";  ///< key of profiles; default: name
   bytes memory = {};
-  std::optional<bytes> memory_budget = {};  ///< = memory
+  std::optional<bytes> memory_budget = {};  ///< default: memory
   flops_per_second compute = {};            ///< 0: unknown, every layer needs a profile for this kind
   bytes_per_second memory_bandwidth{std::numeric_limits<double>::infinity()};
-  double half_batch = 0;  ///< batch at which half of the peak rate is reached; 0 = linear
+  double half_batch = 0;  ///< batch at which half of the peak rate is reached; 0: linear
   seconds launch = {};    ///< fixed cost of one call of one layer
   int accelerators = 1;
-  std::optional<bytes_per_second> interconnect = {};  ///< between accelerators; tensor parallelism needs it
+  std::optional<bytes_per_second> interconnect = {};  ///< between accelerators; required for tensor parallelism
   power_profile power = {};
   std::optional<joules> energy_budget = {};  ///< per iteration
-  double max_busy = 1;                       ///< cap on the busy share
+  double max_busy = 1;                       ///< limit of the busy share
 
-  /// Of all its accelerators.
   [[nodiscard]] flops_per_second total_compute() const { return compute * accelerators; }
-  /// What a plan may use of the memory.
   [[nodiscard]] bytes usable_memory() const { return memory_budget.value_or(memory); }
 
   friend bool operator==(const device&, const device&) = default;
 };
 
-/// Throws invalid_input that names the device, the field, its value and what was expected.
+/// Throws invalid_input that names the device, the field, its value and the values expected.
 void check_device(const device& d);
 
 }  // namespace hetplan

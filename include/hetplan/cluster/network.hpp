@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A network is a set of resources with capacity and, for each ordered pair of devices, a route.
+/// Networks: resources with capacities and, for each ordered pair of devices, a route.
 
 #include <concepts>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace hetplan {
 
-/// Something that transfers share: a wire, one direction of a wire, a radio channel, an uplink.
+/// Resource that transfers share: a wire, one direction of a wire, a radio channel, an uplink.
 struct resource {
   std::string name;
   bytes_per_second capacity;
@@ -24,7 +24,7 @@ struct resource {
   friend bool operator==(const resource&, const resource&) = default;
 };
 
-/// A transfer at rate x takes weight * x of the resource.
+/// Use of a resource by a route: a transfer at rate x takes weight * x of its capacity.
 struct resource_use {
   resource_id resource;
   double weight = 1;
@@ -32,7 +32,7 @@ struct resource_use {
   friend bool operator==(const resource_use&, const resource_use&) = default;
 };
 
-/// The way from one device to another; without resources it is infinitely fast after the latency.
+/// Route from one device to another. Without resources, it is infinitely fast after its latency.
 struct route {
   seconds latency = {};
   std::vector<resource_use> via = {};
@@ -49,23 +49,23 @@ concept finds_routes = requires(const M& m, std::span<const device> devices, dev
   { m.find_route(devices, from, to) } -> std::same_as<std::optional<route>>;  // from != to; empty = no route
 };
 
-/// How devices are joined. Pure: the same devices give the same resources and routes.
+/// Resources of a network, and the routes of devices over them. Pure: the same devices give the same resources and routes.
 ///
-/// * `resources` is asked once; the position in its answer is the `resource_id` that routes name.
-/// * `find_route` is asked for every ordered pair of different devices. No route is an error only when a plan needs one. A route without
-///   resources is infinitely fast after its latency.
-/// * A transfer at rate x takes weight x of the resource; a resource listed twice adds its weights.
-/// * Capacities finite and > 0, latencies finite and >= 0, weights finite and > 0, resources known: otherwise `invalid_model`.
+/// * `resources` is called once; the index in its result is the `resource_id` that routes name.
+/// * `find_route` is called for every ordered pair of different devices. A missing route is an error only if a plan needs it. A route
+///   without resources is infinitely fast after its latency.
+/// * A transfer at rate x takes weight * x of a resource's capacity; the weights of a resource listed twice add up.
+/// * Capacities are finite and > 0, latencies finite and >= 0, weights finite and > 0, resources known; else `invalid_model` is thrown.
 ///
 /// Ships: `shared_medium`, `mesh`, `ring`, `star`, `hierarchical`, `route_table` (cluster/topology.hpp). How to:
 /// docs/how-to/own-network.md.
 template <class M>
 concept network_model = lists_resources<M> && finds_routes<M>;
 
-/// A refinement, for models that must look something up for each device: what answers for all pairs, as find_route would.
+/// A refinement, for models with a look-up per device: `route_finder` returns a callable that answers like `find_route`.
 template <class M>
 concept prepares_routes = network_model<M> && requires(const M& m, std::span<const device> devices, device_id from, device_id to) {
-  { m.route_finder(devices)(from, to) } -> std::same_as<std::optional<route>>;  // used while model and devices live
+  { m.route_finder(devices)(from, to) } -> std::same_as<std::optional<route>>;  // called while model and devices live
 };
 namespace detail {
 struct route_finder_call {
@@ -80,7 +80,6 @@ template <class M>
 concept names_route_finder = prepares_routes<M> || names_member<M, detail::route_finder_call, std::span<const device>, device_id>;
 
 namespace detail {
-/// Likely slips in the optional members' names.
 template <class M>
 concept nearly_names_route_finder =
     HETPLAN_HAS_FUNCTION(M, route_finders) || HETPLAN_HAS_FUNCTION(M, routefinder) || HETPLAN_HAS_FUNCTION(M, routeFinder) ||
@@ -101,10 +100,8 @@ consteval bool check_network_model() {
   return network_model<M>;
 }
 
-/// A network model worked out for given devices: what the simulator and the planners read.
-///
-/// Complexity  construction asks the model, or its route finder, for all N^2 pairs.
-/// Throws      invalid_model where the model breaks its rules.
+/// Network model evaluated for given devices, as read by the simulator and the planners.
+/// Complexity  N^2 calls of the model, or of its route finder, to construct.   Throws  invalid_model if the model breaks its rules.
 class network {
  public:
   network() = default;
@@ -130,10 +127,10 @@ class network {
   [[nodiscard]] std::span<const resource> resources() const { return resources_; }
   [[nodiscard]] const resource& operator[](resource_id r) const { return resources_[r.index()]; }
 
-  /// The route of an ordered pair, or null where there is none (a device has none to itself).
+  /// Returns the route of an ordered pair, or null if there is none (a device has none to itself).
   [[nodiscard]] const route* find(device_id from, device_id to) const;
 
-  /// min over the route of capacity / weight; infinite without resources, 0 without a route.
+  /// Returns the minimum of capacity / weight over the route; infinite without resources, 0 without a route.
   [[nodiscard]] bytes_per_second peak_bandwidth(device_id from, device_id to) const;
 
   friend bool operator==(const network&, const network&) = default;
@@ -142,9 +139,9 @@ class network {
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
   void check_resources() const;
-  /// Checks a route and adds up the weights of a resource that it lists twice.
+  /// Stores a route after checks, with the weights of repeated resources added up.
   ///
-  /// @param at  by resource: `none`, before and after.
+  /// @param at  By resource: `none`, before and after.
   void set(const device& a, const device& b, route given, std::vector<std::size_t>& at);
 
   std::vector<resource> resources_;
@@ -152,9 +149,7 @@ class network {
   std::vector<std::optional<route>> routes_;
 };
 
-// What traffic between groups of devices costs when nothing else is on the network: what planners assume.
-
-/// Seconds of a transfer of a volume: latency_s + volume s_per_byte. Infinite where a route is missing.
+/// Seconds of a transfer on an otherwise idle network: latency_s + volume s_per_byte. Infinite if a route is missing.
 struct transfer_cost {
   double latency_s = 0;
   double s_per_byte = 0;
@@ -163,44 +158,43 @@ struct transfer_cost {
   friend bool operator==(const transfer_cost&, const transfer_cost&) = default;
 };
 
-/// Traffic between two groups in both directions.
+/// Cost of traffic between two groups of devices in both directions.
 struct exchange_cost {
   transfer_cost forward;
   transfer_cost backward;
-  bool half_duplex = false;  ///< the directions of some pair share a resource: they take turns
+  bool half_duplex = false;  ///< true if the directions of some pair share a resource: they take turns
 
-  /// Traffic forward and backward at once.
+  /// Returns the seconds of forward and backward traffic at the same time.
   [[nodiscard]] double together_s(double forward_s, double backward_s) const;
-  /// One volume forward, and as much backward.
+  /// Returns the seconds of sending a volume in both directions at the same time.
   [[nodiscard]] double swap_s(double volume) const { return together_s(forward.time_s(volume), backward.time_s(volume)); }
 
-  /// Widens to cover another pair.
+  /// Raises every cost to that of another pair if that is higher.
   void cover(const exchange_cost& other);
   friend bool operator==(const exchange_cost&, const exchange_cost&) = default;
 };
 
-/// Peak bandwidth and latency of one ordered pair; both infinite without a route.
+/// Returns the cost at peak bandwidth and latency of an ordered pair; both infinite without a route.
 [[nodiscard]] transfer_cost peak_transfer(const network& net, device_id from, device_id to);
 
-/// The slowest pair between two groups is charged for all of them: its least bandwidth, its largest latency.
-///
+/// Returns the cost between two groups, the slowest pair charged for all: least bandwidth, largest latency.
 /// Source  Asteroid, section 3.2: a communication step is charged the least bandwidth between its groups.
 [[nodiscard]] exchange_cost peak_exchange(const network& net, std::span<const device_id> a, std::span<const device_id> b);
 
-/// The worst of all pairs that have routes both ways; free where there is no such pair.
+/// Returns the worst cost of all pairs that have routes both ways; free if there is no such pair.
 [[nodiscard]] exchange_cost worst_exchange(const network& net, std::span<const device> devices);
 
-/// What each of n devices sends to the next in a ring all-reduce, as a share of the reduced tensor.
+/// Returns the share of the reduced tensor that each of n devices sends to the next in a ring all-reduce.
 [[nodiscard]] constexpr double ring_share(std::size_t n) {
   const auto devices = static_cast<double>(n);
   return 2 * (devices - 1) / devices;
 }
 
-/// A ring all-reduce, per byte of the reduced tensor: each device sends its ring_share to the next in list order,
-/// all at once, so a resource that several of these transfers use is charged for all of them.
+/// Returns the cost of a ring all-reduce per byte of the reduced tensor: each device sends its ring_share to the next in list order, all
+/// at once, so a resource is charged for all transfers over it.
 ///
-/// Source     semantics, section 6. Deviation from Asteroid, eq. 5, which divides by the least bandwidth alone and
-///            so takes a shared medium for n wires.
+/// Source     semantics, section 6. Deviation from Asteroid, eq. 5, which divides by the least bandwidth alone and so takes a shared
+///            medium for n wires.
 /// Complexity O(n * resources on a route).
 [[nodiscard]] transfer_cost ring_reduction(const network& net, std::span<const device_id> devices);
 

@@ -4,12 +4,8 @@
 #include <hetplan/cluster/network.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <unordered_set>
-#include <vector>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan {
 

@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// How transfers that are under way at one time share the network: the door for sharings.
+/// How concurrent transfers share the network: the concepts of network policies and of network sharings.
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 
 #include <hetplan/cluster/network.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan {
-
-// The door for network policies, and one chosen at run time.
 
 namespace tasks {
 struct transfer;
 }
 
-/// When a transfer may start on its route. All but `unlimited` share the rates of resources max-min.
+/// Condition for the start of a transfer on its route. All but `unlimited` share the rates of resources max-min fairly.
 enum class route_access {
   shared,           ///< at once
-  exclusive_ports,  ///< when its sender's out-port and its receiver's in-port are free; held to its end
-  exclusive_links,  ///< when all resources of its route are free; held to its end
-  unlimited         ///< at once, at its route's peak rate, whatever others do
+  exclusive_ports,  ///< when the sender's out-port and the receiver's in-port are free; held until it ends
+  exclusive_links,  ///< when all resources of the route are free; held until it ends
+  unlimited         ///< at once, at the route's peak rate, whatever other transfers do
 };
 
-/// What a user's policy or sharing answered. Throws invalid_model where it is none of the enumeration.
+/// Returns the access that a user's policy or sharing gave. Throws invalid_model if it is not a value of the enumeration.
 [[nodiscard]] inline route_access checked_access(route_access a, const char* who) {
   if (a >= route_access::shared && a <= route_access::unlimited) return a;
   throw invalid_model(std::string(who) + ": access() = " + std::to_string(static_cast<int>(a)) + "; expected a route_access with a name");
@@ -38,20 +36,20 @@ enum class route_access {
 
 template <class P>
 concept ranks_transfers = requires(const P& p, const tasks::transfer& t) {
-  { p.tier(t) } -> std::same_as<int>;  // smaller first; a tier shares max-min what smaller tiers leave
+  { p.tier(t) } -> std::same_as<int>;  // smaller first; each tier shares max-min what smaller tiers leave
 };
 template <class P>
 concept opens_routes = requires(const P& p) {
   { p.access() } -> std::same_as<route_access>;  // when a transfer may start, and whether others slow it
 };
 
-/// Who gets bandwidth. Rates inside a tier are max-min fair; a `network_sharing` gives other rates.
+/// Tiers of transfers that compete for bandwidth. Rates inside a tier are max-min fair; a `network_sharing` gives other rates.
 ///
-/// * `tier` is asked once per transfer, when its latency is over. It may read kind, stages, microbatch, step, priority, volume.
-/// * `access` is asked once per run. `unlimited` has no tiers.
-/// * A policy of one's own is an argument of `simulate`. `judge`, `evaluate` and planners follow the one in their `judge_models`; without
-///   any, the plan's `sharing_policy`.
-/// * Pure; called from several threads at once where planners have threads.
+/// * `tier` is called once per transfer, when its latency is over. It may read kind, stages, microbatch, step, priority, volume.
+/// * `access` is called once per run. `unlimited` has no tiers.
+/// * A user's policy is an argument of `simulate`, or in the `judge_models` of `judge`, `evaluate` and planners, which by default use the
+///   plan's `sharing_policy`.
+/// * Pure; called from several threads at once where planners use threads.
 ///
 /// Ships: `fair_share`, `by_priority`, `exclusive_ports`, `exclusive_links` (`per_link` in a plan), `unlimited`, `policy_of_plan`,
 /// `any_network_policy` (chosen at run time).
@@ -65,8 +63,7 @@ consteval bool check_network_policy() {
   return network_policy<P>;
 }
 
-/// Holds any network policy by value; copies share it (policies are pure). One virtual call per question. Of nothing: the policy
-/// that the plan names.
+/// Type-erased network policy, held by value and shared by copies (policies are pure). One indirect call per question. Empty: the plan's.
 class any_network_policy {
  public:
   any_network_policy() = default;
@@ -74,45 +71,40 @@ class any_network_policy {
     requires(!std::same_as<P, any_network_policy>)
   any_network_policy(P policy) {
     static_assert(check_network_policy<P>());
-    if constexpr (network_policy<P>) policy_ = std::make_shared<holder<P>>(std::move(policy));
+    if constexpr (network_policy<P>)
+      policy_ = {std::move(policy),
+                 {.tier = [](void* p, auto... a) { return as<const P>(p).tier(a...); },
+                  .access = [](void* p) { return as<const P>(p).access(); }}};
   }
 
-  [[nodiscard]] bool as_planned() const { return policy_ == nullptr; }
-  /// Throw invalid_input where it holds none.
-  [[nodiscard]] int tier(const tasks::transfer& t) const { return held().tier(t); }
-  [[nodiscard]] route_access access() const { return held().access(); }
+  [[nodiscard]] bool as_planned() const { return !policy_; }
+  /// tier() and access() throw invalid_input if no policy is held.
+  [[nodiscard]] int tier(const tasks::transfer& t) const { return held().call(&calls::tier, t); }
+  [[nodiscard]] route_access access() const { return held().call(&calls::access); }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual int tier(const tasks::transfer&) const = 0;
-    [[nodiscard]] virtual route_access access() const = 0;
+  struct calls {
+    int (*tier)(void*, const tasks::transfer&);
+    route_access (*access)(void*);
   };
-  template <class P>
-  struct holder final : interface {
-    explicit holder(P p) : policy(std::move(p)) {}
-    [[nodiscard]] int tier(const tasks::transfer& t) const override { return policy.tier(t); }
-    [[nodiscard]] route_access access() const override { return policy.access(); }
-    P policy;
-  };
-  [[nodiscard]] const interface& held() const {
-    if (policy_ == nullptr) throw invalid_input("any_network_policy: holds no policy; expected one, such as fair_share{}");
-    return *policy_;
+  [[nodiscard]] const erased<calls>& held() const {
+    if (!policy_) throw invalid_input("any_network_policy: holds no policy; expected one, such as fair_share{}");
+    return policy_;
   }
 
-  std::shared_ptr<const interface> policy_;
+  erased<calls> policy_;
 };
 
 static_assert(check_network_policy<any_network_policy>());
 
-/// A transfer drains at another rate [B/s] from now on; one has ended. Transfers are known by a number, from start to end.
+/// Callbacks: a transfer drains at another rate [B/s] from now on; a transfer has ended. Its number is the same from start to end.
 using rate_changed = std::function<void(std::uint32_t transfer, double rate)>;
 using transfer_finished = std::function<void(std::uint32_t transfer)>;
 
 template <class S>
 concept starts_transfers =
     requires(S& s, double now_s, std::uint32_t number, const tasks::transfer& t, const std::span<const resource_use>& route) {
-      { s.start(now_s, number, t, route) } -> std::same_as<void>;  // it has a volume and a resource; `t` and `route` outlive the run
+      { s.start(now_s, number, t, route) } -> std::same_as<void>;  // only with volume and resources; `t` and `route` outlive the run
     };
 template <class S>
 concept updates_rates = requires(S& s, double now_s, const rate_changed& changed) {
@@ -120,32 +112,32 @@ concept updates_rates = requires(S& s, double now_s, const rate_changed& changed
 };
 template <class S>
 concept tells_next_end = requires(S& s) {
-  { s.next_end() } -> std::same_as<double>;  // [s] of a transfer, or when rates change by themselves; infinite: neither
+  { s.next_end() } -> std::same_as<double>;  // [s] of the next end, or change of rates by themselves; infinite: none
 };
 template <class S>
 concept finishes_transfers = requires(S& s, double time_s, const transfer_finished& finished) {
-  { s.finish_until(time_s, finished) } -> std::same_as<void>;  // all that next_end tells up to then, so that it tells later ones
+  { s.finish_until(time_s, finished) } -> std::same_as<void>;  // reports all ends up to then; afterwards next_end is later
 };
-/// Optional: without it, a run in which capacities change is bad input.
+/// A refinement: follows changing capacities. Without it, a run in which capacities change is bad input.
 template <class S>
 concept follows_capacities = requires(S& s, std::size_t resource, double capacity) {
   { s.set_capacity(resource, capacity) } -> std::same_as<void>;  // [B/s] from now on; an update follows
 };
 
-/// At which rate every transfer under way drains, such that weight * rate of all transfers on a resource is at most its capacity. One
+/// Rates at which the transfers under way drain, such that weight * rate of all transfers on a resource is at most its capacity. One
 /// object serves one run: `simulate` copies it, also on several threads.
 ///
-/// * A transfer's number is its place among the task graph's transfers; background transfers follow. It comes to the sharing when its
-///   latency is over, and only with volume and resources.
-/// * `update` comes once after all starts and ends of an instant, and calls `changed` where a rate is not what it was.
+/// * A transfer's number is its index among the task graph's transfers; background transfers follow. A transfer is started when its
+///   latency is over, and only if it has volume and resources.
+/// * `update` is called once after all starts and ends of an instant, and calls `changed` for each rate that differs from before.
 /// * `next_end` may also be the time at which rates change by themselves (a medium that fades); `finish_until` then takes note of it.
-/// * Every step is checked: rates that take more than a resource has (a millionth is rounding), an end before all bytes have moved, a
-///   `next_end` that is no number or in the past, or none while a transfer is under way, are `invalid_model` by resource or transfer.
-/// * Optional: `set_capacity`, and `access` as of a `network_policy` (without it `shared`).
-/// * `transfers_under_way` keeps the books, so that a sharing of one's own is a rule for rates. `judge_models{.sharing = ...}` has it in
-///   place of a policy. Dora's search of schedules believes a fluid network; what it finds is judged under the sharing.
+/// * Every step is checked. Rates that exceed a capacity (by more than a millionth), an end before all bytes have moved, a `next_end`
+///   that is NaN or in the past, or none while a transfer is under way throw `invalid_model` with the resource or transfer.
+/// * Optional: `set_capacity`, and `access` as in a `network_policy` (without it `shared`).
+/// * `transfers_under_way` does the bookkeeping, so that a user's sharing is just a rule for rates. `judge_models{.sharing = ...}` takes
+///   a sharing in place of a policy. Dora's search of schedules assumes a fluid network; its results are judged under the sharing.
 ///
-/// Ships: `fluid_sharing` (which a `network_policy` makes), `prescribed_sharing` (which `prescribed` rates make: a solver's, replayed),
+/// Ships: `fluid_sharing` (made from a `network_policy`), `prescribed_sharing` (made from `prescribed` rates: a solver's, replayed),
 /// `any_network_sharing` (chosen at run time).
 template <class S>
 concept network_sharing = starts_transfers<S> && updates_rates<S> && tells_next_end<S> && finishes_transfers<S>;
@@ -168,7 +160,6 @@ struct calls_access {
 }  // namespace detail
 
 namespace detail {
-/// Likely slips in the optional members' names.
 template <class S>
 concept nearly_names_set_capacity = HETPLAN_HAS_FUNCTION(S, set_capacities) || HETPLAN_HAS_FUNCTION(S, setCapacity) ||
                                     HETPLAN_HAS_FUNCTION(S, setcapacity) || HETPLAN_HAS_FUNCTION(S, set_capcity);
@@ -195,17 +186,15 @@ consteval bool check_network_sharing() {
   return network_sharing<S>;
 }
 
-/// When transfers may start under a sharing. Throws invalid_model: see checked_access.
+/// Returns when transfers may start under a sharing. Throws invalid_model: see checked_access.
 template <network_sharing S>
 [[nodiscard]] route_access access_of([[maybe_unused]] const S& sharing) {
   if constexpr (opens_routes<S>) return checked_access(sharing.access(), "network sharing");
   else return route_access::shared;
 }
 
-// A network sharing chosen at run time.
-
-/// Holds any network sharing by value, as it is before a run; a copy copies it, so that each run has its own. Copies run on several
-/// threads at once. One virtual call per question. Of nothing: there is none.
+/// Type-erased network sharing, held by value in its state before a run. Copying it copies the sharing, so that each run has its own,
+/// also on several threads. One indirect call per question. Empty: there is no sharing.
 class any_network_sharing {
  public:
   any_network_sharing() = default;
@@ -214,9 +203,23 @@ class any_network_sharing {
   any_network_sharing(S sharing) {
     static_assert(check_network_sharing<S>());
     static_assert(std::copy_constructible<S>, "network_sharing needs: a copy constructor, for each run has its own");
-    if constexpr (network_sharing<S> && std::copy_constructible<S>) sharing_ = std::make_unique<holder<S>>(std::move(sharing));
+    if constexpr (network_sharing<S> && std::copy_constructible<S>) {
+      calls c;
+      c.copy = [](void* s) { return any_network_sharing(as<const S>(s)); };
+      c.hears_of_capacities = [](void*) { return follows_capacities<S>; };
+      c.access = [](void* s) { return access_of(as<const S>(s)); };
+      c.start = [](void* s, auto... a) { as<S>(s).start(a...); };
+      c.set_capacity = [](void* s, auto... a) {
+        if constexpr (follows_capacities<S>) as<S>(s).set_capacity(a...);
+      };
+      c.update = [](void* s, auto... a) { as<S>(s).update(a...); };
+      c.next_end = [](void* s) { return as<S>(s).next_end(); };
+      c.finish_until = [](void* s, auto... a) { as<S>(s).finish_until(a...); };
+      sharing_ = {std::move(sharing), c};
+    }
   }
-  any_network_sharing(const any_network_sharing& other) : sharing_(other.sharing_ ? other.sharing_->copy() : nullptr) {}
+  any_network_sharing(const any_network_sharing& other)
+      : any_network_sharing(other ? other.sharing_.call(&calls::copy) : any_network_sharing()) {}
   any_network_sharing(any_network_sharing&&) = default;
   any_network_sharing& operator=(any_network_sharing other) noexcept {
     sharing_ = std::move(other.sharing_);
@@ -224,49 +227,31 @@ class any_network_sharing {
   }
   ~any_network_sharing() = default;
 
-  explicit operator bool() const { return sharing_ != nullptr; }
-  /// Does it have a set_capacity?
-  [[nodiscard]] bool hears_of_capacities() const { return sharing_->hears_of_capacities(); }
+  explicit operator bool() const { return bool(sharing_); }
+  /// True if the held sharing has a set_capacity.
+  [[nodiscard]] bool hears_of_capacities() const { return sharing_.call(&calls::hears_of_capacities); }
 
-  [[nodiscard]] route_access access() const { return sharing_->access(); }
+  [[nodiscard]] route_access access() const { return sharing_.call(&calls::access); }
   void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) {
-    sharing_->start(now_s, number, t, route);
+    sharing_.call(&calls::start, now_s, number, t, route);
   }
-  void set_capacity(std::size_t resource, double capacity) { sharing_->set_capacity(resource, capacity); }
-  void update(double now_s, const rate_changed& changed) { sharing_->update(now_s, changed); }
-  [[nodiscard]] double next_end() { return sharing_->next_end(); }
-  void finish_until(double time_s, const transfer_finished& finished) { sharing_->finish_until(time_s, finished); }
+  void set_capacity(std::size_t resource, double capacity) { sharing_.call(&calls::set_capacity, resource, capacity); }
+  void update(double now_s, const rate_changed& changed) { sharing_.call(&calls::update, now_s, changed); }
+  [[nodiscard]] double next_end() { return sharing_.call(&calls::next_end); }
+  void finish_until(double time_s, const transfer_finished& finished) { sharing_.call(&calls::finish_until, time_s, finished); }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual std::unique_ptr<interface> copy() const = 0;
-    [[nodiscard]] virtual bool hears_of_capacities() const = 0;
-    [[nodiscard]] virtual route_access access() const = 0;
-    virtual void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) = 0;
-    virtual void set_capacity(std::size_t resource, double capacity) = 0;
-    virtual void update(double now_s, const rate_changed& changed) = 0;
-    [[nodiscard]] virtual double next_end() = 0;
-    virtual void finish_until(double time_s, const transfer_finished& finished) = 0;
+  struct calls {
+    any_network_sharing (*copy)(void*);
+    bool (*hears_of_capacities)(void*);
+    route_access (*access)(void*);
+    void (*start)(void*, double now_s, std::uint32_t number, const tasks::transfer&, std::span<const resource_use> route);
+    void (*set_capacity)(void*, std::size_t resource, double capacity);
+    void (*update)(void*, double now_s, const rate_changed&);
+    double (*next_end)(void*);
+    void (*finish_until)(void*, double time_s, const transfer_finished&);
   };
-  template <class S>
-  struct holder final : interface {
-    explicit holder(S s) : sharing(std::move(s)) {}
-    [[nodiscard]] std::unique_ptr<interface> copy() const override { return std::make_unique<holder>(sharing); }
-    [[nodiscard]] bool hears_of_capacities() const override { return follows_capacities<S>; }
-    [[nodiscard]] route_access access() const override { return access_of(sharing); }
-    void start(double now_s, std::uint32_t number, const tasks::transfer& t, std::span<const resource_use> route) override {
-      sharing.start(now_s, number, t, route);
-    }
-    void set_capacity([[maybe_unused]] std::size_t resource, [[maybe_unused]] double capacity) override {
-      if constexpr (follows_capacities<S>) sharing.set_capacity(resource, capacity);
-    }
-    void update(double now_s, const rate_changed& changed) override { sharing.update(now_s, changed); }
-    [[nodiscard]] double next_end() override { return sharing.next_end(); }
-    void finish_until(double time_s, const transfer_finished& finished) override { sharing.finish_until(time_s, finished); }
-    S sharing;
-  };
-  std::unique_ptr<interface> sharing_;
+  erased<calls> sharing_;
 };
 
 static_assert(check_network_sharing<any_network_sharing>());

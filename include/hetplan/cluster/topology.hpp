@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The network models that ship: five topologies and the explicit table of resources and routes.
+/// The network models that ship: five topologies, and the explicit table of resources and routes.
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,67 +15,9 @@
 
 namespace hetplan {
 
-// A network where devices that are not joined directly talk through others.
-
-namespace detail {
-
-/// Routes of a network, and the widest paths over them where there is none.
-class indirect_routes {
- public:
-  indirect_routes(network direct, std::size_t devices);
-
-  [[nodiscard]] std::optional<route> operator()(device_id from, device_id to) const;
-
- private:
-  struct edges;  ///< the direct routes as a graph of Boost's
-  using paths = std::vector<std::vector<device_id>>;
-
-  /// The devices after `from` on the way to each device that it has no route to; empty where none leads there.
-  [[nodiscard]] paths paths_from(device_id from) const;
-
-  network direct_;
-  std::size_t devices_;
-  std::shared_ptr<const edges> edges_;
-  mutable device_id last_from_ = {};  ///< whose paths these are; a network asks for one source after the other
-  mutable paths last_;
-};
-
-}  // namespace detail
-
-/// A network model with a route for every pair that a path joins. A pair with a direct route keeps it. Any other takes the path over
-/// direct routes with the widest bottleneck, which is the smallest of the peak bandwidths on it: latencies add up, and the path takes all
-/// resources of its routes, those that recur with the sum of their weights. All hops carry at once, so nothing is stored on the way, and
-/// the devices in between do no work.
-///
-///     const cluster c("c", devices, widest_routes{links});   // links: a route_table with the wires that there are
-///
-/// Complexity   N^2 questions to the inner model; per device with pairs to join O(B (N + E) log N) for E direct routes and B different
-///              bottlenecks.
-/// Throws       invalid_model where the inner model breaks its rules.
-/// Determinism  equally wide paths: fewer hops, then less latency, then the smaller device id next to the destination, then before it,
-///              and so on.
-/// Source       Moirai, sections III-A and III-C, Fig 3.
-/// Deviations   a medium that two hops share is as wide for each as if it were alone when paths are compared; the route that results
-///              takes it twice, so its peak bandwidth may be below the path's bottleneck, and contention is seen wherever routes meet.
-template <network_model Inner>
-struct widest_routes {
-  Inner inner;
-
-  [[nodiscard]] std::vector<resource> resources(std::span<const device> devices) const { return inner.resources(devices); }
-  [[nodiscard]] std::optional<route> find_route(std::span<const device> devices, device_id from, device_id to) const {
-    return route_finder(devices)(from, to);
-  }
-  /// For all pairs: asks the inner model once.
-  [[nodiscard]] auto route_finder(std::span<const device> devices) const {
-    return detail::indirect_routes(network(inner, devices), devices.size());
-  }
-};
-template <class Inner>
-widest_routes(Inner) -> widest_routes<Inner>;
-
 enum class duplex { full, half };
 
-/// One medium that everybody shares (Wi-Fi); every route takes it once. Resource "shared".
+/// One medium shared by all devices (Wi-Fi); every route uses it once. Resource "shared".
 struct shared_medium {
   bytes_per_second capacity;
   seconds latency = {};
@@ -95,8 +36,8 @@ struct mesh {
   [[nodiscard]] std::optional<route> find_route(std::span<const device> devices, device_id from, device_id to) const;
 };
 
-/// Wires between neighbours in device order, closed to a ring (two devices: one wire). The shorter way
-/// round, in device order first on a tie; latency per hop. Resources "A->B", or "A--B" if half duplex.
+/// Wires between neighbours in device order, closed to a ring (two devices: one wire). Routes go the shorter way round, in device order
+/// on a tie; latency per hop. Resources "A->B", or "A--B" if half duplex.
 struct ring {
   bytes_per_second capacity;
   seconds latency = {};
@@ -109,8 +50,7 @@ struct ring {
   static std::size_t wire_count(std::size_t n) { return n < 2 ? 0 : n == 2 ? 1 : n; }
 };
 
-/// Every device has an uplink and a downlink to one switch. Resources "A.up", "A.down", or "A.link" if
-/// half duplex; latency once.
+/// Uplink and downlink of every device to one switch; latency once. Resources "A.up", "A.down", or "A.link" if half duplex.
 struct star {
   bytes_per_second capacity;
   seconds latency = {};
@@ -120,9 +60,9 @@ struct star {
   [[nodiscard]] std::optional<route> find_route(std::span<const device>, device_id from, device_id to) const;
 };
 
-/// Groups (a LAN each) joined by a wide-area network. Inside a group its shared resource; between
-/// groups A's resource, "A.up", "B.down", B's resource ("A.link", "B.link" if half duplex), latency of
-/// A + the topology's + of B. Every device is in exactly one group.
+/// Groups (a LAN each) joined by a wide-area network. A route inside a group uses its shared resource. A route between groups A and B
+/// uses A's resource, "A.up", "B.down" and B's resource ("A.link", "B.link" if half duplex), with the latencies of A, the topology and B
+/// added. Every device is in exactly one group.
 struct hierarchical {
   struct group {
     std::string name;
@@ -137,7 +77,7 @@ struct hierarchical {
 
   [[nodiscard]] std::vector<resource> resources(std::span<const device> devices) const;
   [[nodiscard]] std::optional<route> find_route(std::span<const device> devices, device_id from, device_id to) const;
-  /// For all pairs: looks each device's group up once.
+  /// Returns the routes of all pairs, with one look-up of the group per device.
   [[nodiscard]] auto route_finder(std::span<const device> devices) const {
     const auto known = groups_by_device_name();
     std::vector<std::size_t> of_device;
@@ -152,14 +92,14 @@ struct hierarchical {
 
  private:
   [[nodiscard]] std::optional<route> between(std::size_t a, std::size_t b) const;
-  /// The groups that name a device, ascending.
+  /// Returns for each device the groups that name it, ascending.
   [[nodiscard]] std::unordered_map<std::string_view, std::vector<std::size_t>> groups_by_device_name() const;
   [[nodiscard]] std::size_t group_of(const device& d) const;
   void check(std::span<const device> devices) const;
 };
 
-/// Resources and routes one by one. A rule's end may be "*" (any device); of several rules that match a
-/// pair, the one that names both ends wins over one end, over none; the first listed on a tie.
+/// Explicit resources and routes. An end of a rule may be "*" (any device). Of several rules that match a pair, one that names both ends
+/// wins over one end, over none; on a tie the first listed.
 struct route_table {
   struct rule {
     std::string from;

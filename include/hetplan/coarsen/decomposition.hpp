@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Where a search may cut a model: the door for decompositions, and the ones that ship.
+/// Decompositions, which say where a search may cut a model: the concept, and those that ship.
 
 #include <concepts>
 #include <cstddef>
@@ -15,37 +15,34 @@
 
 namespace hetplan::decompose {
 
-// A DAG as a row of serial chains.
-
-/// Splits the graph of blocks into maximal serial chains and lists them so that every edge points forward.
+/// Returns the graph of blocks as maximal serial chains, listed so that every edge points forward.
 ///
-/// Neighbouring blocks u, v share a chain exactly if v is u's only successor and u is v's only predecessor;
-/// edges of the model between the same two blocks count once. The DAG need not be series-parallel.
+/// Neighbouring blocks u, v share a chain exactly if v is u's only successor and u is v's only predecessor; parallel edges between two
+/// blocks count once. The DAG need not be series-parallel.
 ///
-/// @param blocks    a partition of the model's layers, in any numbering, whose quotient has no cycle.
-/// @return          chains in a topological order: always the one with the smallest block that is ready.
-/// Complexity       O(layers log layers + edges log edges).
-/// Determinism      see @return.
-/// Throws           invalid_input (no partition of the model's layers; the quotient has a cycle).
-/// Source           Dora sec. 4.1, serial decomposition.
+/// @param blocks  Partition of the model's layers, in any numbering, whose quotient graph has no cycle.
+/// Complexity     O(layers log layers + edges log edges).
+/// Determinism    a topological order of the chains: always the one with the smallest block that is ready.
+/// Throws         invalid_input (no partition of the model's layers; the quotient graph has a cycle).
+/// Source         Dora sec. 4.1, serial decomposition.
 [[nodiscard]] layer_sequence serial(const planning_graph& model, const coarsen::blocks& blocks);
 
-/// Every layer a block.
+/// Returns the serial chains of single layers.
 [[nodiscard]] inline layer_sequence serial(const planning_graph& model) { return serial(model, coarsen::each_layer(model)); }
 
-/// Where a search may cut a model: a callable that puts all layers into blocks in a row, and the row into chains. A stage is a piece of
-/// one chain or a run of whole chains; a block is never split by the search. Pure.
+/// Where a search may cut a model: a callable that puts all layers into a sequence of blocks, and cuts the sequence into chains. A stage
+/// is a piece of one chain or a run of whole chains; the search never splits a block. Pure.
 ///
-/// * Every layer stands in one block, every edge leads forward or stays inside a block, chains begin at ascending blocks, the first at 0.
-///   What is not so throws `invalid_model` with the layer, the edge or the chain. Blocks need not be sorted.
-/// * One chain allows every cut between blocks. Fewer blocks are a faster search.
-/// * `partitioner_options::rows` of `recipes::dora` are decompositions, searched one after the other; those that are equal, once. Without
-///   any, `usual_rows()`: `joined_chains`, `serial_chains`, `light_row`.
-/// * Polishing moves the cuts of the best plans block by block, so that every stage stays one of a row; with
-///   `polish_boundaries::of_layers`, as behind the usual rows, layer by layer, also into blocks.
+/// * Every layer is in one block, every edge points forward or stays inside a block, and chains begin at ascending blocks, from block 0
+///   on. Anything else throws `invalid_model` with the layer, edge or chain. Blocks need not be sorted.
+/// * A single chain allows every cut between blocks. Fewer blocks make the search faster.
+/// * `partitioner_options::rows` of `recipes::dora` are decompositions, searched one after the other; equal ones are searched once.
+///   Default: `usual_rows()`, which are `joined_chains`, `serial_chains`, `light_row`.
+/// * Polishing moves the cuts of the best plans block by block, so that stages stay stages of a sequence. With
+///   `polish_boundaries::of_layers`, as for the usual rows, it moves them layer by layer, also into blocks.
 ///
-/// Ships: `serial_chains` (Dora's), `joined_chains` (the same row as one chain), `light_row` (the model's own numbering, cut where little
-/// crosses), `any_decomposition` (chosen at run time).
+/// Ships: `serial_chains` (Dora's), `joined_chains` (the same blocks as one chain), `light_row` (the model's own numbering, cut where few
+/// bytes cross), `any_decomposition` (chosen at run time).
 template <class D>
 concept decomposition = requires(const D& d, const planning_graph& model) {
   { d(model) } -> std::same_as<layer_sequence>;
@@ -57,33 +54,31 @@ consteval bool check_decomposition() {
   return decomposition<D>;
 }
 
-/// Maximal serial chains of blocks below `merge_share` of all parameters and of all FLOP: the paper's two substates.
-///
+/// Maximal serial chains of blocks below `merge_share` of all parameters and of all FLOP: the two substates of Dora.
 /// Source  Dora, section 4.1. Deviation: blocks merge by parameters and FLOP (coarsen/merge_small.hpp).
 struct serial_chains {
   double merge_share = 0.05;
   [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;
 };
 
-/// The same row as one chain: a stage may also hold pieces of neighbouring chains. Source: ours.
+/// The blocks of serial_chains as one chain: a stage may also hold pieces of neighbouring chains. Source: ours.
 struct joined_chains {
   double merge_share = 0.05;
   [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;
 };
 
-/// The model's own numbering in at most `most` blocks that end where little crosses (graph/layer_sequence.hpp). Source: ours.
+/// The model's own numbering in at most `most` blocks that end where few bytes cross (graph/layer_sequence.hpp). Source: ours.
 struct light_row {
   std::size_t most = 200;
   [[nodiscard]] layer_sequence operator()(const planning_graph& model) const;
 };
 
-/// The sequence if it is one of the model's.
-///
-/// Throws      invalid_model: which layer is lost or stands twice, which edge leads back, which chain begins where.
+/// Returns the sequence if it is a decomposition of the model.
+/// Throws      invalid_model: the layer that is lost or repeated, the edge that points back, or the chain and where it begins.
 /// Complexity  O(layers + edges).
 [[nodiscard]] layer_sequence checked(layer_sequence sequence, const planning_graph& model);
 
-/// Holds any decomposition by value; what it answers is checked. Of an empty one: invalid_input.
+/// Type-erased decomposition, held by value; its results go through `checked`. Throws invalid_input if made from an empty function.
 class any_decomposition {
  public:
   template <class D>
@@ -94,7 +89,6 @@ class any_decomposition {
     require_function(decompose_, "any_decomposition", "a decomposition, such as joined_chains{}");
   }
 
-  /// Throws  invalid_model: see checked.
   [[nodiscard]] layer_sequence operator()(const planning_graph& model) const { return checked(decompose_(model), model); }
 
  private:

@@ -4,21 +4,14 @@
 #include <hetplan/coarsen/decomposition.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include <hetplan/coarsen/merge_small.hpp>
-#include <hetplan/core/error.hpp>
-#include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::decompose {
 
 namespace detail {
 
-/// Throws unless every layer is in exactly one block, no block is empty, and both maps agree.
+/// Throws invalid_input unless every layer is in exactly one block, no block is empty, and both maps agree.
 HETPLAN_INLINE void check_partition(const planning_graph& model, const coarsen::blocks& blocks) {
   const auto fail = [](const std::string& what) { throw invalid_input("serial: " + what); };
   const std::string expected = "; expected " + std::to_string(model.size()) + ", one for each layer of the model";
@@ -63,7 +56,7 @@ HETPLAN_INLINE layer_sequence serial(const planning_graph& model, const coarsen:
                         " is on a cycle; expected a partition whose blocks form a DAG");
   }
 
-  std::vector<std::size_t> successors(n, 0), predecessors(n, 0), before(n, n);  // before: the block ahead in the chain
+  std::vector<std::size_t> successors(n, 0), predecessors(n, 0), before(n, n);  // before: the predecessor in the chain
   for (const auto& [from, to] : edges) {
     ++successors[from];
     ++predecessors[to];
@@ -83,7 +76,7 @@ HETPLAN_INLINE layer_sequence serial(const planning_graph& model, const coarsen:
       chains[chain_of[b]].push_back(b);
     }
   }
-  std::vector<std::pair<std::size_t, std::size_t>> by_smallest;  // smallest block, chain
+  std::vector<std::pair<std::size_t, std::size_t>> by_smallest;  // (smallest block, chain)
   for (std::size_t c = 0; c < chains.size(); ++c) {
     by_smallest.emplace_back(*std::min_element(chains[c].begin(), chains[c].end()), c);
   }

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -125,27 +123,23 @@ HETPLAN_INLINE double average_linkage::spread(std::size_t a) const {
   return count_[a] == 1 ? 0 : own_[a] / (count_[a] * (count_[a] - 1) / 2);
 }
 
-HETPLAN_INLINE bool average_linkage::offer(std::size_t a, std::size_t b, const rule& may) {
+HETPLAN_INLINE void average_linkage::offer(std::size_t a, std::size_t b, const rule& may) {
   const double d = distance(a, b);
-  if (!std::isfinite(d) || !may(d, inner(a), inner(b))) return false;
-  heap_.push_back({detail::nine_digits(d), static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), version_[a], version_[b]});
-  return true;
+  if (!std::isfinite(d) || !may(d, inner(a), inner(b))) return;
+  candidates_.push({detail::nine_digits(d), static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), version_[a], version_[b]});
 }
 
 HETPLAN_INLINE void average_linkage::merge_while(const rule& may) {
-  heap_.clear();
+  candidates_.clear();
   for (std::size_t i = 0; i < alive_.size(); ++i) {
     for (std::size_t j = i + 1; j < alive_.size(); ++j) offer(alive_[i], alive_[j], may);
   }
-  std::make_heap(heap_.begin(), heap_.end());
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end());
-    const candidate best = heap_.back();
-    heap_.pop_back();
+  while (!candidates_.empty()) {
+    const candidate best = candidates_.pop();
     if (best.version_a != version_[best.a] || best.version_b != version_[best.b]) continue;
     join(best.a, best.b);
     for (const std::uint32_t k : alive_) {
-      if (k != best.a && offer(std::min(k, best.a), std::max(k, best.a), may)) std::push_heap(heap_.begin(), heap_.end());
+      if (k != best.a) offer(std::min(k, best.a), std::max(k, best.a), may);
     }
   }
 }
@@ -169,7 +163,7 @@ HETPLAN_INLINE std::vector<std::vector<std::size_t>> average_linkage::groups() c
   for (std::size_t i = 0; i < alive_.size(); ++i) number[alive_[i]] = i;
   std::vector<std::vector<std::size_t>> all(alive_.size());
   for (std::size_t i = 0; i < size_; ++i) {
-    first[i] = head_[i] == i ? i : first[head_[i]];  // a smaller one, so that is known
+    first[i] = head_[i] == i ? i : first[head_[i]];  // head_[i] is smaller than i, so its group is known
     all[number[first[i]]].push_back(i);
   }
   return all;
@@ -229,7 +223,7 @@ HETPLAN_INLINE void check_groups_input(const distance_matrix& distances, std::sp
   }
 }
 
-/// Throws where regions are joined to no other by any pair of devices.
+/// Throws invalid_input if some regions are joined to the others by no pair of devices.
 HETPLAN_INLINE void check_links(const device_groups& g, const device_namer& name) {
   std::vector<char> reached(g.regions.size(), 0);
   const auto reach = [&](std::size_t first) {
@@ -247,7 +241,7 @@ HETPLAN_INLINE void check_links(const device_groups& g, const device_namer& name
     }
     return all;
   };
-  std::vector<std::size_t> devices;  // of the smallest part, the last one of several
+  std::vector<std::size_t> devices;  // of the smallest part; of several, the last
   std::size_t parts = 0;
   for (std::size_t r = 0; r < g.regions.size(); ++r) {
     if (reached[r]) continue;

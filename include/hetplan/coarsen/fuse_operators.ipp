@@ -4,19 +4,12 @@
 #include <hetplan/coarsen/fuse_operators.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <limits>
-#include <map>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {
 
@@ -24,7 +17,7 @@ namespace detail {
 
 using type_lists = std::vector<std::vector<std::string>>;
 
-/// Every head followed by every tail.
+/// Appends each head followed by each tail.
 HETPLAN_INLINE void append_products(type_lists& rules, const type_lists& heads, const type_lists& tails) {
   for (const auto& head : heads) {
     for (const auto& tail : tails) {
@@ -40,18 +33,18 @@ HETPLAN_INLINE type_lists one_by_one(std::initializer_list<const char*> types) {
   return all;
 }
 
-/// Operators that work on each number by itself, given one tensor.
+/// Returns the elementwise operators with a single input.
 HETPLAN_INLINE type_lists activations() {
   return one_by_one({"relu", "leakyrelu", "prelu", "clip", "sigmoid", "tanh", "gelu", "elu", "silu", "hardsigmoid", "hardswish", "mish"});
 }
 
-/// An activation that ONNX has no operator for, from the first operator that has a single reader.
+/// Returns the activations without an ONNX operator as chains, from the first operator with a single reader on.
 HETPLAN_INLINE type_lists written_out_activations() {
   return {{"div", "erf", "add", "mul", "mul"},  // GELU
           {"mul", "erf", "add", "mul", "mul"},
           {"div", "erf", "add", "mul"},
           {"mul", "erf", "add", "mul"},
-          {"pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"},  // its approximation
+          {"pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"},  // approximation of GELU
           {"pow", "mul", "add", "mul", "tanh", "add", "mul"},
           {"sigmoid", "mul"},      // SiLU
           {"hardsigmoid", "mul"},  // hard swish
@@ -160,7 +153,7 @@ HETPLAN_INLINE fusion_rules tensorrt_like() {
   detail::append_products(r.rules, unary, unary);
   detail::append_products(r.rules, binary, acts);
   detail::append_products(r.rules, acts, binary);
-  r.rules.push_back({"pow", "reducemean", "add", "sqrt", "div", "mul", "add"});  // layer norm, behind its first difference
+  r.rules.push_back({"pow", "reducemean", "add", "sqrt", "div", "mul", "add"});  // layer norm, after its first subtraction
   r.rules.push_back({"softmax", "log"});
   r.rules.push_back({"softmax", "topk"});
   detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"reshape"}, {"transpose"}, {"reducemean"}, {"reducesum"}});
@@ -218,9 +211,9 @@ class layer_fusion {
   }
   [[nodiscard]] std::string name_of(std::span<const layer_id> members);
   [[nodiscard]] std::string kind_of(std::span<const layer_id> members) const;
-  /// What the block keeps to itself of what this member moves, per sample.
+  /// Returns the traffic of a member that stays inside the block, per sample.
   [[nodiscard]] bytes kept(const layer& l) const;
-  /// @param saved  bytes per sample that no longer move.
+  /// @param saved  Bytes per sample that no longer move.
   [[nodiscard]] std::vector<layer_profile> profiles_of(std::span<const layer_id> members, bytes saved) const;
   void add_profile(std::vector<layer_profile>& all, const std::string& kind, std::span<const layer_id> members, bytes saved) const;
 
@@ -337,7 +330,7 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
                                               bytes saved) const {
   const device on{.name = kind, .kind = kind};
   std::set<double> batches;
-  double largest = std::numeric_limits<double>::infinity();  // beyond it a member's measurements say nothing
+  double largest = std::numeric_limits<double>::infinity();  // limit beyond which a member's measurements say nothing
   bool backward = true;
   for (const layer_id l : members) {
     const layer_profile& p = *model_[l].profile_for(kind);
@@ -351,7 +344,7 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
   layer_profile sum{.device_kind = kind, .batch = {}, .forward_s = {}, .backward_s = {}};
   const auto rate = bandwidth_.find(kind);
   const double saved_s = rate == bandwidth_.end() || !(rate->second > 0) ? 0 : saved.value() / rate->second;  // per sample
-  std::vector<double> before(members.size());                                                                 // at the batch size before
+  std::vector<double> before(members.size());                                                                 // at the previous batch size
   double most_rise = 0, forward_s = 0;                                                                        // at the last batch size
   for (const double b : batches) {
     if (b > largest && !sum.batch.empty()) break;
@@ -371,7 +364,7 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
     sum.forward_s.push_back(std::max(longest_s, forward_s - saved_s * b));
     if (backward) sum.backward_s.push_back(backward_s);
   }
-  if (const std::size_t n = sum.batch.size(); n > 1) {  // the last slope goes on, so it must not fall behind that of any member
+  if (const std::size_t n = sum.batch.size(); n > 1) {  // the last slope is extrapolated: it must not be below any member's
     sum.forward_s[n - 1] = std::min(forward_s, std::max(sum.forward_s[n - 1], sum.forward_s[n - 2] + most_rise));
   }
   all.push_back(std::move(sum));
@@ -385,7 +378,7 @@ HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blo
   planning_graph_builder builder(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
   for (std::size_t i = 0; i < b.size(); ++i) builder.add_layer(fusion.fused(i));
   std::map<std::pair<std::size_t, std::size_t>, std::pair<bytes, bytes>> crossing;  // forward and gradient
-  std::map<std::size_t, std::pair<bytes, bytes>> tensor;                            // of one layer, by the block that reads it
+  std::map<std::size_t, std::pair<bytes, bytes>> tensor;                            // of one layer, by reading block
   for (const layer& l : model.layers()) {
     const std::size_t from = b.block_of[l.id.index()];
     tensor.clear();
@@ -471,7 +464,7 @@ HETPLAN_INLINE operator_fusion::operator_fusion(const planning_graph& model, con
 
 HETPLAN_INLINE void operator_fusion::run() {
   for (std::size_t v = 0; v < model_.size(); ++v) {
-    std::size_t owner = none;  // the operator before v whose chain gets v
+    std::size_t owner = none;  // predecessor whose chain v joins
     for (const std::uint32_t e : model_.in_edges(layer_id(v))) {
       std::size_t p = model_.edges()[e].from.index();
       ++looks_;

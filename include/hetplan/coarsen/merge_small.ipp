@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::coarsen {
 
@@ -49,10 +48,8 @@ HETPLAN_INLINE contraction::contraction(const planning_graph& model, double weig
 }
 
 HETPLAN_INLINE void contraction::run() {
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end());
-    const candidate best = heap_.back();
-    heap_.pop_back();
+  while (!candidates_.empty()) {
+    const candidate best = candidates_.pop();
     if (best.version == crossings_[best.crossing].version && make_room(best.crossing)) contract(best.crossing);
   }
 }
@@ -61,7 +58,7 @@ HETPLAN_INLINE blocks contraction::result() const {
   std::vector<std::size_t> head_of(model_.size()), number(model_.size());  // blocks numbered by smallest layer
   std::size_t count = 0;
   for (std::size_t i = 0; i < model_.size(); ++i) {
-    head_of[i] = into_[i] == i ? i : head_of[into_[i]];  // into a smaller one, so that is known
+    head_of[i] = into_[i] == i ? i : head_of[into_[i]];  // into_[i] is smaller than i, so its head is known
     if (head_of[i] == i) number[i] = count++;
   }
   std::vector<std::pair<std::size_t, std::size_t>> edges;
@@ -103,8 +100,7 @@ HETPLAN_INLINE void contraction::offer(std::size_t c) {
     total += t.second;
     if (readers_[t.first] == 1) freed += t.second;
   }
-  heap_.push_back({freed, total, std::min(x.from, x.to), std::max(x.from, x.to), c, x.version});
-  std::push_heap(heap_.begin(), heap_.end());
+  candidates_.push({freed, total, std::min(x.from, x.to), std::max(x.from, x.to), c, x.version});
 }
 
 HETPLAN_INLINE bool contraction::make_room(std::size_t c) {
@@ -112,10 +108,10 @@ HETPLAN_INLINE bool contraction::make_room(std::size_t c) {
   const std::size_t first = nodes_[u].position, last = nodes_[v].position;
   std::size_t place = last;
   if (nodes_[v].in.size() == 1) {
-    place = first;  // v may come as early as u
+    place = first;  // v can move up to u
   } else if (nodes_[u].out.size() > 1) {
     if (!reach_short_of(u, v)) return false;
-    // Whatever u leads to moves behind v, in its order; the rest of the blocks between them stays before.
+    // Blocks that u leads to move behind v, in their order; the other blocks between u and v stay before it.
     if (!reached_.empty()) {
       const auto earlier = [&](std::size_t a, std::size_t b) { return nodes_[a].position < nodes_[b].position; };
       std::sort(reached_.begin(), reached_.end(), earlier);

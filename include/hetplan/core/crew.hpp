@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The same few workers, called together again and again.
+/// Numbered pieces of work on several threads, and a crew of threads that is reused over many calls.
 
 #include <algorithm>
 #include <atomic>
@@ -22,35 +22,33 @@
 
 namespace hetplan {
 
-// Independent pieces of work on several threads, taken in order.
-
-/// Runs numbered pieces of work on threads, in order; take(i), once for each i, waits for piece i and rethrows what it threw.
+/// Runs numbered pieces of work on threads, in order. take(i), once for each i, returns the result of piece i or rethrows its exception.
 ///
 ///     numbered_work squares(10, 2, [](std::size_t i) { return i * i; });
 ///     for (std::size_t i = 0; i < 10; ++i) use(squares.take(i));
 ///
-/// On one thread a piece is done when it is taken. Going out of scope waits for pieces that have begun; the rest is left.
-/// Determinism  as that of the work: what take() returns does not depend on the threads.
+/// With a single thread, a piece runs when it is taken. The destructor waits for the pieces that have begun and drops the others.
+/// Determinism  that of the work: results do not depend on the number of threads.
 template <std::invocable<std::size_t> Work>
 class numbered_work {
  public:
   using result = std::invoke_result_t<Work&, std::size_t>;
 
-  /// @param threads  0: as many as the machine runs at once.
+  /// @param threads  Number of threads; 0: as many as the machine runs at once.
   numbered_work(std::size_t count, int threads, Work work) : work_(std::move(work)), done_(count), failed_(count) {
     if (threads == 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     const std::size_t crew = std::min(count, static_cast<std::size_t>(std::max(1, threads)));
     if (crew > 1) {
       try {
         for (std::size_t i = 0; i < crew; ++i) crew_.emplace_back([this] { work_off(); });
-      } catch (const std::system_error&) {  // fewer threads than asked for are enough, none is one
+      } catch (const std::system_error&) {  // fewer threads suffice; without any, take() does the work
       }
     }
   }
   numbered_work(const numbered_work&) = delete;
   numbered_work& operator=(const numbered_work&) = delete;
   ~numbered_work() {
-    next_ = done_.size();  // pieces not begun are left
+    next_ = done_.size();  // drops the pieces that have not begun
     for (std::thread& t : crew_) t.join();
   }
 
@@ -88,8 +86,8 @@ class numbered_work {
   std::vector<std::thread> crew_;
 };
 
-/// A barrier that spins before it blocks: being woken takes longer than most waits for a crew, and std::barrier blocks at once. Where the
-/// machine runs fewer threads at once than meet, it does not spin, which would keep the others from coming.
+/// Barrier that spins before it blocks: waking a thread takes longer than most waits of a crew, and std::barrier blocks at once. It does
+/// not spin if more threads meet than the machine runs at once, since spinning would delay the missing ones.
 ///
 /// Source  own; measured in docs/performance.md, "The search".
 class spinning_barrier {
@@ -110,7 +108,7 @@ class spinning_barrier {
     }
     round_.wait(now);
   }
-  /// One less will come. To be called before the first meeting ends.
+  /// Removes one thread from the barrier. Must be called before the first meeting ends.
   void drop() { --expected_, --missing_; }
 
  private:
@@ -119,16 +117,16 @@ class spinning_barrier {
   std::atomic<std::uint32_t> missing_, round_ = 0;
 };
 
-/// Worker i of n does work(i) whenever all are called; whoever calls is worker 0 and goes on when all have done.
+/// Team of reusable threads: call() runs work(i) on worker i of n, the caller being worker 0, and returns when all have finished.
 ///
 ///     crew c(2, [&](std::size_t i) { sums[i] = ...; });
 ///     for (...) c.call();
 ///
-/// What a worker throws the call throws, of several the one of least number. Where the machine has no thread left, the caller does
-/// what is missing. Determinism: as that of the work.
+/// call() rethrows an exception of a worker; of several, that of the lowest worker. If the system has no thread left, the caller does the
+/// work of the missing workers. Determinism: that of the work.
 class crew {
  public:
-  /// @param workers  >= 1.
+  /// @param workers  Number of workers, the caller included, >= 1.
   crew(std::size_t workers, std::function<void(std::size_t)> work)
       : work_(std::move(work)), failures_(std::max<std::size_t>(1, workers)), meeting_(static_cast<std::uint32_t>(failures_.size())) {
     try {
@@ -178,10 +176,10 @@ class crew {
   }
 
   std::function<void(std::size_t)> work_;
-  std::vector<std::exception_ptr> failures_;  ///< by worker
-  spinning_barrier meeting_;                  ///< of the caller and the others
+  std::vector<std::exception_ptr> failures_;  ///< by worker: its exception
+  spinning_barrier meeting_;                  ///< between the caller and the other workers
   std::vector<std::thread> others_;
-  bool over_ = false;  ///< written before a meeting, read after it
+  bool over_ = false;  ///< written before a barrier, read after it
 };
 
 }  // namespace hetplan

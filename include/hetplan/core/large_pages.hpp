@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Large tables that are read here and there.
+/// Prefetching, and an allocator with huge pages, for large tables with random access.
 
 #include <cstddef>
 #include <memory>
@@ -11,11 +11,8 @@
 
 namespace hetplan {
 
-// Fetching ahead of need.
-
-/// Begins to fetch what stands there into the cache, for reading soon; any address will do.
-///
-/// g++ takes a function that does nothing but fetch for one without an effect, and leaves out its calls: the empty statement is one.
+/// Starts to load the cache line at an address that will be read soon. Any address is allowed. g++ removes calls of a function that
+/// only prefetches; the empty asm statement counts as a side effect and keeps them.
 inline void prefetch(const void* at) {
   __builtin_prefetch(at);
   asm volatile("" : : "r"(at));
@@ -24,14 +21,14 @@ inline void prefetch(const void* at) {
 }  // namespace hetplan
 
 #if defined(__GLIBC__)
-// As <sys/mman.h> has it, whose macros break other libraries' headers (MAP_TYPE that of ONNX).
+// Declared as in <sys/mman.h>, whose macros break other libraries' headers (MAP_TYPE breaks that of ONNX).
 extern "C" int madvise(void* at, std::size_t bytes, int advice) noexcept;
 #endif
 
 namespace hetplan {
 
-/// An allocator that asks the system for large pages where there is much to store: with those of 4 kB, most reads of a table of 100 MB
-/// miss the cache of addresses as well. What has no value is not written: its pages are not there until they are.
+/// Allocator that requests huge pages for large blocks: with 4 kB pages, most random reads of a 100 MB table also miss the TLB.
+/// Elements without an initial value are not written, so that their pages exist only once they are used.
 template <class T>
 struct large_pages {
   using value_type = T;
@@ -45,7 +42,7 @@ struct large_pages {
     void* const at = ::operator new(n * sizeof(T), std::align_val_t(page_bytes));
 #if defined(__GLIBC__)
     constexpr int huge_pages = 14;           // MADV_HUGEPAGE
-    madvise(at, n * sizeof(T), huge_pages);  // a wish: it changes nothing but the time
+    madvise(at, n * sizeof(T), huge_pages);  // a hint: affects only the speed
 #endif
     return static_cast<T*>(at);
   }

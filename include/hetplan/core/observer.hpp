@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Observers are callables at the tail of a call: they see events and may stop the work.
+/// Observers: callables at the end of an argument list that receive events and may stop the work.
 
 #include <concepts>
 #include <memory>
@@ -10,24 +10,23 @@
 
 namespace hetplan {
 
-/// An observer's answer: go on, or stop and return what there is (status `stopped`).
+/// Answer of an observer: continue, or stop and return the results so far with status `stopped`.
 enum class control { go, stop };
 
-/// `observes<O, Event>`: O can be called with the event and answers go or stop.
+/// True if `O` can be called with the event and returns a `control`.
 template <class O, class Event>
 concept observes = requires(O& o, const Event& e) {
   { o(e) } -> std::same_as<control>;
 };
 
-/// Sees events, and may stop the work. `observer<O, Events...>`: O handles at least one of the events that a call sends. A lambda will
-/// do; none ships.
+/// Callable that sees events and may stop the work: O handles at least one of the events that a call sends. None ships: use a lambda.
 ///
-/// * Observers stand at the end of a call, as many as you like. If one says `stop`, the others are still told about that event; then the
-///   call returns what it has, with status `stopped`.
-/// * An observer may keep state, but must not change the model or the cluster. The caller's thread tells it.
-/// * Planners send `candidate_judged`: how many of how many, and the best plan so far or null. `judged` is 1, 2, 3, ... over the whole
-///   call; `total` is an estimate, never less than `judged`, and judged / total never falls. A planner of one's own that asks others gets
-///   the same by `candidate_rounds`.
+/// * A call takes any number of observers as its last arguments. If one of them returns `stop`, the others still receive that event; then
+///   the call returns its results so far, with status `stopped`.
+/// * An observer may keep state but must not change the model or the cluster. The caller's thread calls it.
+/// * Planners send `candidate_judged`: the number of candidates judged so far, their estimated total, and the best plan so far or null.
+///   `judged` is 1, 2, 3, ... over the whole call; `total` is never less than `judged`, and judged / total never falls. A user's planner
+///   that calls other planners gets such numbers from `candidate_rounds`.
 /// * `simulate`, `judge` and `evaluate` send `task_ended` and `transfer_ended`: the task or transfer and its interval, in time order.
 template <class O, class... Events>
 concept observer = (observes<O, Events> || ...);
@@ -38,7 +37,7 @@ consteval bool check_observer() {
   return observer<O, Events...>;
 }
 
-/// Sends an event to every observer that handles it; `stop` if any of them says so.
+/// Sends an event to every observer that handles it. Returns `stop` if any of them does.
 template <class Event, class... Observers>
 control notify(const Event& event, Observers&... observers) {
   control answer = control::go;
@@ -51,8 +50,7 @@ control notify(const Event& event, Observers&... observers) {
   return answer;
 }
 
-/// Observers of one kind of event, for a function that is no template. It refers to them: they must outlive the call that it is
-/// made for.
+/// Type-erased observer of one kind of event, for functions that are not templates. The observer must outlive the call.
 template <class Event>
 class any_observer {
  public:
@@ -66,7 +64,7 @@ class any_observer {
     if constexpr (observes<type, Event>) tell_ = [](void* o, const Event& e) { return (*static_cast<type*>(o))(e); };
   }
 
-  /// Is anybody observing? Ask before making an event that costs something.
+  /// True if there is an observer; lets callers skip costly events.
   explicit operator bool() const { return tell_ != nullptr; }
   control operator()(const Event& e) const { return tell_ != nullptr ? tell_(observer_, e) : control::go; }
 
@@ -75,7 +73,7 @@ class any_observer {
   control (*tell_)(void*, const Event&) = nullptr;
 };
 
-/// Several observers as one, which refers to them: `stop` if any of them says so.
+/// Combines several observers, held by reference, into one that returns `stop` if any of them does.
 template <class... Observers>
 [[nodiscard]] auto all_of(Observers&... observers) {
   return [&observers...](const auto& event) { return notify(event, observers...); };

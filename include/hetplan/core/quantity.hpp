@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Units at the doors: a value with a dimension, SI inside, no cost at run time.
+/// Typed ids, and quantities whose dimension is checked at compile time: SI units inside, no cost at run time.
 
 #include <cmath>
 #include <compare>
@@ -12,9 +12,7 @@
 
 namespace hetplan {
 
-// Small integers with a meaning; names live at the doors (files, reports, errors).
-
-/// An index into one kind of table; different kinds do not mix.
+/// Typed index into one kind of table; kinds do not mix. Names appear only in files, reports and errors.
 template <class Tag>
 struct id {
   std::int32_t value = -1;
@@ -22,7 +20,6 @@ struct id {
   constexpr id() = default;
   constexpr explicit id(std::integral auto v) : value(static_cast<std::int32_t>(v)) {}
 
-  /// The id as a subscript of the table that it numbers.
   [[nodiscard]] constexpr std::size_t index() const { return static_cast<std::size_t>(value); }
   [[nodiscard]] constexpr bool valid() const { return value >= 0; }
 
@@ -35,17 +32,16 @@ using resource_id = id<struct resource_tag>;
 using stage_id = id<struct stage_tag>;
 using task_id = id<struct task_tag>;
 
-/// A double that knows its dimension: time [s], data [B], energy [J] and work [FLOP] to the given powers.
-///
-/// Same dimensions add and compare; products and quotients combine dimensions; a dimensionless
-/// quotient is a plain double. Kernels take `.value()` once on entry and work on doubles.
+/// Double with a dimension: time [s], data [B], energy [J] and work [FLOP] to the given powers. Equal dimensions add
+/// and compare; products and quotients combine dimensions; a dimensionless quotient is a plain double. Kernels take
+/// `.value()` once on entry and work on doubles.
 template <int Time, int Data, int Energy, int Work>
 class quantity {
  public:
   constexpr quantity() = default;
   constexpr explicit quantity(double si) : si_(si) {}
 
-  /// The number in SI units (s, B, J, FLOP and their products).
+  /// Returns the number in SI units (s, B, J, FLOP and their products).
   [[nodiscard]] constexpr double value() const { return si_; }
 
   friend constexpr auto operator<=>(quantity, quantity) = default;
@@ -96,7 +92,7 @@ constexpr auto operator/(double k, quantity<T, D, E, W> a) {
 using seconds = quantity<1, 0, 0, 0>;
 using bytes = quantity<0, 1, 0, 0>;
 using joules = quantity<0, 0, 1, 0>;
-using flops = quantity<0, 0, 0, 1>;  ///< an amount of work (FLOP), not a rate
+using flops = quantity<0, 0, 0, 1>;  ///< amount of work [FLOP], not a rate
 using watts = quantity<-1, 0, 1, 0>;
 using bytes_per_second = quantity<-1, 1, 0, 0>;
 using flops_per_second = quantity<-1, 0, 0, 1>;
@@ -107,7 +103,7 @@ template <int T, int D, int E, int W>
   return std::isfinite(q.value());
 }
 
-/// Literals: `5_ms`, `3_GiB`, `900_Mbit_per_s`, `9.1_TFLOP_per_s`, `35_W`.
+/// Unit literals: `5_ms`, `3_GiB`, `900_Mbit_per_s`, `9.1_TFLOP_per_s`, `35_W`.
 inline namespace literals {
 #define HETPLAN_LITERAL(suffix, type, factor)                                                           \
   constexpr type operator""_##suffix(long double v) { return type(static_cast<double>(v) * (factor)); } \

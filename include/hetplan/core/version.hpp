@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-// The one source of the version: CMakeLists.txt reads these three lines.
+// Single source of the version: CMakeLists.txt reads these three lines.
 #define HETPLAN_VERSION_MAJOR 0
 #define HETPLAN_VERSION_MINOR 2
 #define HETPLAN_VERSION_PATCH 0
@@ -13,7 +13,7 @@
 
 namespace hetplan {
 
-/// The version as text, "major.minor.patch".
+/// Version as text, "major.minor.patch".
 inline constexpr std::string_view version = HETPLAN_DETAIL_TEXT(HETPLAN_VERSION_MAJOR) "." HETPLAN_DETAIL_TEXT(
     HETPLAN_VERSION_MINOR) "." HETPLAN_DETAIL_TEXT(HETPLAN_VERSION_PATCH);
 
@@ -22,14 +22,14 @@ inline constexpr std::string_view version = HETPLAN_DETAIL_TEXT(HETPLAN_VERSION_
 #undef HETPLAN_DETAIL_TEXT
 #undef HETPLAN_DETAIL_TEXT_OF
 
-// Header-only, or compiled. `x.hpp` declares; what is no template is defined in `x.ipp`, which `x.hpp` includes at its end
-// unless HETPLAN_SEPARATE is defined: then the library hetplan::compiled holds those definitions (it also sets the macro).
+// Builds: header-only, or compiled. `x.hpp` declares; `x.ipp` defines what is not a template. `x.hpp` includes `x.ipp` at its
+// end unless HETPLAN_SEPARATE is defined; then the library hetplan::compiled, which also sets the macro, holds the definitions.
 //
-// All parts of a program are built the same way, with the same flags. Compiled, each refers to one symbol of the library that is
-// named after its version: headers of one version and a library of another do not link.
+// All parts of a program must use the same build with the same flags. A compiled build refers to one symbol of the library,
+// named after its version, so that headers of one version do not link with a library of another.
 
 #ifdef HETPLAN_SEPARATE
-/// In front of every definition in an .ipp file.
+/// Prefix of every definition in an .ipp file.
 #define HETPLAN_INLINE
 
 #define HETPLAN_DETAIL_JOINED(major, minor, patch) library_##major##_##minor##_##patch

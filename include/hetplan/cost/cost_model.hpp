@@ -1,67 +1,132 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The door for users' cost models: one question, seconds of a piece of work on a device.
+/// Cost models: the concept, the models that ship, and their adapters.
 
 #include <concepts>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
+
+// Pieces of work that cost models time, and the workload that memory depends on.
+
+enum class mode { training, inference, generation };
+
+/// Parts of a layer's work. An unsplit backward is backward_input followed by backward_weight. A cost model's `time`
+/// covers forward and backward; the optimizer step is a member of its own.
+enum class phase { forward, backward_input, backward_weight, optimizer_step };
+
+[[nodiscard]] constexpr std::string_view to_string(mode m) {
+  return m == mode::training ? "training" : m == mode::inference ? "inference" : "generation";
+}
+[[nodiscard]] constexpr std::string_view to_string(phase p) {
+  switch (p) {
+    case phase::forward: return "forward";
+    case phase::backward_input: return "backward_input";
+    case phase::backward_weight: return "backward_weight";
+    case phase::optimizer_step: return "optimizer_step";
+  }
+  return "?";
+}
+/// Returns F, B, W or U (update), as plan files, charts and traces write phases.
+[[nodiscard]] constexpr char letter(phase p) { return "FBWU"[static_cast<int>(p)]; }
+
+/// Parameters of the run that all plans of a job share.
+struct workload {
+  hetplan::mode mode = mode::training;
+  double optimizer_factor = 2;  ///< optimizer state per byte of trainable weight: Adam 2, SGD 0
+  int context = 0;              ///< tokens of context that each sequence's cache holds
+  int tokens = 16;              ///< generation: tokens (steps) per sequence, >= 2
+
+  /// Returns how often the model runs on each sample.
+  [[nodiscard]] constexpr int steps() const { return mode == hetplan::mode::generation ? tokens : 1; }
+
+  friend bool operator==(const workload&, const workload&) = default;
+};
+
+/// One call of one layer: `batch` samples at once, split over `tensor_parallel` accelerators of the device.
+struct work {
+  const hetplan::layer& layer;
+  hetplan::phase phase = phase::forward;
+  double batch = 1;
+  int tensor_parallel = 1;
+  int context = 0;
+  double fraction = 1;  ///< of the layer's tensors, FLOP and bytes: less than 1 where devices share them (the columns of a grid)
+
+  [[nodiscard]] flops flops_per_sample() const {
+    switch (phase) {
+      case phase::forward: return layer.forward_flops * fraction;
+      case phase::backward_input: return layer.backward_input_flops * fraction;
+      case phase::backward_weight: return layer.backward_weight_flops * fraction;
+      case phase::optimizer_step: break;
+    }
+    return {};
+  }
+  [[nodiscard]] bytes weight_traffic() const { return layer.weight_traffic * fraction; }
+  [[nodiscard]] bytes traffic() const { return layer.traffic * fraction; }
+};
+
+/// Piece of work without its layer.
+struct work_kind {
+  hetplan::phase phase = phase::forward;
+  double batch = 1;
+  int tensor_parallel = 1;
+  int context = 0;
+  double fraction = 1;  ///< of split layers; others are whole
+
+  [[nodiscard]] work of(const layer& l) const { return {l, phase, batch, tensor_parallel, context, l.is_split() ? fraction : 1}; }
+  friend bool operator==(const work_kind&, const work_kind&) = default;
+};
 
 template <class M>
 concept times_work = requires(const M& m, const work& w, const device& d) {
   { m.time(w, d) } -> std::same_as<seconds>;  // finite, >= 0; pure: the same question has the same answer
 };
 
-/// Seconds of a piece of work on a device, for its whole batch.
+/// Seconds that a device takes for a piece of work, for its whole batch.
 ///
-/// * Finite and >= 0; anything else throws `invalid_model` with layer, device, phase and batch. One question at a time, whatever the
-///   threads.
-/// * Nothing may assume that time is proportional to batch. `recipes::data_parallel` finds the best shares if it does not fall as the
-///   batch grows.
-/// * A layer is priced alone, and a stage takes the sum of its layers; times_boundary adds what two of them cost because one follows the
-///   other. What they save has no place: make one layer of both.
-/// * An unsplit backward is asked as `backward_input` and `backward_weight`, and added up. Tensor parallelism inside the device, its
-///   communication included, is the answer's business.
-/// * The bound asks about every batch from 1 to the plan's largest microbatch, and every degree of tensor parallelism that the device
-///   allows.
+/// * Times are finite and >= 0; else `invalid_model` with layer, device, phase and batch. Called by one thread at a time.
+/// * No code assumes time proportional to batch. `recipes::data_parallel` finds the best shares if time never falls with the batch.
+/// * A layer is priced alone, and a stage takes the sum of its layers. `times_boundary` adds what two successive layers cost on top.
+///   Savings between layers cannot be expressed: make one layer of both.
+/// * An unsplit backward is `backward_input` plus `backward_weight`. Times include the communication of tensor parallelism in a device.
+/// * The bound asks for every batch from 1 to the plan's largest microbatch, and every degree of tensor parallelism of the device.
 ///
-/// Ships: `roofline` (from rates), `profiled` (from measurements), `profiled_or_roofline` (what files mean), `any_cost_model` (chosen at
-/// run time), `assume_si` (of a model whose time is a plain double of seconds). How to: docs/how-to/own-cost-model.md.
+/// Ships: `roofline` (from rates), `profiled` (from measurements), `profiled_or_roofline` (the model of files), `any_cost_model` (chosen
+/// at run time), `assume_si` (adapts a model whose time is a plain double in seconds). How to: docs/how-to/own-cost-model.md.
 template <class M>
 concept cost_model = times_work<M>;
 
-/// A refinement: seconds of the optimizer's step for one tensor of a layer. Without it the step takes 0 s.
+/// A refinement: seconds of the optimizer step for one tensor of a layer. Without it the step takes 0 s.
 template <class M>
 concept times_optimizer_step = cost_model<M> && requires(const M& m, const layer& l, const device& d) {
   { m.optimizer_step(l, d) } -> std::same_as<seconds>;  // finite, >= 0; pure
 };
 
-/// A refinement: seconds on top, in one phase, where a stage runs `after` next behind `before`: a change of layout, a launch that is not
-/// fused, a switch between two runtimes. Asked for neighbours in stage::layers, whether or not a tensor goes from one to the other; the
-/// two keep their places when the backward runs them the other way round. Two stages never pay it between them, on whatever device.
+/// A refinement: additional seconds, in one phase, of a stage that runs `after` right behind `before`: a change of layout, a launch that
+/// is not fused, a switch between two runtimes. Asked for neighbours in stage::layers, whether or not a tensor goes from one to the
+/// other, and in the same order for the backward, which runs them in reverse. Never paid between two stages.
 template <class M>
 concept times_boundary =
     cost_model<M> && requires(const M& m, const layer& before, const layer& after, const work_kind& k, const device& d) {
       { m.boundary(before, after, k, d) } -> std::same_as<seconds>;  // finite, >= 0; pure
     };
 
-/// A refinement: the largest batch whose time the model can tell. Without it bounds over all batch sizes ask for each, and leave out
-/// those that end in unknown_time.
+/// A refinement: the largest batch that the model can time. Without it, bounds over all sizes skip those that throw unknown_time.
 template <class M>
 concept limits_batches = cost_model<M> && requires(const M& m, const work& w, const device& d) {
-  { m.largest_batch(w, d) } -> std::same_as<double>;  // of work like this one, whatever its own batch; infinite: any; pure
+  { m.largest_batch(w, d) } -> std::same_as<double>;  // for work like w, whatever its batch; infinite: any; pure
 };
 
 namespace detail {
@@ -94,7 +159,6 @@ template <class M>
 concept names_largest_batch = limits_batches<M> || names_member<M, detail::largest_batch_call, work, device>;
 
 namespace detail {
-/// Likely slips in the optional members' names.
 template <class M>
 concept nearly_names_optimizer_step =
     HETPLAN_HAS_FUNCTION(M, optimiser_step) || HETPLAN_HAS_FUNCTION(M, optimizer_steps) || HETPLAN_HAS_FUNCTION(M, optimiser_steps) ||
@@ -131,7 +195,7 @@ consteval bool check_cost_model() {
   return cost_model<M>;
 }
 
-/// The model's, or infinity where it sets no limit. Throws invalid_model.
+/// Returns the model's largest batch, or infinity if it sets no limit. Throws invalid_model.
 template <cost_model M>
 [[nodiscard]] double checked_largest_batch(const M& model, const work& w, const device& d) {
   if constexpr (limits_batches<M>) {
@@ -145,7 +209,7 @@ template <cost_model M>
   }
 }
 
-/// Asks the model and checks the answer. Throws invalid_model, naming layer, device, phase and batch.
+/// Returns the model's time after checks. Throws invalid_model, naming layer, device, phase and batch.
 template <cost_model M>
 [[nodiscard]] double checked_time_s(const M& model, const work& w, const device& d) {
   const double t = model.time(w, d).value();
@@ -157,7 +221,7 @@ template <cost_model M>
   return t;
 }
 
-/// The same for the boundary between two layers; names both.
+/// Returns the model's time of a boundary after checks. Throws invalid_model, naming both layers, phase, batch and device.
 template <times_boundary M>
 [[nodiscard]] double checked_boundary_s(const M& model, const layer& before, const layer& after, const work_kind& k, const device& d) {
   const double t = model.boundary(before, after, k, d).value();
@@ -170,7 +234,7 @@ template <times_boundary M>
   return t;
 }
 
-/// The same for the optimizer's step.
+/// Returns the model's time of an optimizer step after checks. Throws invalid_model, naming layer and device.
 template <times_optimizer_step M>
 [[nodiscard]] double checked_optimizer_step_s(const M& model, const layer& l, const device& d) {
   const double t = model.optimizer_step(l, d).value();
@@ -181,15 +245,12 @@ template <times_optimizer_step M>
   return t;
 }
 
-// A cost model chosen at run time.
-
 namespace detail {
 
-/// Adds up layers that a device runs one behind the other: the one place where a run of layers gets its time (prefix_table has the
-/// same sums, cut open).
+/// Returns the seconds of layers that a device runs one after the other. Apart from prefix_table, the only sum over a run of layers.
 ///
-/// @param total       where to begin [s].
-/// @param boundaries  does a neighbour cost anything? If not, boundary_s is never called.
+/// @param total       Initial value [s].
+/// @param boundaries  False if no boundary costs anything; then boundary_s is never called.
 /// @param time_s      layer -> seconds.   @param boundary_s  (layer, the next one) -> seconds.
 template <class Time, class Boundary>
 [[nodiscard]] double add_run(double total, std::span<const layer_id> run, bool boundaries, const Time& time_s, const Boundary& boundary_s) {
@@ -202,100 +263,94 @@ template <class Time, class Boundary>
 
 }  // namespace detail
 
-/// Holds any cost model by value; copies share it (models are pure). One virtual call per question.
+/// Type-erased cost model, held by value and shared by copies (models are pure). One indirect call per question. Steps and boundaries
+/// that the held model does not price take 0 s; without a limit the largest batch is infinite.
 class any_cost_model {
  public:
   template <class M>
     requires(!std::same_as<M, any_cost_model>)
-  any_cost_model(M model) {
+  any_cost_model(M model) : times_optimizer_(times_optimizer_step<M>), times_boundaries_(has_boundary(model)) {
     static_assert(check_cost_model<M>());
-    if constexpr (cost_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
+    if constexpr (requires { model.times_optimizer(); }) times_optimizer_ = model.times_optimizer();
+    if constexpr (cost_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
-  [[nodiscard]] seconds time(const work& w, const device& d) const { return model_->time(w, d); }
-  /// Has the model that it holds a step of its own?
-  [[nodiscard]] bool times_optimizer() const { return model_->times_optimizer(); }
-  /// 0 s where it has none.
-  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_->optimizer_step(l, d); }
-  /// Has the model that it holds a price for boundaries?
-  [[nodiscard]] bool times_boundaries() const { return model_->times_boundaries(); }
+  [[nodiscard]] seconds time(const work& w, const device& d) const { return model_.call(&calls::time, w, d); }
+  [[nodiscard]] bool times_optimizer() const { return times_optimizer_; }
+  [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const { return model_.call(&calls::optimizer_step, l, d); }
+  [[nodiscard]] bool times_boundaries() const { return times_boundaries_; }
   /// 0 s where it has none.
   [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const {
-    return model_->boundary(before, after, k, d);
+    return model_.call(&calls::boundary, before, after, k, d);
   }
-  /// Infinite where the model that it holds sets no limit.
-  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_->largest_batch(w, d); }
-  /// Seconds of every layer of a graph, by id, checked as checked_time_s does: one virtual call for all.
+  [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_.call(&calls::largest_batch, w, d); }
+  /// Writes the seconds of every layer of a graph, by id, checked, in one indirect call.
   void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
-    model_->times_s(model, k, d, by_layer);
+    model_.call(&calls::times_s, model, k, d, by_layer);
   }
-  /// `before`, and the seconds of several layers added one after the other, with the boundaries between them, checked as checked_time_s
-  /// and checked_boundary_s do: one virtual call for all.
+  /// Returns `before` plus the seconds of layers and of the boundaries between them, in order and checked, in one indirect call.
   [[nodiscard]] double total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k, const device& d,
                                double before = 0) const {
-    return model_->total_s(model, layers, k, d, before);
+    return model_.call(&calls::total_s, model, layers, k, d, before);
   }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual seconds time(const work&, const device&) const = 0;
-    [[nodiscard]] virtual bool times_optimizer() const = 0;
-    [[nodiscard]] virtual seconds optimizer_step(const layer&, const device&) const = 0;
-    [[nodiscard]] virtual bool times_boundaries() const = 0;
-    [[nodiscard]] virtual seconds boundary(const layer&, const layer&, const work_kind&, const device&) const = 0;
-    [[nodiscard]] virtual double largest_batch(const work&, const device&) const = 0;
-    virtual void times_s(const planning_graph&, const work_kind&, const device&, double* by_layer) const = 0;
-    [[nodiscard]] virtual double total_s(const planning_graph&, std::span<const layer_id>, const work_kind&, const device&,
-                                         double before) const = 0;
+  struct calls {
+    seconds (*time)(void*, const work&, const device&);
+    seconds (*optimizer_step)(void*, const layer&, const device&);
+    seconds (*boundary)(void*, const layer&, const layer&, const work_kind&, const device&);
+    double (*largest_batch)(void*, const work&, const device&);
+    void (*times_s)(void*, const planning_graph&, const work_kind&, const device&, double* by_layer);
+    double (*total_s)(void*, const planning_graph&, std::span<const layer_id>, const work_kind&, const device&, double before);
   };
   template <class M>
-  struct holder final : interface {
-    explicit holder(M m) : model(std::move(m)) {}
-    [[nodiscard]] seconds time(const work& w, const device& d) const override { return model.time(w, d); }
-    [[nodiscard]] bool times_optimizer() const override {
-      if constexpr (requires { model.times_optimizer(); }) return model.times_optimizer();
-      else return times_optimizer_step<M>;
-    }
-    [[nodiscard]] seconds optimizer_step(const layer& l, const device& d) const override {
-      if constexpr (times_optimizer_step<M>) return model.optimizer_step(l, d);
-      return {};
-    }
-    [[nodiscard]] bool times_boundaries() const override {
-      if constexpr (requires { model.times_boundaries(); }) return model.times_boundaries();
-      else return times_boundary<M>;
-    }
-    [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const override {
-      if constexpr (times_boundary<M>) return model.boundary(before, after, k, d);
-      return {};
-    }
-    [[nodiscard]] double largest_batch(const work& w, const device& d) const override { return checked_largest_batch(model, w, d); }
-    void times_s(const planning_graph& graph, const work_kind& k, const device& d, double* by_layer) const override {
+  [[nodiscard]] static calls calls_of() {
+    calls c;
+    c.time = [](void* m, auto... a) { return as<const M>(m).time(a...); };
+    c.optimizer_step = [](void* m, auto... a) {
+      if constexpr (times_optimizer_step<M>) return as<const M>(m).optimizer_step(a...);
+      else return seconds();
+    };
+    c.boundary = [](void* m, auto... a) {
+      if constexpr (times_boundary<M>) return as<const M>(m).boundary(a...);
+      else return seconds();
+    };
+    c.largest_batch = [](void* m, auto... a) { return checked_largest_batch(as<const M>(m), a...); };
+    c.times_s = [](void* m, const planning_graph& graph, const work_kind& k, const device& d, double* by_layer) {
+      const M& model = as<const M>(m);
       if constexpr (requires { model.times_s(graph, k, d, by_layer); }) {
         model.times_s(graph, k, d, by_layer);
       } else {
         for (const layer& l : graph.layers()) by_layer[l.id.index()] = checked_time_s(model, k.of(l), d);
       }
-    }
-    [[nodiscard]] double total_s(const planning_graph& graph, std::span<const layer_id> layers, const work_kind& k, const device& d,
-                                 double before) const override {
+    };
+    c.total_s = [](void* m, const planning_graph& graph, std::span<const layer_id> layers, const work_kind& k, const device& d,
+                   double before) {
+      const M& model = as<const M>(m);
       if constexpr (requires { model.total_s(graph, layers, k, d, before); }) {
         return model.total_s(graph, layers, k, d, before);
       } else {
         return detail::add_run(
-            before, layers, times_boundaries(), [&](layer_id l) { return checked_time_s(model, k.of(graph[l]), d); },
+            before, layers, has_boundary(model), [&](layer_id l) { return checked_time_s(model, k.of(graph[l]), d); },
             [&](layer_id l, layer_id next) {
               if constexpr (times_boundary<M>) return checked_boundary_s(model, graph[l], graph[next], k, d);
               return 0.0;
             });
       }
-    }
-    M model;
-  };
-  std::shared_ptr<const interface> model_;
+    };
+    return c;
+  }
+  template <class M>
+  [[nodiscard]] static bool has_boundary(const M& model) {
+    if constexpr (requires { model.times_boundaries(); }) return model.times_boundaries();
+    else return times_boundary<M>;
+  }
+
+  erased<calls> model_;
+  bool times_optimizer_, times_boundaries_;
 };
 
-/// Adapts a model whose `time` returns plain seconds as a double; its optimizer's step and boundary, if it has them, must do so too.
+/// Adapts a model whose `time` returns seconds as a plain double; so must its optimizer step and boundary, if it has them.
 template <class M>
 struct assume_si {
   static_assert(
@@ -348,31 +403,26 @@ assume_si(M) -> assume_si<M>;
 
 static_assert(check_cost_model<any_cost_model>());
 
-// Which models a mode can run.
-
 namespace detail {
 
-/// Why the mode cannot run the model, in words; nothing where it can.
+/// Returns the reason why the mode cannot run the model; nothing if it can.
 [[nodiscard]] std::optional<std::string> mode_fault(const planning_graph& model, mode how);
 
 }  // namespace detail
 
-/// A step of generation makes one token of each sequence, so that the amounts of the model are those of one token. A model that is
-/// described by more tokens per sample would count each token as so many. Problems, plans, tables and bounds all ask here.
+/// Checks that a mode can run a model; called for problems, plans, tables and bounds. A step of generation makes one token of each
+/// sequence, so the model's amounts must be those of one token.
 ///
 /// Throws  invalid_input (generation, and the model has more than one token per sample).
 void check_mode(const planning_graph& model, mode how);
 
-// Time from peak rates: compute or memory traffic, whichever takes longer, plus a launch.
-
-/// max(FLOP b / (peak b/(b+h)), (weight traffic + traffic b) / memory bandwidth) + launch, h = half_batch.
+/// Roofline: max(FLOP b / (peak b/(b+h)), (weight traffic + traffic b) / memory bandwidth) + launch, for batch b and h = half_batch.
 ///
-/// Tensor parallelism g divides FLOP, weight traffic and traffic by g and adds, per layer, the
-/// 2(g-1)/g of the largest out-edge that g accelerators gather over the interconnect, in the forward and
-/// again in the backward_input (not where that phase has no FLOP). A backward part without FLOP takes 0 s;
-/// a forward always counts. `context` is not read.
+/// Tensor parallelism g divides FLOP, weight traffic and traffic by g. Per layer it adds the time to gather 2(g-1)/g of the largest
+/// out-edge over the interconnect of g accelerators, in the forward and again in backward_input, but not in a phase without FLOP. A
+/// backward part without FLOP takes 0 s; a forward always counts. `context` is not read.
 ///
-/// Throws  invalid_input: no FLOP known for the layer, no compute for the device, no interconnect where g > 1.
+/// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device, no interconnect where g > 1.
 struct roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
 
@@ -382,26 +432,24 @@ struct roofline {
 
 static_assert(check_cost_model<roofline>());
 
-// Time from measurements, and the usual mixture: measured where there is a profile, roofline elsewhere.
-
-/// Piecewise linear in batch over the layer's profile for the device's kind: below the first entry its
-/// value, above the last the last slope, one entry = constant. The measured backward is shared by
-/// backward_input and backward_weight in proportion to their FLOP, half each where both are 0.
+/// Measured times: piecewise linear in the batch, from the layer's profile for the device's kind. Below the first entry its value holds,
+/// above the last the last slope; one entry is constant. The measured backward is divided between backward_input and backward_weight in
+/// proportion to their FLOP, in halves if both are 0.
 ///
-/// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1. unknown_time: the last slope
-///         falls, and the batch is so large that less than no time would be left.
+/// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1. unknown_time: the last slope falls, and
+///         the batch is so large that its time would be negative.
 struct profiled {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
-  /// Where the last slope falls, the last batch that it leaves any time for.
+  /// Returns the last batch whose time is not negative if the last slope falls, else infinity.
   [[nodiscard]] double largest_batch(const work& w, const device& d) const;
 
  private:
-  static constexpr double most_batch = 1e9;  ///< nobody has larger ones
+  static constexpr double most_batch = 1e9;  ///< larger batches do not occur
 
   [[nodiscard]] static double interpolate(std::span<const double> x, std::span<const double> y, double at);
 };
 
-/// A layer profiled for the device's kind uses the profile, any other the roofline: what files mean.
+/// Profile of the layer for the device's kind if there is one, else the roofline: the model of files.
 struct profiled_or_roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
@@ -409,11 +457,8 @@ struct profiled_or_roofline {
 
 static_assert(check_cost_model<profiled>() && check_cost_model<profiled_or_roofline>());
 
-// A cost model seen through devices that work at a factor of their speed.
-
-/// Every answer of the model, divided by the device's factor. Factors by device id, above 0.
-///
-/// Throws  invalid_model where a device has no factor.
+/// Cost model in which every time is divided by the device's factor. Factors are by device id and > 0.
+/// Throws  invalid_model if a device has no factor.
 /// Source  semantics, section 10: a device at half its speed takes twice as long for everything.
 template <cost_model Cost>
 struct slowed {
@@ -456,7 +501,7 @@ struct slowed {
   }
 };
 
-/// The slowed model; an any_cost_model stays one, so that what was compiled for it serves both.
+/// Returns the slowed model. An any_cost_model stays one, so that code compiled for it serves both.
 template <cost_model Cost>
 [[nodiscard]] auto slow_down(Cost cost, std::vector<double> factor) {
   if constexpr (std::is_same_v<Cost, any_cost_model>) return any_cost_model(slowed<Cost>{std::move(cost), std::move(factor)});

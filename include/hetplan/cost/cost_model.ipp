@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The door for users' energy models, and the two that ship.
+/// Energy models: the concept, and the models that ship.
 
 #include <cmath>
 #include <concepts>
@@ -12,11 +12,12 @@
 #include <vector>
 
 #include <hetplan/cluster/device.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 
 namespace hetplan {
 
-/// What a device did in one run.
+/// Activity of a device in one run.
 struct device_usage {
   seconds total = {};  ///< T of the run
   seconds busy = {};   ///< computing, 0 <= busy <= total
@@ -29,15 +30,13 @@ concept charges_energy = requires(const M& m, const device_usage& u, const devic
   { m.energy(u, d) } -> std::same_as<joules>;  // finite, >= 0, non-decreasing in every part of the usage; pure
 };
 
-/// Joules of one device over one run. Asked once per run for each device that the plan uses, a parameter server among them; others cost
-/// nothing.
+/// Joules of one device over one run. Called once per run for each device in use, also a parameter server; others cost nothing.
 ///
-/// * Finite and >= 0, or `invalid_model`. One question at a time, whatever the threads. `total` is 0 only where a whole run takes no
-///   time.
-/// * The search sees any model as a straight line, `slopes_of`: it asks four times about a run of one second. The simulator asks the
-///   model itself, so a curved one, such as `measured_power`, orders the plans that a search found and not those that it left out.
+/// * Finite and >= 0, or `invalid_model`. Called by one thread at a time. `total` is 0 only if the whole run takes no time.
+/// * The search replaces any model by a linear one, `slopes_of`, from four calls about a run of one second. The simulator calls the model
+///   itself, so a nonlinear one, such as `measured_power`, ranks the plans that a search found, but not those that it left out.
 ///
-/// Ships: `linear_power` (idle, active, joules per byte; the default), `measured_power` (watts against busy share, by kind of device),
+/// Ships: `linear_power` (idle, active, joules per byte; the default), `measured_power` (watts by busy share and kind of device),
 /// `any_energy_model` (chosen at run time).
 template <class M>
 concept energy_model = charges_energy<M>;
@@ -53,7 +52,7 @@ consteval bool check_energy_model() {
   return energy_model<M>;
 }
 
-/// Asks the model and checks the answer. Throws invalid_model, naming the device and what it did.
+/// Returns the model's energy after checks. Throws invalid_model, naming the device and its usage.
 template <energy_model M>
 [[nodiscard]] joules checked_energy(const M& model, const device_usage& u, const device& d) {
   const joules spent = model.energy(u, d);
@@ -61,15 +60,15 @@ template <energy_model M>
   return spent;
 }
 
-/// P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received, from the device's power profile.
+/// Linear model from the device's power profile: P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received.
 struct linear_power {
   [[nodiscard]] joules energy(const device_usage& u, const device& d) const;
 };
 
-/// Measured watts against the busy share, per device kind, piecewise linear between the points and
-/// constant outside them; a kind without a table draws linear_power. Radio energy as in linear_power.
+/// Measured watts by busy share and device kind, piecewise linear between the points and constant outside them. Kinds without a table,
+/// and the energy per byte, are as in linear_power.
 ///
-/// Throws  invalid_model where the shares of a table do not ascend.
+/// Throws  invalid_model if the shares of a table do not ascend.
 struct measured_power {
   struct point {
     double busy_share;  ///< ascending within a table, in [0, 1]
@@ -83,20 +82,19 @@ struct measured_power {
   [[nodiscard]] static watts draw(const std::vector<point>& table, double share);
 };
 
-/// What an energy model charges per second and per byte: that of linear_power, for any other model the straight line
-/// between an idle and a busy device. Planners estimate with it; only the simulator asks the model itself.
+/// Linear energy model that planners estimate with: energy per second and per byte. Exact for linear_power; of any other model, the line
+/// between an idle and a busy device. Only the simulator calls the model itself.
 struct energy_slopes {
   double idle_W = 0;  ///< per second of the run
-  double busy_W = 0;  ///< more per second of work
+  double busy_W = 0;  ///< additional, per second of work
   double send_J_per_byte = 0;
   double receive_J_per_byte = 0;
 
   friend bool operator==(const energy_slopes&, const energy_slopes&) = default;
 };
 
-/// Asks about a run of one second: at 0 s a model that reads shares or rates divides by 0.
-///
-/// Throws invalid_model where an answer is not finite or negative, or falls as the usage grows.
+/// Returns the slopes of a model from runs of one second: at 0 s, models that compute shares or rates divide by 0.
+/// Throws invalid_model if a result is negative or not finite, or falls as the usage grows.
 template <energy_model M>
 [[nodiscard]] energy_slopes slopes_of(const M& model, const device& d) {
   constexpr seconds second(1);
@@ -117,10 +115,7 @@ template <energy_model M>
 
 static_assert(check_energy_model<linear_power>() && check_energy_model<measured_power>());
 
-// An energy model chosen at run time.
-
-/// Holds any energy model by value; copies share it (models are pure). One virtual call per question. By default linear_power, what files
-/// mean.
+/// Type-erased energy model, held by value and shared by copies (models are pure). One indirect call per question. Default: linear_power.
 class any_energy_model {
  public:
   any_energy_model() : any_energy_model(linear_power{}) {}
@@ -128,27 +123,20 @@ class any_energy_model {
     requires(!std::same_as<M, any_energy_model>)
   any_energy_model(M model) {
     static_assert(check_energy_model<M>());
-    if constexpr (energy_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
+    if constexpr (energy_model<M>) model_ = {std::move(model), {.energy = [](void* m, auto... a) { return as<const M>(m).energy(a...); }}};
   }
 
-  [[nodiscard]] joules energy(const device_usage& u, const device& d) const { return model_->energy(u, d); }
+  [[nodiscard]] joules energy(const device_usage& u, const device& d) const {
+    const std::lock_guard lock(*one_at_a_time_);
+    return model_.call(&calls::energy, u, d);
+  }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual joules energy(const device_usage&, const device&) const = 0;
+  struct calls {
+    joules (*energy)(void*, const device_usage&, const device&);
   };
-  template <class M>
-  struct holder final : interface {
-    explicit holder(M m) : model(std::move(m)) {}
-    [[nodiscard]] joules energy(const device_usage& u, const device& d) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.energy(u, d);
-    }
-    M model;
-    mutable std::mutex one_at_a_time = {};
-  };
-  std::shared_ptr<const interface> model_;
+  erased<calls> model_;
+  std::shared_ptr<std::mutex> one_at_a_time_ = std::make_shared<std::mutex>();
 };
 
 static_assert(check_energy_model<any_energy_model>());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The door for users' memory models, and the two that ship.
+/// Memory models: the concept, and the models that ship.
 
 #include <concepts>
 #include <limits>
@@ -9,8 +9,9 @@
 #include <span>
 #include <utility>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/cost/work.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
@@ -25,31 +26,26 @@ concept holds_activations = requires(const M& m, const layer& l, const workload&
 };
 template <class M>
 concept holds_cache = requires(const M& m, const layer& l, const workload& w) {
-  { m.cache(l, w) } -> std::same_as<bytes>;  // per sequence, for the whole run; asked in generation only
+  { m.cache(l, w) } -> std::same_as<bytes>;  // per sequence, for the whole run; called in generation only
 };
 
-/// Bytes that a layer holds on a device. All finite, >= 0, pure; else `invalid_model`. One question at a time, whatever the threads.
+/// Bytes that a layer holds on a device. Finite, >= 0 and pure, or `invalid_model`. Called by one thread at a time.
 ///
-/// * `state` is asked once per weight group and stage (of its first layer there). A device with several stages of a group holds the
-///   largest answer, once.
-/// * `activations` is per sample, times the device's share; which samples are in flight is the simulator's business. In inference they
-///   are held until the end of the forward.
-/// * Where a stage recomputes (`stage::recompute`), activations are held from the start of the backward on; its inputs, kept before, are
-///   not the model's business.
+/// * `state` is called once per weight group and stage, for its first layer. A device with several stages of a group holds the largest.
+/// * `activations` is per sample and multiplied by the device's share; the simulator tracks the samples in flight. Inference holds them
+///   until the end of the forward.
+/// * If a stage recomputes (`stage::recompute`), activations are held from the start of its backward; its inputs are accounted elsewhere.
 ///
-/// Ships: `plain_memory` (the default), `framework_memory` (fragmentation, optimizer in another precision), `any_memory_model` (chosen at
-/// run time).
+/// Ships: `plain_memory` (default), `framework_memory` (fragmentation, optimizer precision), `any_memory_model` (chosen at run time).
 template <class M>
 concept memory_model = holds_state<M> && holds_activations<M> && holds_cache<M>;
 
-/// A refinement: the part of the activations that the weight part of a backward needs, where it runs apart: the rest is
-/// released before. Without it a weight part needs all of them.
+/// A refinement: the part of the activations that a separate backward_weight needs; the rest is released before. Default: all.
 template <class M>
 concept splits_activations = memory_model<M> && requires(const M& m, const layer& l, const workload& w) {
   { m.activations_for_weights(l, w) } -> std::same_as<bytes>;  // per sample; at most activations(l, w)
 };
-/// A refinement: the optimizer's part of the state, which the devices of a stage can share out (stage::shard). Without it
-/// that is an error.
+/// A refinement: the optimizer's part of the state, which a stage can shard (stage::shard). Without it, sharding is an error.
 template <class M>
 concept tells_optimizer_state = memory_model<M> && requires(const M& m, const layer& l, const workload& w) {
   { m.optimizer_state(l, w) } -> std::same_as<bytes>;  // at most state(l, w)
@@ -76,7 +72,6 @@ template <class M>
 concept names_optimizer_state = tells_optimizer_state<M> || names_member<M, detail::optimizer_state_call, layer, workload>;
 
 namespace detail {
-/// Likely slips in the optional members' names.
 template <class M>
 concept nearly_names_activations_for_weights =
     HETPLAN_HAS_FUNCTION(M, activation_for_weights) || HETPLAN_HAS_FUNCTION(M, activations_for_weight) ||
@@ -113,17 +108,17 @@ namespace detail {
 [[noreturn]] void refuse_bytes(double given, const char* member, const layer& l);
 }
 
-/// Checks what a memory model answered. Throws invalid_model, naming member and layer.
+/// Returns the bytes given by a memory model after checks. Throws invalid_model, naming member and layer.
 [[nodiscard]] inline double checked_bytes(bytes given, const char* member, const layer& l) {
   const double b = given.value();
   if (!(b >= 0 && b <= std::numeric_limits<double>::max())) detail::refuse_bytes(b, member, l);
   return b;
 }
 
-/// The same for a part of something that holds `all` bytes.
+/// Returns the bytes of a part of a whole of `all` bytes after checks. Throws invalid_model, naming member and layer.
 [[nodiscard]] double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole);
 
-/// What W alone needs of a layer's activations. Throws invalid_model.
+/// Returns the bytes of a layer's activations that backward_weight needs. Throws invalid_model.
 template <memory_model M>
 [[nodiscard]] double checked_activations_for_weights(const M& memory, const layer& l, const workload& w) {
   static_assert(check_memory_model<M>());
@@ -137,8 +132,8 @@ template <memory_model M>
 
 [[noreturn]] void throw_no_optimizer_state();
 
-/// State of a layer on one of `shards` devices that share out the optimizer's part of it. Throws invalid_model; invalid_input
-/// where there are several and the model cannot tell that part.
+/// Returns the state of a layer on one of `shards` devices that shard the optimizer's part of it. Throws invalid_model; invalid_input if
+/// there are several shards and the model does not tell that part.
 template <memory_model M>
 [[nodiscard]] double checked_state(const M& memory, const layer& l, const workload& w, int shards) {
   const double all = checked_bytes(memory.state(l, w), "state", l);
@@ -151,7 +146,7 @@ template <memory_model M>
   }
 }
 
-/// Training: W + trainable W (1 + optimizer_factor); else W. Cache: context * kv_bytes_per_token.
+/// State in training: W + trainable W (1 + optimizer_factor); else W. Cache: context * kv_bytes_per_token.
 struct plain_memory {
   [[nodiscard]] bytes state(const layer& l, const workload& w) const;
   [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const;
@@ -160,11 +155,11 @@ struct plain_memory {
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return l.kv_bytes_per_token * static_cast<double>(w.context); }
 };
 
-/// What frameworks really take: allocations grow by a fraction (alignment, fragmentation), and the state
-/// of trainable weights may be kept in another precision (a bf16 model with fp32 optimizer: 2.0).
+/// Memory of real frameworks: allocations grow by a fraction (alignment, fragmentation), and the optimizer state of trainable weights may
+/// have another precision (a bf16 model with fp32 optimizer: 2.0).
 struct framework_memory {
   double fragmentation = 0.1;
-  double optimizer_precision = 1;  ///< bytes of optimizer state per byte of weight and unit of the factor
+  double optimizer_precision = 1;  ///< bytes of optimizer state per byte of weight and unit of optimizer_factor
 
   [[nodiscard]] bytes state(const layer& l, const workload& w) const { return (1 + fragmentation) * plain_memory{}.state(l, precise(w)); }
   [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const;
@@ -178,101 +173,86 @@ struct framework_memory {
 
 static_assert(check_memory_model<plain_memory>() && check_memory_model<framework_memory>());
 
-// A memory model chosen at run time.
-
-/// Holds any memory model by value; copies share it (models are pure). One virtual call per question, one question at a time: a user's
-/// model is never called from two threads at once. By default plain_memory, what files mean.
+/// Type-erased memory model, held by value and shared by copies. One indirect call per question, one at a time. Default: plain_memory.
 class any_memory_model {
  public:
   any_memory_model() : any_memory_model(plain_memory{}) {}
   template <class M>
     requires(!std::same_as<M, any_memory_model>)
-  any_memory_model(M model) {
+  any_memory_model(M model) : tells_optimizer_state_(tells_optimizer_state<M>) {
     static_assert(check_memory_model<M>());
-    if constexpr (memory_model<M>) model_ = std::make_shared<holder<M>>(std::move(model));
+    if constexpr (memory_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
-  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return model_->state(l, w); }
-  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return model_->activations(l, w); }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return model_->cache(l, w); }
-  /// All activations where the model that it holds does not split them.
-  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const { return model_->activations_for_weights(l, w); }
-  /// Throws invalid_input where the model that it holds does not tell it.
-  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return model_->optimizer_state(l, w); }
-  [[nodiscard]] bool has_optimizer_state() const { return model_->has_optimizer_state(); }
+  [[nodiscard]] bytes state(const layer& l, const workload& w) const { return ask(&calls::state, l, w); }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const { return ask(&calls::activations, l, w); }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return ask(&calls::cache, l, w); }
+  /// Returns all activations if the held model does not split them.
+  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
+    return ask(&calls::activations_for_weights, l, w);
+  }
+  /// Throws invalid_input if the held model does not tell it.
+  [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const { return ask(&calls::optimizer_state, l, w); }
+  [[nodiscard]] bool has_optimizer_state() const { return tells_optimizer_state_; }
 
-  /// Bytes per sample of several layers: their activations, and the part of them that the weight part of a backward needs.
+  /// Bytes per sample of several layers: their activations, and the part of them that backward_weight needs.
   struct activation_bytes {
     double all = 0, for_weights = 0;
   };
-  /// One virtual call for all of them, each answer checked.  Throws invalid_model.
+  /// Returns the activations of several layers after checks: one indirect call for all.  Throws invalid_model.
   [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers, const workload& w) const {
-    return model_->total_activations(g, layers, w);
+    return ask(&calls::total_activations, g, layers, w);
   }
-  /// checked_state of the distinct tensors of several layers.
+  /// Returns checked_state, added up over the distinct tensors of several layers.
   [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w, int shards) const {
-    return model_->total_state(g, layers, w, shards);
+    return ask(&calls::total_state, g, layers, w, shards);
   }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual bytes state(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes activations(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes cache(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes activations_for_weights(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bytes optimizer_state(const layer&, const workload&) const = 0;
-    [[nodiscard]] virtual bool has_optimizer_state() const = 0;
-    [[nodiscard]] virtual activation_bytes total_activations(const planning_graph&, std::span<const layer_id>, const workload&) const = 0;
-    [[nodiscard]] virtual double total_state(const planning_graph&, std::span<const layer_id>, const workload&, int shards) const = 0;
+  struct calls {
+    using of_layer = bytes(void*, const layer&, const workload&);
+    of_layer *state, *activations, *cache, *activations_for_weights, *optimizer_state;
+    activation_bytes (*total_activations)(void*, const planning_graph&, std::span<const layer_id>, const workload&);
+    double (*total_state)(void*, const planning_graph&, std::span<const layer_id>, const workload&, int shards);
   };
   template <class M>
-  struct holder final : interface {
-    explicit holder(M m) : model(std::move(m)) {}
-    [[nodiscard]] bytes state(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.state(l, w);
-    }
-    [[nodiscard]] bytes activations(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.activations(l, w);
-    }
-    [[nodiscard]] bytes cache(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      return model.cache(l, w);
-    }
-    [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      if constexpr (splits_activations<M>) return model.activations_for_weights(l, w);
-      else return model.activations(l, w);
-    }
-    [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
-      if constexpr (tells_optimizer_state<M>) return model.optimizer_state(l, w);
+  [[nodiscard]] static calls calls_of() {
+    calls c;
+    c.state = [](void* m, auto... a) { return as<const M>(m).state(a...); };
+    c.activations = [](void* m, auto... a) { return as<const M>(m).activations(a...); };
+    c.cache = [](void* m, auto... a) { return as<const M>(m).cache(a...); };
+    c.activations_for_weights = [](void* m, auto... a) {
+      if constexpr (splits_activations<M>) return as<const M>(m).activations_for_weights(a...);
+      else return as<const M>(m).activations(a...);
+    };
+    c.optimizer_state = [](void* m, auto... a) -> bytes {
+      if constexpr (tells_optimizer_state<M>) return as<const M>(m).optimizer_state(a...);
       else throw_no_optimizer_state();
-    }
-    [[nodiscard]] bool has_optimizer_state() const override { return tells_optimizer_state<M>; }
-    [[nodiscard]] activation_bytes total_activations(const planning_graph& g, std::span<const layer_id> layers,
-                                                     const workload& w) const override {
-      const std::lock_guard lock(one_at_a_time);
+    };
+    c.total_activations = [](void* m, const planning_graph& g, std::span<const layer_id> layers, const workload& w) {
       activation_bytes total;
       for (const layer_id l : layers) {
-        total.all += checked_bytes(model.activations(g[l], w), "activations", g[l]);
-        total.for_weights += checked_activations_for_weights(model, g[l], w);
+        total.all += checked_bytes(as<const M>(m).activations(g[l], w), "activations", g[l]);
+        total.for_weights += checked_activations_for_weights(as<const M>(m), g[l], w);
       }
       return total;
-    }
-    [[nodiscard]] double total_state(const planning_graph& g, std::span<const layer_id> layers, const workload& w,
-                                     int shards) const override {
-      const std::lock_guard lock(one_at_a_time);
+    };
+    c.total_state = [](void* m, const planning_graph& g, std::span<const layer_id> layers, const workload& w, int shards) {
       double total = 0;
-      for_each_tensor(g, layers, [&](const layer& l) { total += checked_state(model, l, w, shards); });
+      for_each_tensor(g, layers, [&](const layer& l) { total += checked_state(as<const M>(m), l, w, shards); });
       return total;
-    }
-    M model;
-    mutable std::mutex one_at_a_time = {};
-  };
-  std::shared_ptr<const interface> model_;
+    };
+    return c;
+  }
+  template <class R, class... P, class... A>
+  [[nodiscard]] R ask(R (*calls::*call)(void*, P...), const A&... a) const {
+    const std::lock_guard lock(*one_at_a_time_);
+    return model_.call(call, a...);
+  }
+
+  erased<calls> model_;
+  std::shared_ptr<std::mutex> one_at_a_time_ = std::make_shared<std::mutex>();
+  bool tells_optimizer_state_;
 };
 
 static_assert(check_memory_model<any_memory_model>());

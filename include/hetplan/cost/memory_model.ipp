@@ -6,8 +6,6 @@
 #include <cmath>
 #include <string>
 
-#include <hetplan/core/error.hpp>
-
 namespace hetplan {
 
 HETPLAN_INLINE void throw_no_optimizer_state() {

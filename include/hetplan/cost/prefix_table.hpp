@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Stages of consecutive blocks in O(1): prefix sums of time and memory, device by device, for every share of a microbatch.
+/// Prefix sums of time and memory: the cost of a stage of consecutive blocks in O(1), for every device and share of a microbatch.
 
 #include <memory>
 #include <span>
@@ -13,25 +13,21 @@
 
 namespace hetplan {
 
-// A cost model asked once: its answers for one model on one cluster, kept in tables.
-
-/// A cost model that asks another one. `total_s` asks about each layer once per device and kind of work, and remembers: a search
-/// judges thousands of plans whose stages differ little. Of the boundaries before a layer it remembers the last one: rows of layers
-/// rarely differ in who comes before whom. Copies share what is remembered. It asks one question at a time, so a user's
-/// model is never called from two threads at once.
+/// Cost model that caches another one, for one model on one cluster. `total_s` requests the time of each layer once per device and kind of
+/// work: a search judges thousands of plans whose stages differ little. Of the boundaries before a layer, the last one requested is
+/// cached: layers rarely change their predecessor. Copies share the cache. A user's model is never called from two threads at once.
 ///
-/// Tables are per device, not per class of devices: a model may tell devices of one kind apart. Other graphs and clusters than its
-/// own are asked about, not remembered.
+/// Tables are per device, not per class of devices: a model may distinguish devices of one kind. Other graphs and clusters are not cached.
 ///
-/// Complexity  a total: O(layers of the call) additions. Memory: 8 bytes per layer, device and kind of work that was asked for, at most
-///             `most` of them (three times as many where the model prices boundaries); then it forgets all.
+/// Complexity  O(layers of the call) additions per total. Memory: 8 bytes per layer, device and kind of work requested, at most `most`
+///             numbers (three times as many if the model prices boundaries); then the cache is cleared.
 class remembered_cost {
  public:
   static constexpr std::size_t most_numbers = std::size_t{1} << 24;
 
-  /// Model and cluster must outlive it.
+  /// Model and cluster must outlive the object.
   remembered_cost(any_cost_model asked, const planning_graph& model, const cluster& c, std::size_t most = most_numbers);
-  // A temporary is gone at the end of the line.
+  // Temporaries would not outlive the object.
   remembered_cost(any_cost_model, const planning_graph&& the_model_must_outlive_it, const cluster&, std::size_t = most_numbers) = delete;
   remembered_cost(any_cost_model, const planning_graph&, const cluster&& the_cluster_must_outlive_it, std::size_t = most_numbers) = delete;
 
@@ -57,20 +53,18 @@ struct interval_time {
   int degree = 1;
 };
 
-/// Sums over blocks [first, last) of a sequence. Bytes are per sample.
+/// Sums over blocks [first, last) of a layer sequence. Bytes are per sample.
 ///
-/// Where the cost model prices boundaries, a stage pays those between its layers, in the order of the row; not the one at which it begins.
+/// If the cost model prices boundaries, a stage pays those between its layers, in sequence order, but not the one before its first layer.
 ///
-/// Tensor parallelism is left out on a device for whose kind any layer of the model is profiled, so that the degrees do not
-/// depend on the stage; partition::for_each_plan and validate look at the layers of the stage alone.
+/// A device has no tensor parallelism if any layer of the model is profiled for its kind, so that the degrees do not depend on the stage;
+/// partition::for_each_plan and validate consider the layers of the stage alone.
 ///
-/// A share of more than 64 samples takes what the next larger one of six significant bits takes (at most 3 % more), so that large
-/// microbatches cost tables of a logarithm of their size.
+/// A share of more than 64 samples is rounded up to six significant bits (by at most 3 %), so that tables grow with its logarithm.
 ///
 /// Shapes      times: (blocks + 1) x (device, degree, distinct share), prefix sums; shares 1 ... max_share.
-/// Complexity  O(layers x devices x degrees x distinct shares) questions to the cost model to build; O(degrees) to ask
-///             (plus the repeats of weight groups).
-/// Throws      invalid_model where a model answers what its concept forbids.
+/// Complexity  O(layers x devices x degrees x distinct shares) model calls to build; O(degrees + repeats of weight groups) per query.
+/// Throws      invalid_model if a model returns a value forbidden by its concept.
 class prefix_table {
  public:
   prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c, const any_cost_model& cost,
@@ -78,38 +72,37 @@ class prefix_table {
 
   [[nodiscard]] std::size_t size() const { return blocks_; }
   [[nodiscard]] int max_share() const { return max_share_; }
-  /// The shares whose times differ are numbered from 0: so many, which of them a share is, and how many samples that has.
+  /// Shares with different times are numbered from 0: their count, the number of a share, and the samples of a number.
   [[nodiscard]] std::size_t distinct_shares() const { return distinct_; }
   [[nodiscard]] static std::size_t which_share(int share);
   [[nodiscard]] int samples_of(std::size_t distinct_share) const;
   [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()]); }
 
-  /// The degree with the least total; ties: the smaller degree.
+  /// Returns the time at the degree with the least total; ties: the smaller degree.
   [[nodiscard]] interval_time time(std::size_t first, std::size_t last, device_id d, int share) const;
-  /// Prefix sums of one column; size() + 1 numbers. Blocks [first, last), not none of them, take totals[last] - entries[first]: an entry
-  /// is the total, and what the boundary before the next block costs whoever runs on across it. Where none costs anything, the total.
+  /// Prefix sums of one column, size() + 1 numbers each. Nonempty blocks [first, last) take totals[last] - entries[first]. An entry is the
+  /// total plus the boundary to the next block, which a stage pays if it continues across it; without boundary costs it is the total.
   [[nodiscard]] const double* totals(device_id d, int share, int degree = 1) const { return total_.column(column(d, share, degree)); }
   [[nodiscard]] const double* entries(device_id d, int share, int degree = 1) const;
   [[nodiscard]] const double* backwards(device_id d, int share, int degree = 1) const;
   [[nodiscard]] const double* backward_entries(device_id d, int share, int degree = 1) const;
-  /// Does the cost model price boundaries?
   [[nodiscard]] bool times_boundaries() const { return !entry_.empty(); }
-  /// The optimizer's step for the distinct tensors of the stage; 0 where the cost model has none.
+  /// Returns the seconds of the optimizer step for the distinct tensors of a stage; 0 if the cost model has none.
   [[nodiscard]] double optimizer_s(std::size_t first, std::size_t last, device_id d) const;
 
-  /// Weights, gradients, optimizer; a weight group inside the stage counts once.
+  /// Returns the bytes of weights, gradients and optimizer; a weight group inside the stage counts once.
   [[nodiscard]] double state_bytes(std::size_t first, std::size_t last) const;
-  /// What the devices of a stage reduce among themselves.
+  /// Returns the trainable bytes, which the devices of a stage reduce among themselves.
   [[nodiscard]] double trainable_bytes(std::size_t first, std::size_t last) const;
-  /// Trainable tensors that the stage shares with stages behind it.
+  /// Returns the bytes of trainable tensors that a stage shares with later stages.
   [[nodiscard]] double tied_bytes(std::size_t first, std::size_t last) const;
-  /// Kept by one sample in flight.
+  /// Returns the activations that one sample in flight keeps.
   [[nodiscard]] double activation_bytes(std::size_t first, std::size_t last) const;
-  /// Generation: the cache of one sequence.
+  /// Returns the cache of one sequence in generation.
   [[nodiscard]] double cache_bytes(std::size_t first, std::size_t last) const { return cache_[last] - cache_[first]; }
 
  private:
-  /// A block with a tensor that an earlier layer of its weight group holds too, in block `before`.
+  /// Block with a tensor that an earlier layer of its weight group also holds, in block `before`.
   struct repeat {
     std::size_t before, block;
     double state_bytes, trainable_bytes;
@@ -132,7 +125,7 @@ class prefix_table {
   };
   [[nodiscard]] std::size_t rows() const { return blocks_ + 1; }
   [[nodiscard]] std::size_t column(device_id d, int share, int degree) const;
-  /// A profile knows one accelerator only.
+  /// Returns the number of usable degrees of tensor parallelism; 1 with a profile, which describes a single accelerator.
   static std::size_t usable_degrees(const planning_graph& model, const device& d);
 
   void add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory, const workload& w);

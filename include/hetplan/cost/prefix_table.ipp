@@ -11,9 +11,6 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
-#include <vector>
-
-#include <hetplan/cost/cost_model.hpp>
 
 namespace hetplan {
 
@@ -34,14 +31,14 @@ struct remembered_cost::tables {
     }
   };
 
-  /// Of one device and kind of work, by layer.
+  /// Cached seconds of one device and kind of work, by layer.
   struct row {
     struct price {
-      layer_id before;  ///< invalid: not asked yet
+      layer_id before;  ///< invalid: not cached
       double s = 0;
     };
-    std::vector<double> time_s;   ///< NaN: not asked yet
-    std::vector<price> boundary;  ///< behind the layer that was asked about last; empty where there are no prices
+    std::vector<double> time_s;   ///< NaN: not cached
+    std::vector<price> boundary;  ///< behind the last predecessor requested; empty if boundaries are not priced
   };
 
   any_cost_model asked;
@@ -181,7 +178,7 @@ HETPLAN_INLINE std::size_t prefix_table::column(device_id d, int share, int degr
 }
 
 HETPLAN_INLINE std::size_t prefix_table::which_share(int share) {
-  const auto before = static_cast<unsigned>(share - 1);  // of a number of samples from 1 on
+  const auto before = static_cast<unsigned>(share - 1);  // counted from 0
   if (before < 64) return before;
   const auto dropped = static_cast<unsigned>(std::bit_width(before)) - 6;  // bits behind the first six
   return 64 + 32 * std::size_t{dropped - 1} + (before >> dropped) - 32;
@@ -261,7 +258,7 @@ HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const l
       const std::size_t at = column(d.id, samples_of(s), degree);
       const layer* before = nullptr;
       for (std::size_t b = 0; b < blocks_; ++b) {
-        there_and_back entry, block;  // what running on into the block costs, and the block itself
+        there_and_back entry, block;  // boundary into the block, and the block itself
         for (const layer_id id : sequence.blocks[b]) {
           const layer& l = model[id];
           if (times_boundaries() && before != nullptr) {

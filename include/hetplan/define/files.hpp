@@ -18,7 +18,6 @@
 #include <hetplan/exchange/vidur_profile.ipp>
 #include <hetplan/exchange/zeus_power.ipp>
 #include <hetplan/io/cluster_json.ipp>
-#include <hetplan/io/file.ipp>
 #include <hetplan/io/job_json.ipp>
 #include <hetplan/io/json_document.ipp>
 #include <hetplan/io/json_node.ipp>

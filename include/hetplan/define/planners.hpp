@@ -9,8 +9,6 @@
 
 #include <hetplan/partition/best_grid.ipp>
 #include <hetplan/partition/candidate_costs.ipp>
-#include <hetplan/partition/device_orders.ipp>
-#include <hetplan/partition/move_boundaries.ipp>
 #include <hetplan/partition/partial_store.ipp>
 #include <hetplan/partition/region_chain.ipp>
 #include <hetplan/partition/region_dp.ipp>
@@ -19,7 +17,6 @@
 #include <hetplan/partition/two_substate_dp.ipp>
 #include <hetplan/recipes/baselines.ipp>
 #include <hetplan/recipes/compare.ipp>
-#include <hetplan/recipes/data_parallel.ipp>
 #include <hetplan/recipes/deepcee.ipp>
 #include <hetplan/recipes/dora.ipp>
 #include <hetplan/recipes/dora_partitioner.ipp>

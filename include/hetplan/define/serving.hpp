@@ -10,13 +10,11 @@
 #include <hetplan/adapt/adaptation_policy.ipp>
 #include <hetplan/adapt/environment.ipp>
 #include <hetplan/adapt/fixed_policies.ipp>
-#include <hetplan/adapt/holdings.ipp>
 #include <hetplan/adapt/iteration.ipp>
 #include <hetplan/adapt/known_plans.ipp>
 #include <hetplan/adapt/ladder.ipp>
 #include <hetplan/adapt/microbatch_adapter.ipp>
 #include <hetplan/adapt/migration.ipp>
-#include <hetplan/adapt/replanning.ipp>
 #include <hetplan/adapt/replication.ipp>
 #include <hetplan/adapt/run.ipp>
 #include <hetplan/adapt/timeline.ipp>
@@ -34,12 +32,7 @@
 #include <hetplan/serve/request_handlers.ipp>
 #include <hetplan/serve/request_process.ipp>
 #include <hetplan/serve/ring_sync.ipp>
-#include <hetplan/serve/service_demand.ipp>
-#include <hetplan/serve/service_history.ipp>
 #include <hetplan/serve/service_time.ipp>
-#include <hetplan/serve/serving_faults.ipp>
 #include <hetplan/serve/serving_options.ipp>
 #include <hetplan/serve/serving_run.ipp>
-#include <hetplan/serve/size_for.ipp>
-#include <hetplan/serve/submodular_placement.ipp>
 #include <hetplan/zoo/edge_services.ipp>

@@ -8,4 +8,3 @@
 #endif
 
 #include <hetplan/exchange/pipeedge_yaml.ipp>
-#include <hetplan/exchange/yaml_document.ipp>

@@ -38,6 +38,12 @@ struct plan_name {
   [[nodiscard]] std::string text() const;
 };
 
+/// A plan of a history, and what is predicted of it; null: unknown.
+struct shown_plan {
+  const hetplan::plan* plan;
+  const evaluation* predicted;
+};
+
 /// Data of the chart, from a timeline and its histories.
 class adaptation_view {
  public:
@@ -50,11 +56,11 @@ class adaptation_view {
   std::vector<changing> resources = {}, devices = {};  ///< with the largest changes, by index
   std::size_t hidden = 0;                              ///< number of others that change
   std::vector<adapt::event> transfers = {};
-  std::vector<level> wanted = {};                      ///< response targets; infinite while there is none
-  std::vector<double> deadlines = {};                  ///< deadlines in force when they expired, or at the end
-  std::vector<double> marks = {};                      ///< ascending times of events, without the steps of traces
-  std::vector<std::vector<plan_name>> names = {};      ///< by policy and index into history::plans
-  std::vector<std::vector<const plan*>> layouts = {};  ///< plans of each layout, by variant
+  std::vector<level> wanted = {};                     ///< response targets; infinite while there is none
+  std::vector<double> deadlines = {};                 ///< deadlines in force when they expired, or at the end
+  std::vector<double> marks = {};                     ///< ascending times of events, without the steps of traces
+  std::vector<std::vector<plan_name>> names = {};     ///< by policy and index into history::plans
+  std::vector<std::vector<shown_plan>> layouts = {};  ///< plans of each layout, by variant
 
   [[nodiscard]] std::string name(std::size_t policy, std::size_t index) const;
   [[nodiscard]] std::size_t layout(std::size_t policy, std::size_t index) const;
@@ -67,7 +73,7 @@ class adaptation_view {
 
   void read_targets(const adapt::timeline& t, const qoe_target& first);
 
-  [[nodiscard]] plan_name name_of(const plan& p);
+  [[nodiscard]] plan_name name_of(const shown_plan& p);
 };
 
 /// Colours of the chart. Hatches are paper-coloured stripes over a colour.

@@ -3,16 +3,11 @@
 
 #include <hetplan/draw/adaptation_chart.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <range/v3/view/drop.hpp>
 #include <range/v3/view/zip.hpp>
@@ -52,7 +47,7 @@ HETPLAN_INLINE std::string plan_name::text() const {
   return name + (variant == 0 ? "" : std::to_string(variant + 1));
 }
 
-/// True if two plans execute alike: only predictions and planners may differ.
+/// True if two plans execute alike: only their planners may differ.
 [[nodiscard]] HETPLAN_INLINE bool same_execution(const plan& a, const plan& b) {
   return a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.pipelines == b.pipelines &&
          a.parameter_server == b.parameter_server && a.stages == b.stages && a.schedule == b.schedule &&
@@ -66,7 +61,8 @@ HETPLAN_INLINE adaptation_view::adaptation_view(std::span<const io::policy_histo
   read_targets(t, first_target);
   for (const io::policy_history& row : rows) {
     names.emplace_back();
-    for (const plan& p : row.history.plans) names.back().push_back(name_of(p));
+    const adapt::history& h = row.history;
+    for (std::size_t i = 0; i < h.plans.size(); ++i) names.back().push_back(name_of({&h.plans[i], h.prediction(i)}));
   }
 }
 
@@ -151,13 +147,13 @@ HETPLAN_INLINE void adaptation_view::read_targets(const adapt::timeline& t, cons
   }
 }
 
-HETPLAN_INLINE plan_name adaptation_view::name_of(const plan& p) {
+HETPLAN_INLINE plan_name adaptation_view::name_of(const shown_plan& p) {
   std::size_t l = 0;
-  while (l < layouts.size() && !same_placement(*layouts[l].front(), p)) ++l;
+  while (l < layouts.size() && !same_placement(*layouts[l].front().plan, *p.plan)) ++l;
   if (l == layouts.size()) layouts.emplace_back();
   std::size_t v = 0;
-  while (v < layouts[l].size() && !same_execution(*layouts[l][v], p)) ++v;
-  if (v == layouts[l].size()) layouts[l].push_back(&p);
+  while (v < layouts[l].size() && !same_execution(*layouts[l][v].plan, *p.plan)) ++v;
+  if (v == layouts[l].size()) layouts[l].push_back(p);
   return {l, v};
 }
 

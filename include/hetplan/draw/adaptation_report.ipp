@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,7 +17,6 @@
 
 #include <hetplan/draw/adaptation_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::draw {
 
@@ -241,13 +238,14 @@ struct policy_column {
         ++hidden;
         continue;
       }
-      const plan& p = *made;
+      const plan& p = *made.plan;
       std::string who;
       for (const auto& [policy, s] : ran_s[{l, v}]) who += (who.empty() ? "" : ", ") + view.policies[policy].policy + " " + clock_text(s);
       std::string network = std::string(to_string(p.schedule.kind)) + ", " + std::string(to_string(p.sharing_policy));
       if (!p.schedule.transfers.empty()) network += ", " + std::to_string(p.schedule.transfers.size()) + " rules";
       std::string predicted;
-      if (p.predicted) predicted = engineering(p.predicted->latency.value(), "s") + ", " + engineering(p.predicted->energy().value(), "J");
+      if (const evaluation* e = made.predicted)
+        predicted = engineering(e->latency.value(), "s") + ", " + engineering(e->energy().value(), "J");
       text += "<tr><td style=\"white-space:nowrap\">" + swatch(palette::category_color(l).hex()) + "<b>" + plan_name{l, v}.text() +
               "</b></td>" + cell(v == 0 ? stages_of(p, model, c) : "as " + plan_name{l, 0}.text() + ", transfers in another order") +
               cell(std::to_string(p.microbatches) + " of " + std::to_string(p.microbatch_size), " class=\"n\"") + cell(network) +

@@ -4,15 +4,11 @@
 #include <hetplan/draw/dot.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <map>
-#include <string_view>
-#include <vector>
 
 #include <range/v3/view/enumerate.hpp>
 #include <range/v3/view/sliding.hpp>
 
-#include <hetplan/draw/svg.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::draw {

@@ -3,10 +3,7 @@
 
 #include <hetplan/draw/gantt.hpp>
 
-#include <algorithm>
-#include <array>
 #include <utility>
-#include <vector>
 
 #include <hetplan/plan/stage_graph.hpp>
 

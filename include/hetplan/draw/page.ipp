@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/version.hpp>
 #include <hetplan/io/json_text.hpp>
 
 namespace hetplan::draw::detail {

@@ -23,11 +23,11 @@ struct candidate_point {
   bool dominated = false;
 };
 
-/// Returns the plans with a prediction, in the given order. A plan is dominated if another is no worse in both and better in one.
-[[nodiscard]] std::vector<candidate_point> candidate_points(const std::vector<plan>& plans);
+/// Returns the plans in the given order. A plan is dominated if another is no worse in both and better in one.
+[[nodiscard]] std::vector<candidate_point> candidate_points(const std::vector<ranked_plan>& plans);
 
-/// Returns a chart of energy over latency, with the Pareto front as a line and the best plan marked.
-[[nodiscard]] std::string pareto_chart(const std::vector<plan>& plans, const cluster& devices);
+/// Returns a chart of the energy of one or more plans over their latency, with the Pareto front as a line and the best plan marked.
+[[nodiscard]] std::string pareto_chart(const std::vector<ranked_plan>& plans, const cluster& devices);
 
 }  // namespace hetplan::draw::detail
 
@@ -40,9 +40,8 @@ struct report_options {
 /// Returns a self-contained HTML page, without further files, fonts or addresses. Its charts zoom together and have hover texts; without
 /// JavaScript they are static. If there is no plan, the page says why.
 ///
-/// @param result  plans best first, each predicted; `result.plans.front()` is shown.
+/// @param result  plans best first; `result.plans.front()` is shown, with its bounds.
 /// @param best    from evaluate or judge of that plan on this cluster, with simulator_options{.record = true}; unused without a plan.
-///                Bounds come from the plan's prediction, if it has one.
 /// Complexity     that of critical_chain and trace_view::resources; the page has about max_bars bars at most.
 /// Determinism    same input, same bytes.
 [[nodiscard]] std::string report_html(const plan_result& result, const planning_graph& model, const cluster& c, const judgement& best,

@@ -6,10 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <range/v3/view/enumerate.hpp>
 #include <range/v3/view/slice.hpp>
@@ -23,10 +19,8 @@
 #include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report_timeline.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/plan/describe.hpp>
-#include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::draw::detail {
@@ -170,7 +164,8 @@ struct chain_row {
 }
 
 /// Returns the energy by used device, split into its parts if linear_power is the energy model.
-[[nodiscard]] HETPLAN_INLINE std::string energy_chart(const report_run& run, const evaluation& e) {
+[[nodiscard]] HETPLAN_INLINE std::string energy_chart(const report_run& run) {
+  const evaluation& e = run.evaluation;
   constexpr double width = 1180, left = 172, right = 132, row = 30;
   constexpr std::array<std::string_view, 3> names{"idle power, all the time", "computing, beyond idle", "sending and receiving"};
   const std::array<color, 3> fills{palette::held, palette::phase_color(phase::forward, 0, 1),
@@ -218,11 +213,10 @@ struct chain_row {
   return legend + "</div>\n" + std::move(out).embedded(width, height + 26, "Energy by device", " id=\"energy-chart\"");
 }
 
-HETPLAN_INLINE std::vector<candidate_point> candidate_points(const std::vector<plan>& plans) {
+HETPLAN_INLINE std::vector<candidate_point> candidate_points(const std::vector<ranked_plan>& plans) {
   std::vector<candidate_point> all;
-  for (const auto& [i, p] : ranges::views::enumerate(plans)) {
-    if (p.predicted) all.push_back({i, p.predicted->response().value(), p.predicted->energy().value()});
-  }
+  for (const auto& [i, p] : ranges::views::enumerate(plans))
+    all.push_back({i, p.evaluation.response().value(), p.evaluation.energy().value()});
   for (candidate_point& a : all) {
     a.dominated = std::any_of(all.begin(), all.end(), [&](const candidate_point& b) {
       return b.response_s <= a.response_s && b.energy_J <= a.energy_J && (b.response_s < a.response_s || b.energy_J < a.energy_J);
@@ -231,9 +225,10 @@ HETPLAN_INLINE std::vector<candidate_point> candidate_points(const std::vector<p
   return all;
 }
 
-[[nodiscard]] HETPLAN_INLINE std::string candidate_text(const plan& p, const candidate_point& c, const cluster& devices) {
+[[nodiscard]] HETPLAN_INLINE std::string candidate_text(const ranked_plan& candidate, const candidate_point& c, const cluster& devices) {
+  const auto& [p, e] = candidate;
   std::string text = (c.rank == 0 ? "best plan" : "plan " + std::to_string(c.rank + 1)) + ": " + engineering(c.response_s, "s") +
-                     (p.predicted->time_between_tokens ? " per token, " : ", ") + engineering(c.energy_J, "J");
+                     (e.time_between_tokens ? " per token, " : ", ") + engineering(c.energy_J, "J");
   for (const stage& s : p.stages) {
     text += "\n" + std::to_string(s.layers.size()) + (s.layers.size() == 1 ? " layer on " : " layers on ");
     text += io::joined(s.devices | ranges::views::transform([&](const assignment& a) { return devices[a.device].name; }));
@@ -243,10 +238,9 @@ HETPLAN_INLINE std::vector<candidate_point> candidate_points(const std::vector<p
          (c.dominated ? "\nanother plan is no worse in both" : "\non the front: no other plan is better in both");
 }
 
-HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cluster& devices) {
+HETPLAN_INLINE std::string pareto_chart(const std::vector<ranked_plan>& plans, const cluster& devices) {
   constexpr double width = 1180, height = 360, left = 80, right = 24, top = 30, bottom = 52;
   std::vector<candidate_point> points = candidate_points(plans);
-  if (points.empty()) return note("No plan has a prediction.");
   double x0 = points[0].response_s, x1 = x0, y0 = points[0].energy_J, y1 = y0;
   for (const candidate_point& c : points)
     x0 = std::min(x0, c.response_s), x1 = std::max(x1, c.response_s), y0 = std::min(y0, c.energy_J), y1 = std::max(y1, c.energy_J);
@@ -274,7 +268,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
     out.line(left, at_y(i * step_y), width - right, at_y(i * step_y), palette::grid);
     out.text(left - 8, at_y(i * step_y) + 4, tick_text(i * step_y, step_y, y1, "J"), {.fill = palette::quiet, .anchor = "end"});
   }
-  const bool tokens = plans[points[0].rank].predicted->time_between_tokens.has_value();
+  const bool tokens = plans[points[0].rank].evaluation.time_between_tokens.has_value();
   out.text((left + width - right) / 2, height - 8, tokens ? "time between tokens" : "latency",
            {.size = 12, .fill = palette::quiet, .anchor = "middle"});
   out.text(left - 8, top - 14, "energy", {.size = 12, .fill = palette::quiet, .anchor = "end"});
@@ -449,7 +443,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<plan>& plans, const cl
                                                        const evaluation* e) {
   std::string text = "<header id=\"summary\">\n<h1>" + xml_text(model.name() + " on " + c.name()) + "</h1>\n<p class=\"quiet\">";
   if (!result.plans.empty()) {
-    const plan& p = result.plans.front();
+    const plan& p = result.plans.front().plan;
     text += "planner " + xml_text(p.planner) + " · " + std::string(to_string(p.workload.mode)) + " · " + std::to_string(p.microbatches) +
             (p.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(p.microbatch_size) + " · ";
     if (p.workload.mode == mode::generation) text += std::to_string(p.workload.tokens) + " tokens · ";
@@ -532,9 +526,8 @@ HETPLAN_INLINE std::string report_html(const plan_result& result, const planning
     std::string body = detail::report_header(result, model, c, nullptr);
     return detail::page(title, body + detail::no_plan_section(result, model, c));
   }
-  const plan& p = result.plans.front();
-  const evaluation& e = p.predicted ? *p.predicted : best.evaluation;
-  const detail::report_run run(p, c, best, options.max_bars);
+  const auto& [p, e] = result.plans.front();
+  const detail::report_run run(result.plans.front(), c, best, options.max_bars);
   std::string body = detail::report_header(result, model, c, &e);
   body +=
       "<svg width=\"0\" height=\"0\" style=\"position:absolute;min-width:0\" aria-hidden=\"true\">" + detail::sync_pattern() + "</svg>\n";
@@ -562,7 +555,7 @@ HETPLAN_INLINE std::string report_html(const plan_result& result, const planning
       "memory", "Memory",
       "Light: held for the whole run (weights, gradients, optimizer, cache). Dark: activations. Dashed: what a plan may use.",
       detail::scrolling(detail::memory_chart(run)));
-  body += detail::section("energy", "Energy", "Of one run, by device that is used.", detail::scrolling(detail::energy_chart(run, e)));
+  body += detail::section("energy", "Energy", "Of one run, by device that is used.", detail::scrolling(detail::energy_chart(run)));
   body += detail::section("pareto", "Latency and energy",
                           "The plans that were kept, numbered from the best by the job's objective. Hover over a point to see its stages.",
                           detail::scrolling(detail::pareto_chart(result.plans, c)));

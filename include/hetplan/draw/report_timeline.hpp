@@ -12,6 +12,7 @@
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/trace_view.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/wait_states.hpp>
 
 namespace hetplan::draw::detail {
@@ -22,6 +23,7 @@ namespace hetplan::draw::detail {
 class report_run {
  public:
   const hetplan::plan& plan;
+  const hetplan::evaluation& evaluation;  ///< with bounds, beside that of the judgement
   const hetplan::cluster& cluster;
   const hetplan::judgement& judgement;
   trace_view view;
@@ -29,7 +31,7 @@ class report_run {
   std::vector<critical_link> chain;
   bool merged = false;  ///< true if there are too many tasks for a bar each, so that bars are averages
 
-  report_run(const hetplan::plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars);
+  report_run(const ranked_plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars);
 
   [[nodiscard]] double latency_s() const { return judgement.trace.latency.value(); }
   [[nodiscard]] bool critical(tasks::node_id n) const { return critical_[n] != 0; }

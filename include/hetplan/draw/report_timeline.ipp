@@ -4,7 +4,6 @@
 #include <hetplan/draw/report_timeline.hpp>
 
 #include <algorithm>
-#include <utility>
 
 #include <range/v3/view/zip.hpp>
 
@@ -12,9 +11,10 @@
 
 namespace hetplan::draw::detail {
 
-HETPLAN_INLINE report_run::report_run(const hetplan::plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars)
-    : plan(p), cluster(c), judgement(j), view(p, c, j), resources(view.resources()), chain(critical_chain(j.graph, j.trace, c.network())),
-      wait_states_(j.graph, j.trace), critical_(j.graph.size(), 0), of_resource_(c.network().resources().size(), none) {
+HETPLAN_INLINE report_run::report_run(const ranked_plan& p, const hetplan::cluster& c, const hetplan::judgement& j, std::size_t max_bars)
+    : plan(p.plan), evaluation(p.evaluation), cluster(c), judgement(j), view(p.plan, c, j), resources(view.resources()),
+      chain(critical_chain(j.graph, j.trace, c.network())), wait_states_(j.graph, j.trace), critical_(j.graph.size(), 0),
+      of_resource_(c.network().resources().size(), none) {
   std::size_t bars = j.graph.computes.size() + j.graph.transfers.size();
   for (const resource_view& r : resources) bars += r.pieces / 4;  // several pieces share an outline
   merged = bars > max_bars;
@@ -131,8 +131,7 @@ class timeline_painter {
       y += band + 8;
     }
     chart_.plot.close_group();
-    const evaluation& e = run_.plan.predicted ? *run_.plan.predicted : run_.judgement.evaluation;
-    const double bound = std::max(e.bound, e.placement_bound).value();
+    const double bound = std::max(run_.evaluation.bound, run_.evaluation.placement_bound).value();
     if (bound > 0 && bound < 0.999 * run_.latency_s()) {
       const double x = chart_.axis().at(bound);
       chart_.plot.line(x, 12, x, y, palette::ink, 1, " stroke-dasharray=\"2 3\"");

@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numbers>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <hetplan/draw/time_axis.hpp>
 

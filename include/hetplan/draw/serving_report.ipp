@@ -9,11 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/serving_charts.hpp>

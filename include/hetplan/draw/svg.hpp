@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <hetplan/core/version.hpp>
-#include <hetplan/cost/work.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/plan.hpp>
 
 namespace hetplan::draw {

@@ -4,11 +4,10 @@
 #include <hetplan/draw/svg.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
-#include <hetplan/core/utf8.hpp>
+#include <hetplan/core/error.hpp>
 
 namespace hetplan::draw {
 

@@ -3,11 +3,6 @@
 
 #include <hetplan/draw/time_axis.hpp>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-
 namespace hetplan::draw::detail {
 
 HETPLAN_INLINE double round_step(double span, double most) {

@@ -5,17 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <range/v3/view/transform.hpp>
 
-#include <hetplan/draw/svg.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/expand.hpp>

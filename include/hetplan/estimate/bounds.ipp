@@ -11,11 +11,8 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <hetplan/core/utf8.hpp>
-#include <hetplan/cost/cost_model.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
 

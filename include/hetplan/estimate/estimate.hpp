@@ -9,7 +9,6 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/cost/energy_model.hpp>
-#include <hetplan/estimate/latency_estimator.hpp>
 #include <hetplan/estimate/pipeline_steps.hpp>
 #include <hetplan/plan/stage_costs.hpp>
 

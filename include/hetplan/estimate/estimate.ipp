@@ -3,8 +3,6 @@
 
 #include <hetplan/estimate/estimate.hpp>
 
-#include <algorithm>
-
 #include <hetplan/estimate/step_law.hpp>
 
 namespace hetplan {

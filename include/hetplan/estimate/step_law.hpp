@@ -7,14 +7,12 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <string>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/estimate/latency_estimator.hpp>
 #include <hetplan/estimate/pipeline_steps.hpp>
 
 namespace hetplan {
@@ -74,7 +72,7 @@ concept tells_bound =
 ///   they are non-increasing. Hence a tail that is no worse in both numbers is no worse in any pipeline, and a search may drop the other.
 ///   Before a search starts, `check_law` throws `invalid_model` for a law that violates this, with the two points.
 /// * Several tails behind one stage of a DAG count as one, with the maximum of each number.
-/// * A user's law costs the search one virtual call per query. NaN, or a response below 0, is `invalid_model`.
+/// * A user's law costs the search one indirect call per query. NaN, or a response below 0, is `invalid_model`.
 /// * A tighter `bound_s` makes the search faster. It may be negative.
 /// * A search with several threads calls the law concurrently.
 ///
@@ -250,60 +248,50 @@ namespace detail {
 [[noreturn]] void refuse_tail(const pipelining& p, const std::string& step, const pipeline_tail& behind, const pipeline_tail& given);
 [[noreturn]] void refuse_seconds(const pipelining& p, const char* member, const pipeline_tail& t, double given, const char* expected);
 
-/// User-defined law behind one virtual call per query. Throws invalid_model for NaN and for a response below 0.
+/// User-defined law behind one indirect call per query. Throws invalid_model for NaN and for a response below 0.
 class erased_step_law {
  public:
   erased_step_law() = default;
   template <class L>
-  explicit erased_step_law(L law) : law_(std::make_shared<holder<L>>(std::move(law))) {}
+  explicit erased_step_law(L law)
+      : law_(std::move(law), {.by_stage = [](void* l, auto... a) { return as<const L>(l).extend(a...); },
+                              .by_link = [](void* l, auto... a) { return as<const L>(l).extend(a...); },
+                              .response_s = [](void* l, auto... a) { return as<const L>(l).response_s(a...); },
+                              .bound_s =
+                                  [](void* l, const pipelining& p, const pipeline_tail& behind, auto... a) {
+                                    if constexpr (tells_bound<L>) return as<const L>(l).bound_s(p, behind, a...);
+                                    else return as<const L>(l).response_s(p, behind);
+                                  }}) {}
 
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
-    const pipeline_tail x = law_->extend(p, s, behind);
+    const pipeline_tail x = law_.call(&calls::by_stage, p, s, behind);
     if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p, law_text(s), behind, x);
     return x;
   }
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const link_times& c, const pipeline_tail& behind) const {
-    const pipeline_tail x = law_->extend(p, c, behind);
+    const pipeline_tail x = law_.call(&calls::by_link, p, c, behind);
     if (std::isnan(x.reach_s) || std::isnan(x.rest_s)) refuse_tail(p, law_text(c), behind, x);
     return x;
   }
   [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const {
-    const double r = law_->response_s(p, whole);
+    const double r = law_.call(&calls::response_s, p, whole);
     if (!(r >= 0)) refuse_seconds(p, "response_s", whole, r, "a number >= 0");
     return r;
   }
   [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, const link_times& c, double path_s, double busiest_s) const {
-    const double b = law_->bound_s(p, t, c, path_s, busiest_s);
+    const double b = law_.call(&calls::bound_s, p, t, c, path_s, busiest_s);
     if (std::isnan(b)) refuse_seconds(p, "bound_s", t, b, "a number");
     return b;
   }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual pipeline_tail extend(const pipelining&, const stage_times&, const pipeline_tail&) const = 0;
-    [[nodiscard]] virtual pipeline_tail extend(const pipelining&, const link_times&, const pipeline_tail&) const = 0;
-    [[nodiscard]] virtual double response_s(const pipelining&, const pipeline_tail&) const = 0;
-    [[nodiscard]] virtual double bound_s(const pipelining&, const pipeline_tail&, const link_times&, double, double) const = 0;
+  struct calls {
+    pipeline_tail (*by_stage)(void*, const pipelining&, const stage_times&, const pipeline_tail&);
+    pipeline_tail (*by_link)(void*, const pipelining&, const link_times&, const pipeline_tail&);
+    double (*response_s)(void*, const pipelining&, const pipeline_tail&);
+    double (*bound_s)(void*, const pipelining&, const pipeline_tail&, const link_times&, double, double);
   };
-  template <class L>
-  struct holder final : interface {
-    explicit holder(L l) : law(std::move(l)) {}
-    [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const override {
-      return law.extend(p, s, behind);
-    }
-    [[nodiscard]] pipeline_tail extend(const pipelining& p, const link_times& c, const pipeline_tail& behind) const override {
-      return law.extend(p, c, behind);
-    }
-    [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const override { return law.response_s(p, whole); }
-    [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, [[maybe_unused]] const link_times& c,
-                                 [[maybe_unused]] double path_s, [[maybe_unused]] double busiest_s) const override {
-      if constexpr (tells_bound<L>) return law.bound_s(p, t, c, path_s, busiest_s);
-      else return law.response_s(p, t);
-    }
-    L law;
-  };
-  std::shared_ptr<const interface> law_;
+  erased<calls> law_;
 };
 
 static_assert(check_step_law<erased_step_law>());
@@ -311,7 +299,7 @@ static_assert(check_step_law<erased_step_law>());
 }  // namespace detail
 
 /// Holder of any step law by value; copies share a user-defined law. A search calls the built-in laws through their own types and any
-/// other by one virtual call per query, so no code of the search is instantiated for it.
+/// other by one indirect call per query, so no code of the search is instantiated for it.
 class any_step_law {
  public:
   /// Selects the dominant-step law of a mode.

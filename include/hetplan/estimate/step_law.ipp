@@ -3,14 +3,8 @@
 
 #include <hetplan/estimate/step_law.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <string>
 #include <vector>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan {
 

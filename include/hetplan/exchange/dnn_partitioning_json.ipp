@@ -5,17 +5,13 @@
 
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::exchange {

@@ -91,8 +91,8 @@ void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std
 /// Returns a plan whose cuts lie between blocks: every cut inside a block moves to an end of the block.
 ///
 /// A block goes to the stage with most of its forward FLOP (most of its layers if it has no FLOP; the first on a tie), the embedding to
-/// the first stage, the head to the last. Stages that are left empty are removed. Transfer rules and the prediction are dropped; so is the
-/// warm-up if the number of stages changes.
+/// the first stage, the head to the last. Stages that are left empty are removed. Transfer rules are dropped; so is the warm-up if
+/// the number of stages changes.
 ///
 /// @param runtime  its name, for messages.
 /// Throws          invalid_input (see runtime_stages; cuts are allowed everywhere, explicit orders are not).

@@ -5,22 +5,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include <range/v3/view/drop.hpp>
 #include <range/v3/view/transform.hpp>
 #include <range/v3/view/zip.hpp>
 
-#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::exchange {
@@ -248,7 +243,6 @@ HETPLAN_INLINE plan with_whole_blocks(const plan& p, const planning_graph& model
   }
   if (whole.stages.size() != p.stages.size()) whole.schedule.warmup.clear();
   whole.schedule.transfers.clear();
-  whole.predicted.reset();
   return whole;
 }
 

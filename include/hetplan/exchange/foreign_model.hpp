@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/graph/layer.hpp>
+#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/requests_csv.hpp>
 

@@ -9,11 +9,9 @@
 #include <cmath>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
-#include <hetplan/core/utf8.hpp>
-#include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/core/error.hpp>
+#include <hetplan/io/json_document.hpp>
 
 namespace hetplan::exchange {
 

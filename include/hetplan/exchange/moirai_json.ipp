@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/place/place_operators.hpp>
 
 namespace hetplan::exchange {

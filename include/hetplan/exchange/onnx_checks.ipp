@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 
 #include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/exchange/onnx_inference.hpp>

@@ -5,23 +5,15 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include <onnx/onnx_pb.h>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/onnx_checks.hpp>
 #include <hetplan/exchange/onnx_functions.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
-#include <hetplan/exchange/onnx_values.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::exchange::detail {

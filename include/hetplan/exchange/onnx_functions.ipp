@@ -7,14 +7,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <set>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -23,7 +20,6 @@
 #include <hetplan/exchange/onnx_checks.hpp>
 #include <hetplan/exchange/onnx_inference.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
-#include <hetplan/exchange/onnx_values.hpp>
 
 namespace hetplan::exchange::detail {
 

@@ -14,8 +14,6 @@
 #include <hetplan/exchange/onnx_checks.hpp>
 #include <hetplan/exchange/onnx_file.hpp>
 #include <hetplan/exchange/onnx_operators.hpp>
-#include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/plan/plan.hpp>
 
 namespace hetplan::exchange {
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <set>
 #include <string_view>
 #include <tuple>

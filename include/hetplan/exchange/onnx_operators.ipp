@@ -11,8 +11,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace hetplan::exchange::detail {

@@ -13,7 +13,6 @@
 
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::exchange {
 

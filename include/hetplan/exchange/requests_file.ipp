@@ -8,21 +8,17 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/requests_csv.hpp>
-#include <hetplan/serve/request_process.hpp>
 
 namespace hetplan::exchange {
 

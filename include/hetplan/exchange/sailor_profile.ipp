@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,9 +14,6 @@
 #include <range/v3/view/transform.hpp>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/exchange/foreign_model.hpp>
-#include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace hetplan::exchange {

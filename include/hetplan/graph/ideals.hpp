@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The ideals of a DAG: the sets of nodes that hold every predecessor of their members.
+/// Ideals of a DAG, the sets of nodes that contain every predecessor of their members, and topological orders.
 
 #include <algorithm>
 #include <concepts>
@@ -18,18 +18,15 @@
 
 namespace hetplan {
 
-// Several topological orders of one DAG, most of them depth first: what a graph is linearised to.
-
-/// The stable order, and depth-first orders from the sources and from the sinks, each with the smallest and with the largest node
-/// first; no order twice.
+/// Returns several topological orders: the stable one, and depth-first orders from the sources and from the sinks, each with the
+/// smallest and with the largest node first; no order twice.
 ///
-/// @param edges     without cycles.
-/// Complexity       O((n + edges) log n).
-/// Determinism      always the same orders in the same sequence.
+/// @param edges  Pairs (from, to), without cycles.
+/// Complexity    O((n + edges) log n).   Determinism  always the same orders in the same sequence.
 [[nodiscard]] std::vector<std::vector<std::size_t>> linear_orders(std::size_t n,
                                                                   std::span<const std::pair<std::size_t, std::size_t>> edges);
 
-/// A set of nodes 0 ... n-1, as bits; a view.
+/// View of a set of nodes 0 ... n-1, stored as bits.
 class node_set {
  public:
   explicit node_set(std::span<const std::uint64_t> words) : words_(words) {}
@@ -40,22 +37,21 @@ class node_set {
   std::span<const std::uint64_t> words_;
 };
 
-/// Ideals of one DAG, and which of them grow into which by one node. Number 0 is the empty set, the last one holds every
-/// node; an ideal's number is larger than those of the ideals inside it.
+/// Ideals of one DAG, and the steps that extend one ideal to another by a single node. Number 0 is the empty set, the last one holds
+/// every node; an ideal's number is larger than those of the ideals inside it.
 class ideal_family {
  public:
   struct step {
     std::uint32_t node;
-    std::uint32_t to;  ///< the ideal that has this node in addition
+    std::uint32_t to;  ///< ideal with this node added
   };
 
   explicit ideal_family(std::size_t nodes) : nodes_(nodes), words_(std::max<std::size_t>(1, (nodes + 63) / 64)), bits_(words_, 0) {}
 
-  /// Of all nodes.
   [[nodiscard]] std::size_t nodes() const { return nodes_; }
   [[nodiscard]] std::size_t size() const { return bits_.size() / words_; }
   [[nodiscard]] node_set operator[](std::size_t ideal) const { return node_set(std::span(bits_).subspan(ideal * words_, words_)); }
-  /// The steps up from an ideal, by node.
+  /// Returns the steps that extend an ideal, by node.
   [[nodiscard]] std::span<const step> steps(std::size_t ideal) const;
 
  private:
@@ -63,7 +59,7 @@ class ideal_family {
   friend std::optional<ideal_family> ideals_of(const Graph& g, std::size_t limit);
   friend ideal_family prefixes_of(std::span<const std::size_t> order);
 
-  /// A new ideal: an old one and one more node.
+  /// Adds the ideal that extends another one by one node.
   void append(std::size_t ideal, std::size_t node);
   [[nodiscard]] bool is_grown(std::size_t ideal, std::size_t from, std::size_t node) const;
 
@@ -74,7 +70,7 @@ class ideal_family {
 };
 
 namespace detail {
-/// The edges of a graph as ideals_of takes it. Throws invalid_input if they close a cycle.
+/// Returns the edges of a graph as taken by ideals_of. Throws invalid_input if they close a cycle.
 template <class Graph>
 [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> edges_of_dag(const Graph& g) {
   const auto number = [](auto v) -> std::size_t {
@@ -93,13 +89,12 @@ template <class Graph>
 }
 }  // namespace detail
 
-/// All ideals, if there are no more than `limit`.
+/// Returns all ideals, or nothing if there are more than `limit`.
 ///
-/// @param g      a Boost graph (vertex list, incidence) whose vertices are 0 ... n-1, or ids: a planning graph with graph/bgl.hpp.
-/// @return       nothing where there are more than `limit`.
-/// Complexity    O(I (w + n / 64)) expected for I ideals that can each grow by w nodes at most (w <= the DAG's width); as much memory.
+/// @param g      Boost graph (vertex list, incidence) whose vertices are 0 ... n-1, or ids: a planning graph with graph/bgl.hpp.
+/// Complexity    O(I (w + n / 64)) expected, as much memory, for I ideals that each grow by at most w nodes, w <= width of the DAG.
 /// Throws        invalid_input: the graph has a cycle.
-/// Determinism   numbered by size, then by the number of the ideal they were first grown from, then by node.
+/// Determinism   ideals are numbered by size, then by the number of the ideal first extended to them, then by node.
 template <class Graph>
 [[nodiscard]] std::optional<ideal_family> ideals_of(const Graph& g, std::size_t limit) {
   const std::size_t n = num_vertices(g);
@@ -108,7 +103,7 @@ template <class Graph>
     predecessors[to].push_back(static_cast<std::uint32_t>(from));
     successors[from].push_back(static_cast<std::uint32_t>(to));
   }
-  // A set's hash is the exclusive or of its nodes' hashes: one operation per step.
+  // The hash of a set is the exclusive or of its nodes' hashes: one operation per step.
   std::vector<std::uint64_t> hash_of_node(n), hashes{0};
   std::uint64_t state = 0;
   for (std::uint64_t& h : hash_of_node) {  // splitmix64
@@ -122,7 +117,7 @@ template <class Graph>
   const auto slot_of = [&](std::uint64_t hash) { return hash & (table.size() - 1); };
 
   ideal_family all(n);
-  // The nodes that may be added, kept for the ideals of two sizes only.
+  // open: the nodes that extend an ideal, kept for the ideals of two sizes only.
   std::vector<std::vector<std::uint32_t>> open(1), open_next;
   for (std::size_t v = 0; v < n; ++v) {
     if (predecessors[v].empty()) open[0].push_back(static_cast<std::uint32_t>(v));
@@ -171,7 +166,7 @@ template <class Graph>
   return all;
 }
 
-/// The prefixes of a sequence of all nodes: the ideals of a graph that was linearised to it.
+/// Returns the prefixes of a sequence of all nodes: the ideals of a graph linearised to that sequence.
 [[nodiscard]] ideal_family prefixes_of(std::span<const std::size_t> order);
 
 }  // namespace hetplan

@@ -3,17 +3,13 @@
 
 #include <hetplan/graph/ideals.hpp>
 
-#include <algorithm>
-
 #include <boost/graph/graph_traits.hpp>
-
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 
 namespace detail {
 
-/// Goes on with what has just become ready, so that a branch is finished before the next one is begun.
+/// Returns a depth-first order: nodes that just became ready come next, so that branches are finished in turn.
 [[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> depth_first_order(const std::vector<std::vector<std::size_t>>& successors,
                                                                         bool smallest_first) {
   std::vector<std::size_t> waiting(successors.size(), 0), stack, order;
@@ -22,7 +18,7 @@ namespace detail {
   }
   const auto push = [&](std::vector<std::size_t> ready) {
     std::sort(ready.begin(), ready.end());
-    if (smallest_first) std::reverse(ready.begin(), ready.end());  // the last pushed is the next
+    if (smallest_first) std::reverse(ready.begin(), ready.end());  // the node pushed last comes next
     stack.insert(stack.end(), ready.begin(), ready.end());
   };
   std::vector<std::size_t> ready;

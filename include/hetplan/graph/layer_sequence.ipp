@@ -38,7 +38,7 @@ HETPLAN_INLINE sequence_cuts::sequence_cuts(const planning_graph& model, const l
     for (const layer_id l : sequence.blocks[b]) block_of[l.index()] = b;
   }
   for (const layer& l : model.layers()) add_tensor(model, block_of, l.id);
-  // By producing block, last first, then by layer: so they stand at every boundary.
+  // The order in which boundaries list their tensors: by producing block, last first, then by layer.
   std::stable_sort(tensors_.begin(), tensors_.end(), [](const tensor& x, const tensor& y) { return x.from > y.from; });
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     const std::span<const reader> all = readers_of(t);
@@ -197,7 +197,7 @@ HETPLAN_INLINE layer_sequence light_blocks(const planning_graph& model, std::siz
   const bool few = ends.size() < most;
   ends.push_back(all.size());
   for (const std::size_t end : ends) {
-    // Rounding, and layers without FLOP behind all others, must not make one block more.
+    // Rounding, and layers without FLOP behind all others, must not produce one block too many.
     if (!few && end != all.size() && (before[end] < next || row.size() + 1 == most)) continue;
     row.blocks.push_back(all.layers_of(begun, end));
     begun = end;

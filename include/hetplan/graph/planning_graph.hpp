@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What runs: an immutable DAG of layers, numbered topologically.
+/// Planning graphs: immutable DAGs of layers, numbered topologically.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,39 +14,120 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/quantity.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/graph/layer.hpp>
 
 namespace hetplan {
 
-// One stable topological order for layers and for stages.
+// Layers: their specification for the builder, and the resolved node of the planning graph.
 
-/// Nodes 0 ... n-1 so that every edge goes forward, always the smallest node that is ready: an order that
-/// already is topological stays as it is. Nodes on or behind a cycle are missing from the result.
+/// Measured seconds of one layer on one kind of device, by batch size (ascending, >= 1). `backward_s` is the whole
+/// backward (input and weight gradient); empty if only inference was measured.
+struct layer_profile {
+  std::string device_kind;
+  std::vector<double> batch;
+  std::vector<double> forward_s;
+  std::vector<double> backward_s;
+
+  friend bool operator==(const layer_profile&, const layer_profile&) = default;
+};
+
+/// Cut of a layer's weights where devices share tensors (the columns of a grid).
+/// Source  DeepCEE, section 3.3.3; the pair columns, rows is Megatron's.
+enum class layer_split {
+  none,     ///< every device runs the whole layer
+  rows,     ///< the output is summed over the columns by an all-reduce
+  columns,  ///< the output stays split
+  along     ///< no weights; works on split tensors
+};
+
+/// Specification of a layer, per sample unless stated. Defaults are those of model files.
+/// Source  semantics, section 2. SI units; 1 MAC = 2 FLOP.
+struct layer_spec {
+  std::string name;
+  std::string kind = "";
+  std::optional<flops> forward_flops = {};           ///< required unless profiled
+  std::optional<flops> backward_input_flops = {};    ///< default: forward_flops
+  std::optional<flops> backward_weight_flops = {};   ///< default: forward_flops if it has trainable weights, else 0
+  bytes weight = {};                                 ///< parameters, held once by each device that runs the layer
+  bool trainable = true;                             ///< false: no gradient, optimizer state or all-reduce
+  std::optional<bytes> weight_traffic = {};          ///< weight bytes that one call reads; default: weight
+  std::string weight_group = "";                     ///< layers of a group share one tensor; empty: no group
+  bytes activation = {};                             ///< kept from a sample's forward until its backward
+  std::optional<bytes> activation_for_weights = {};  ///< part of `activation` that a separate backward_weight needs; default: all
+  std::optional<bytes> traffic = {};                 ///< device-memory bytes besides weights; default: in-edges + largest out-edge
+  bytes kv_bytes_per_token = {};                     ///< key/value cache per token of context
+  std::optional<layer_split> split = {};             ///< default: rows if it has weights, else none
+  int split_units = 0;                               ///< number of indivisible units (heads, experts): parts are whole units; 0: any part
+  std::vector<layer_profile> profiles = {};
+};
+
+/// Layer of a planning graph: every default resolved, numbered topologically.
+struct layer {
+  layer_id id;
+  std::string name;
+  std::string kind;
+  flops forward_flops;
+  flops backward_input_flops;
+  flops backward_weight_flops;
+  bytes weight;
+  bool trainable = true;
+  bytes weight_traffic;
+  std::int32_t weight_group = -1;  ///< index into planning_graph::weight_groups(), -1 = none
+  bytes activation;
+  bytes activation_for_weights;  ///< <= activation
+  bytes traffic;
+  bytes largest_output;  ///< largest out-edge, which tensor parallelism gathers
+  bytes kv_bytes_per_token;
+  layer_split split = layer_split::none;
+  int split_units = 0;
+  bool has_flops = true;  ///< false: only the profiles tell its time
+  std::vector<layer_profile> profiles;
+
+  /// Returns the bytes that have gradients, optimizer state and an all-reduce.
+  [[nodiscard]] bytes trainable_weight() const { return trainable ? weight : bytes{}; }
+
+  [[nodiscard]] bool is_split() const { return split != layer_split::none; }
+
+  /// Returns the profile for a kind of device, or null.
+  [[nodiscard]] const layer_profile* profile_for(const std::string& device_kind) const {
+    for (const layer_profile& p : profiles) {
+      if (p.device_kind == device_kind) return &p;
+    }
+    return nullptr;
+  }
+
+  friend bool operator==(const layer&, const layer&) = default;
+};
+
+[[nodiscard]] constexpr std::string_view to_string(layer_split s) {
+  return s == layer_split::none ? "none" : s == layer_split::rows ? "rows" : s == layer_split::columns ? "columns" : "along";
+}
+
+/// Returns nodes 0 ... n-1 in a stable topological order: always the smallest ready node, so that a numbering that is
+/// topological stays as it is. Nodes on or behind a cycle are missing.
 ///
 /// Complexity  O(n log n + edges).
-/// Why ours    boost::topological_sort is not stable in this sense, and its header alone costs a fifth of the
-///             time to include this library.
+/// Rationale   boost::topological_sort is not stable in this sense, and its header alone takes a fifth of the time to
+///             include this library.
 [[nodiscard]] std::vector<std::size_t> topological_order(std::size_t n, std::span<const std::pair<std::size_t, std::size_t>> edges);
 
-/// An edge of a cycle, given a topological order that came out short.
+/// Returns an edge of a cycle, given an incomplete topological order.
 [[nodiscard]] std::pair<std::size_t, std::size_t> edge_on_cycle(std::size_t n, std::span<const std::pair<std::size_t, std::size_t>> edges,
                                                                 std::span<const std::size_t> order);
 
-/// A tensor on its way from one layer to another, per sample.
+/// Tensor sent from one layer to another, per sample.
 struct layer_edge {
   layer_id from;
   layer_id to;
-  bytes forward;   ///< activation bytes, u to v
-  bytes gradient;  ///< gradient bytes, v to u; 0 = no backward transfer
+  bytes forward;   ///< activation bytes, `from` to `to`
+  bytes gradient;  ///< gradient bytes, `to` to `from`; 0: no backward transfer
 
   friend bool operator==(const layer_edge&, const layer_edge&) = default;
 };
 
-/// The planning graph G_M = (V, E). Made by `planning_graph_builder`, which does all validation.
-///
-/// Layers are numbered so that every edge goes from a smaller to a larger id (the builder keeps the
-/// caller's order where it already is topological). With `graph/bgl.hpp` it is a graph of Boost's.
+/// Planning graph G_M = (V, E), made and validated by `planning_graph_builder`. Layers are numbered so that every edge
+/// goes from a smaller to a larger id. With `graph/bgl.hpp` it is a Boost graph.
 class planning_graph {
  public:
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -54,29 +135,28 @@ class planning_graph {
   [[nodiscard]] std::span<const layer> layers() const { return layers_; }
   [[nodiscard]] const layer& operator[](layer_id l) const { return layers_[l.index()]; }
 
-  /// All edges, ordered by (from, to).
+  /// Returns all edges, ordered by (from, to).
   [[nodiscard]] std::span<const layer_edge> edges() const { return edges_; }
-  /// The edges that leave a layer, ordered by target.
+  /// Returns the edges that leave a layer, ordered by target.
   [[nodiscard]] std::span<const layer_edge> out_edges(layer_id l) const;
-  /// Indices into edges() of the edges that enter a layer, ordered by source.
+  /// Returns the indices into edges() of the edges that enter a layer, ordered by source.
   [[nodiscard]] std::span<const std::uint32_t> in_edges(layer_id l) const;
 
-  /// Names of the weight groups; layer::weight_group indexes it.
+  /// Returns the names of the weight groups, indexed by layer::weight_group.
   [[nodiscard]] std::span<const std::string> weight_groups() const { return weight_groups_; }
 
-  /// Throws invalid_input if no layer has that name.
+  /// Returns the layer of that name. Throws invalid_input if there is none.
   [[nodiscard]] layer_id find(std::string_view name) const;
   [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(std::string(name)); }
 
   [[nodiscard]] double bytes_per_parameter() const { return bytes_per_parameter_; }
   [[nodiscard]] int tokens_per_sample() const { return tokens_per_sample_; }
 
-  /// Number of parameters; a tensor shared by a weight group counts once.
+  /// Returns the number of parameters; a tensor shared by a weight group counts once.
   [[nodiscard]] double parameters() const;
-  /// Forward FLOP of one sample, all layers.
   [[nodiscard]] flops forward_flops() const;
 
-  /// Equal contents; the derived indices follow from them.
+  /// Compares contents; the derived indices follow from them.
   friend bool operator==(const planning_graph& a, const planning_graph& b) {
     return a.name_ == b.name_ && a.layers_ == b.layers_ && a.edges_ == b.edges_ && a.weight_groups_ == b.weight_groups_ &&
            a.bytes_per_parameter_ == b.bytes_per_parameter_ && a.tokens_per_sample_ == b.tokens_per_sample_;
@@ -97,9 +177,7 @@ class planning_graph {
   std::unordered_map<std::string, layer_id> by_name_;
 };
 
-// The only way to make a planning graph: every rule about layers and edges is checked here.
-
-/// Collects layers and edges by name or id, then builds the graph.
+/// Builder of planning graphs, and the only way to make one: checks every rule about layers and edges.
 ///
 ///     planning_graph_builder b("toy");
 ///     const auto a = b.add_layer({.name = "a", .forward_flops = 2_GFLOP, .weight = 4_MB});
@@ -107,23 +185,23 @@ class planning_graph {
 ///     b.add_edge(a, c, 600_kB);
 ///     const planning_graph g = std::move(b).build();
 ///
-/// Ids that the builder returns number its own calls; the built graph may renumber (see build()).
+/// Ids returned by the builder number its own calls; the built graph may renumber them (see build()).
 /// Throws           invalid_input from every member, naming the layer or edge and the rule.
 /// Complexity       build: O(V + E log E).
 class planning_graph_builder {
  public:
   explicit planning_graph_builder(std::string name, double bytes_per_parameter = 4, int tokens_per_sample = 1);
 
-  /// Adds a layer with a name of its own. A layer without profile needs forward_flops.
+  /// Adds a layer with a unique name. A layer without a profile needs forward_flops.
   layer_id add_layer(layer_spec spec);
 
-  /// Adds the tensor u -> v; `gradient` defaults to `forward`, 0 means no backward transfer.
+  /// Adds the tensor `from` to `to`; `gradient` defaults to `forward`, 0 means no backward transfer.
   void add_edge(layer_id from, layer_id to, bytes forward, std::optional<bytes> gradient = {});
 
   void add_edge(std::string_view from, std::string_view to, bytes forward, std::optional<bytes> gradient = {});
 
-  /// Numbers the layers topologically (the order of the calls where that is topological already, see
-  /// topological_order), resolves every default and indexes the graph.
+  /// Returns the graph: layers numbered topologically (in the order of the calls if that is topological, see
+  /// topological_order), every default resolved, edges indexed.
   [[nodiscard]] planning_graph build() &&;
 
  private:
@@ -153,12 +231,10 @@ class planning_graph_builder {
   std::set<std::pair<layer_id, layer_id>> pairs_;
 };
 
-/// The specification of a layer that is built, every default spelled out: what a builder needs to make it again.
+/// Returns the specification from which a builder makes the same layer, with every default spelled out.
 [[nodiscard]] layer_spec spec_of(const planning_graph& g, const layer& l);
 
-// The tensors of some layers: those of one weight group are one.
-
-/// Calls f(layer) for the first layer of each distinct tensor, in the order given.
+/// Calls f(layer) for the first layer of each distinct tensor, in the order given; a weight group is one tensor.
 template <class F>
 void for_each_tensor(const planning_graph& model, std::span<const layer_id> layers, F&& f) {
   std::set<std::int32_t> seen;

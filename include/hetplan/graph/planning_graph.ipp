@@ -4,10 +4,9 @@
 #include <hetplan/graph/planning_graph.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
-#include <hetplan/core/error.hpp>
+#include <hetplan/core/min_queue.hpp>
 
 namespace hetplan {
 
@@ -21,22 +20,17 @@ HETPLAN_INLINE std::vector<std::size_t> topological_order(std::size_t n, std::sp
   auto next = first;
   for (const auto& [from, to] : edges) targets[next[from]++] = to;
 
-  std::vector<std::size_t> ready, order;  // ready: a heap with the smallest node on top
-  const auto push = [&](std::size_t node) {
-    ready.push_back(node);
-    std::push_heap(ready.begin(), ready.end(), std::greater<>{});
-  };
+  min_queue<std::size_t> ready;
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i < n; ++i) {
-    if (waiting[i] == 0) push(i);
+    if (waiting[i] == 0) ready.push(i);
   }
   order.reserve(n);
   while (!ready.empty()) {
-    std::pop_heap(ready.begin(), ready.end(), std::greater<>{});
-    const std::size_t node = ready.back();
-    ready.pop_back();
+    const std::size_t node = ready.pop();
     order.push_back(node);
     for (std::size_t e = first[node]; e < first[node + 1]; ++e) {
-      if (--waiting[targets[e]] == 0) push(targets[e]);
+      if (--waiting[targets[e]] == 0) ready.push(targets[e]);
     }
   }
   return order;
@@ -46,7 +40,7 @@ HETPLAN_INLINE std::pair<std::size_t, std::size_t> edge_on_cycle(std::size_t n, 
                                                                  std::span<const std::size_t> order) {
   std::vector<char> left(n, 1);
   for (const std::size_t node : order) left[node] = 0;
-  // Every node that is left has a predecessor that is left: going back must come round.
+  // Every node left has a predecessor that is left, so walking back ends on a cycle.
   std::vector<std::size_t> before(n, n);
   for (const auto& [from, to] : edges) {
     if (left[from] && left[to]) before[to] = from;

@@ -14,7 +14,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cluster/topology.hpp>
 #include <hetplan/io/fields.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 
 namespace hetplan::io {
 

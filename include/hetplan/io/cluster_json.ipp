@@ -3,7 +3,7 @@
 
 #include <hetplan/io/cluster_json.hpp>
 
-#include <hetplan/cluster/topology.hpp>
+#include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/io/json_text.hpp>
 
 namespace hetplan::io {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 
 namespace hetplan::io {

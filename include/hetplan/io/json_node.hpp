@@ -13,7 +13,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
 
 namespace hetplan::io {

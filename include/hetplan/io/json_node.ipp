@@ -3,9 +3,7 @@
 
 #include <hetplan/io/json_node.hpp>
 
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <system_error>
 

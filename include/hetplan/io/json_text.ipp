@@ -6,8 +6,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include <hetplan/core/error.hpp>
-
 namespace hetplan::io {
 
 HETPLAN_INLINE json json_number(double value) {

@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include <hetplan/graph/planning_graph.hpp>
-
 namespace hetplan::io {
 
 namespace detail {

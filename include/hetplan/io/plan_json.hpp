@@ -15,6 +15,7 @@
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::io {
 
@@ -40,13 +41,21 @@ inline constexpr std::array<std::string_view, 10> predicted{
     "schedule_bound", "schedule_gap", "contention_bound", "placement_bound", "time_between_tokens"};
 }  // namespace keys
 
+/// What a plan file holds: a plan, and what is predicted of it where the file says so.
+struct plan_file {
+  hetplan::plan plan;
+  std::optional<evaluation> predicted = {};
+
+  friend bool operator==(const plan_file&, const plan_file&) = default;
+};
+
 namespace detail {
 
 class plan_reader {
  public:
   plan_reader(const json_document& d, const planning_graph& model, const cluster& c);
 
-  plan read();
+  plan_file read();
 
   /// Returns the JSON pointer of a place reported by validate().
   [[nodiscard]] std::string pointer_of(const std::string& where) const;
@@ -84,7 +93,7 @@ class plan_reader {
   [[nodiscard]] std::optional<stage_id> stage_or_only_one(const json_object& flow, std::string_view key, device_id d);
   [[nodiscard]] std::string which_stage(device_id d) const;
 
-  void read_predicted(const json_node& n);
+  [[nodiscard]] evaluation read_predicted(const json_node& n) const;
 
   json_object top_;
   const planning_graph& model_;
@@ -102,7 +111,7 @@ class plan_reader {
 ///
 /// Throws  invalid_input `FILE: /pointer: expected X, got Y` for what docs/reference/files.md calls bad input, including an order that
 ///         deadlocks.
-[[nodiscard]] plan read_plan(const json_document& d, const planning_graph& model, const cluster& c);
+[[nodiscard]] plan_file read_plan(const json_document& d, const planning_graph& model, const cluster& c);
 
 namespace detail {
 
@@ -112,12 +121,14 @@ json write_peak_memory(const evaluation& e, const cluster& c);
 /// Adds the bounds and, in generation, the time between tokens.
 void put_bounds(json& o, const evaluation& e);
 
-json plan_json(const plan& p, const planning_graph& model, const cluster& c);
+json plan_json(const plan& p, const planning_graph& model, const cluster& c, const evaluation* predicted = nullptr);
+json plan_json(const ranked_plan& r, const planning_graph& model, const cluster& c);
 
 }  // namespace detail
 
-/// Returns the plan file of a valid plan; reading it gives the plan again, with the part of `predicted` that the file holds.
+/// Returns the plan file of a valid plan; reading it gives the plan again, and the part of its evaluation that a file holds.
 [[nodiscard]] std::string write_plan(const plan& p, const planning_graph& model, const cluster& c);
+[[nodiscard]] std::string write_plan(const ranked_plan& r, const planning_graph& model, const cluster& c);
 
 }  // namespace hetplan::io
 

@@ -40,7 +40,7 @@ inline constexpr std::array<std::pair<std::string_view, phase>, 3> order_phases{
 HETPLAN_INLINE plan_reader::plan_reader(const json_document& d, const planning_graph& model, const cluster& c)
     : top_(open_document(d, plan_format, keys::plan)), model_(model), cluster_(c) {}
 
-HETPLAN_INLINE plan plan_reader::read() {
+HETPLAN_INLINE plan_file plan_reader::read() {
   p_.model = top_.at("model", "the name of a model").text();
   p_.cluster = top_.at("cluster", "the name of a cluster").text();
   if (const auto planner = top_.find("planner")) p_.planner = planner->text();
@@ -62,8 +62,10 @@ HETPLAN_INLINE plan plan_reader::read() {
     flows_beside_schedule_ = true;
     read_flows(*flows);
   }
-  if (const auto predicted = top_.find("predicted")) read_predicted(*predicted);
-  return std::move(p_);
+  plan_file file;
+  if (const auto predicted = top_.find("predicted")) file.predicted = read_predicted(*predicted);
+  file.plan = std::move(p_);
+  return file;
 }
 
 HETPLAN_INLINE std::string plan_reader::pointer_of(const std::string& where) const {
@@ -310,7 +312,7 @@ HETPLAN_INLINE std::string plan_reader::which_stage(device_id d) const {
          std::to_string(it == stages_of_.end() ? 0 : it->second.size()) + " of them";
 }
 
-HETPLAN_INLINE void plan_reader::read_predicted(const json_node& n) {
+HETPLAN_INLINE evaluation plan_reader::read_predicted(const json_node& n) const {
   const json_object o(n, keys::predicted, "an object of predicted numbers");
   evaluation e;
   e.latency = o.required_amount<seconds>("latency", range::at_least_zero);
@@ -334,20 +336,20 @@ HETPLAN_INLINE void plan_reader::read_predicted(const json_node& n) {
   e.schedule_gap = o.number("schedule_gap", range::any).value_or(gap_to(e.latency, e.schedule_bound));
   e.contention_bound = o.amount<seconds>("contention_bound", range::at_least_zero).value_or(seconds{});
   e.placement_bound = o.amount<seconds>("placement_bound", range::at_least_zero).value_or(seconds{});
-  p_.predicted = std::move(e);
+  return e;
 }
 
 }  // namespace hetplan::io::detail
 
 namespace hetplan::io {
 
-HETPLAN_INLINE plan read_plan(const json_document& d, const planning_graph& model, const cluster& c) {
+HETPLAN_INLINE plan_file read_plan(const json_document& d, const planning_graph& model, const cluster& c) {
   detail::plan_reader reader(d, model, c);
-  plan p = reader.read();
-  if (const auto v = validate(p, model, c)) {
+  plan_file file = reader.read();
+  if (const auto v = validate(file.plan, model, c)) {
     throw invalid_input(escaped(d.file()) + ": " + escaped(reader.pointer_of(v->where)) + ": " + escaped(v->what));
   }
-  return p;
+  return file;
 }
 
 namespace detail {
@@ -454,7 +456,7 @@ HETPLAN_INLINE json write_schedule(const plan_schedule& s, const cluster& c) {
   return o;
 }
 
-HETPLAN_INLINE json plan_json(const plan& p, const planning_graph& model, const cluster& c) {
+HETPLAN_INLINE json plan_json(const plan& p, const planning_graph& model, const cluster& c, const evaluation* predicted) {
   json o;
   o["format"] = plan_format;
   o["model"] = p.model;
@@ -486,14 +488,22 @@ HETPLAN_INLINE json plan_json(const plan& p, const planning_graph& model, const 
     x["stages"] = stages_of(static_cast<int>(i));
     o["pipelines"].push_back(std::move(x));
   }
-  if (p.predicted) o["predicted"] = write_predicted(*p.predicted, c);
+  if (predicted != nullptr) o["predicted"] = write_predicted(*predicted, c);
   return o;
+}
+
+HETPLAN_INLINE json plan_json(const ranked_plan& r, const planning_graph& model, const cluster& c) {
+  return plan_json(r.plan, model, c, &r.evaluation);
 }
 
 }  // namespace detail
 
 HETPLAN_INLINE std::string write_plan(const plan& p, const planning_graph& model, const cluster& c) {
   return json_text(detail::plan_json(p, model, c));
+}
+
+HETPLAN_INLINE std::string write_plan(const ranked_plan& r, const planning_graph& model, const cluster& c) {
+  return json_text(detail::plan_json(r, model, c));
 }
 
 }  // namespace hetplan::io

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/file.hpp>
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/serving_json.hpp>
 
 namespace hetplan::io {

@@ -16,7 +16,6 @@
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/timeline_json.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service_history.hpp>
@@ -109,11 +108,11 @@ struct adapt_results_options {
 /// Returns the output of `plan --json`.
 [[nodiscard]] std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c);
 
-/// Result of one planner in `compare`: its best plan with prediction, or the nearest miss, or none.
+/// Result of one planner in `compare`: its best plan, or the nearest miss, or none.
 struct comparison_row {
   std::string planner;
   hetplan::status status = {};
-  std::optional<plan> best = {};
+  std::optional<ranked_plan> best = {};
   seconds elapsed = {};
   std::optional<limit_kind> broken = {};  ///< binding limit if there is no plan; memory gives "out_of_memory"
 };

@@ -7,10 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
@@ -196,7 +194,7 @@ HETPLAN_INLINE json policy_json(const policy_history& row, const planning_graph&
   for (std::size_t d = 0; d < std::min(h.device_energy_J.size(), c.size()); ++d)
     put(o["device_energy"], c.devices()[d].name, h.device_energy_J[d]);
   o["plans"] = json::array();
-  for (const plan& p : h.plans) o["plans"].push_back(plan_json(p, model, c));
+  for (std::size_t i = 0; i < h.plans.size(); ++i) o["plans"].push_back(plan_json(h.plans[i], model, c, h.prediction(i)));
   o["adoptions"] = json::array();
   for (const adapt::adoption& a : h.adoptions) o["adoptions"].push_back(adoption_json(a));
   o["stretches"] = json::array();
@@ -342,7 +340,7 @@ HETPLAN_INLINE std::string write_plan_result(const plan_result& r, const plannin
   o["reason"] = r.status.reason;
   put_proof(o, r.status);
   o["plans"] = json::array();
-  for (const plan& p : r.plans) o["plans"].push_back(detail::plan_json(p, model, c));
+  for (const ranked_plan& p : r.plans) o["plans"].push_back(detail::plan_json(p, model, c));
   o["candidates"] = r.candidates;
   put(o, "elapsed", r.elapsed);
   return json_text(o);
@@ -358,8 +356,8 @@ HETPLAN_INLINE std::string write_comparison(std::span<const comparison_row> rows
     x["status"] = memory ? "out_of_memory" : to_string(r.status.result);
     x["reason"] = r.status.reason;
     put_proof(x, r.status);
-    if (r.best && r.best->predicted) {
-      const evaluation& e = *r.best->predicted;
+    if (r.best) {
+      const evaluation& e = r.best->evaluation;
       put(x, "latency", e.latency);
       put(x, "energy", e.energy());
       put(x, "peak_memory", e.peak_memory());

@@ -13,7 +13,7 @@
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/serve/serving_faults.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 namespace hetplan::io {
 

@@ -3,15 +3,12 @@
 
 #include <hetplan/io/serving_json.hpp>
 
-#include <array>
 #include <functional>
 #include <optional>
 #include <set>
-#include <string>
 #include <unordered_set>
 #include <utility>
 
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 

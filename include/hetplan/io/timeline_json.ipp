@@ -13,7 +13,6 @@
 #include <system_error>
 #include <utility>
 
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cost/work.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/io/json_node.hpp>
+#include <hetplan/io/plan_json.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
-#include <hetplan/serve/serving_faults.hpp>
+#include <hetplan/serve/serving_options.hpp>
 
 namespace hetplan::io {
 
@@ -30,12 +31,12 @@ void check_together(const planning_graph& model, const cluster& c, std::string_v
 /// field share a line. Values equal to the default are not reported.
 ///
 /// @param n        the plan in its file, already read.
-/// @param p        the valid plan after changes by the command line.
+/// @param file     what was read, after changes of the plan by the command line; the plan is valid.
 /// @param by_rule  true if a planner's rule sets warm-up and copies whether they matter or not. Warm-ups beyond the microbatches and copies
 ///                 per device without a second reader are then not reported.
 /// Source          docs/reference/files.md, hetplan/plan/1; semantics, sections 2, 5 and 6.
-[[nodiscard]] std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model, const cluster& c,
-                                                          bool by_rule = false);
+[[nodiscard]] std::vector<std::string> unused_plan_fields(const json_node& n, const plan_file& file, const planning_graph& model,
+                                                          const cluster& c, bool by_rule = false);
 
 /// Returns the names of resources on routes between devices.
 ///

@@ -6,20 +6,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <variant>
 
-#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/io/cluster_json.hpp>
-#include <hetplan/io/file.hpp>
 #include <hetplan/io/json_document.hpp>
-#include <hetplan/io/json_node.hpp>
 #include <hetplan/io/serving_json.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -51,9 +44,10 @@ namespace detail {
 
 class plan_field_check {
  public:
-  plan_field_check(const plan& p, const planning_graph& model, const cluster& c, bool by_rule)
-      : p_(p), model_(model), cluster_(c), training_(p.workload.mode == mode::training), by_rule_(by_rule) {
-    if (training_) reductions_ = reductions_of(p, model);
+  plan_field_check(const plan_file& file, const planning_graph& model, const cluster& c, bool by_rule)
+      : p_(file.plan), predicted_(file.predicted), model_(model), cluster_(c), training_(p_.workload.mode == mode::training),
+        by_rule_(by_rule) {
+    if (training_) reductions_ = reductions_of(p_, model);
   }
 
   [[nodiscard]] std::vector<std::string> run(const json_node& n) {
@@ -207,7 +201,7 @@ class plan_field_check {
   }
 
   void look_at_predicted(const json_node& n) {
-    const evaluation& e = *p_.predicted;
+    const evaluation& e = *predicted_;
     for (const auto& [key, value] : n.members()) {
       if (key == "time_between_tokens" && p_.workload.mode != mode::generation) unused(value, "only generation makes tokens");
       if (key == "placement_bound" && p_.workload.mode != mode::inference && e.placement_bound.value() > 0)
@@ -219,6 +213,7 @@ class plan_field_check {
   }
 
   const plan& p_;
+  const std::optional<evaluation>& predicted_;
   const planning_graph& model_;
   const cluster& cluster_;
   bool training_;
@@ -229,9 +224,9 @@ class plan_field_check {
 
 }  // namespace detail
 
-HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, const plan& p, const planning_graph& model, const cluster& c,
-                                                           bool by_rule) {
-  return detail::plan_field_check(p, model, c, by_rule).run(n);
+HETPLAN_INLINE std::vector<std::string> unused_plan_fields(const json_node& n, const plan_file& file, const planning_graph& model,
+                                                           const cluster& c, bool by_rule) {
+  return detail::plan_field_check(file, model, c, by_rule).run(n);
 }
 
 HETPLAN_INLINE std::set<std::string_view> resources_on_routes(const cluster& c) {

@@ -7,9 +7,6 @@
 #include <cmath>
 #include <string>
 
-#include <hetplan/core/error.hpp>
-#include <hetplan/core/quantity.hpp>
-
 namespace hetplan::mix {
 
 HETPLAN_INLINE switch_cost switch_table::cost(std::optional<std::size_t> from, std::size_t to, std::size_t plans) const {
@@ -18,28 +15,27 @@ HETPLAN_INLINE switch_cost switch_table::cost(std::optional<std::size_t> from, s
 }
 
 HETPLAN_INLINE void check_plan_rates(const plan_rates& r) {
-  const auto fail = [](const std::string& where, const std::string& what) { throw invalid_input("plan_rates: " + where + " " + what); };
-  const auto number = [&](const std::string& where, double v) {
-    if (!(std::isfinite(v) && v >= 0)) fail(where, "is " + to_text(v) + "; expected a finite number >= 0");
+  const auto fail = [](const std::string& what) { throw invalid_input("plan_rates: " + what); };
+  const auto number = [&](double v, const auto& where) {  // where(): builds a string only for the error
+    if (!(std::isfinite(v) && v >= 0)) fail(where() + " is " + to_text(v) + "; expected a finite number >= 0");
   };
-  const auto ok = [](double v) { return std::isfinite(v) && v >= 0; };
-  const auto costs = [&](const std::string& name, const std::vector<switch_cost>& all, std::size_t expected) {
-    if (!all.empty() && all.size() != expected) {
-      fail(name, "has " + std::to_string(all.size()) + " entries; expected none or " + std::to_string(expected));
-    }
+  const auto field = [](const char* of, std::size_t i, const char* name) {
+    return [=] { return of + ("[" + std::to_string(i)) + "]." + name; };
+  };
+  const auto costs = [&](const char* of, const std::vector<switch_cost>& all, std::size_t expected) {
+    if (!all.empty() && all.size() != expected)
+      fail(of + (" has " + std::to_string(all.size())) + " entries; expected none or " + std::to_string(expected));
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (ok(all[i].pause_s) && ok(all[i].energy_J)) continue;  // the words are made only for who needs them
-      number(name + "[" + std::to_string(i) + "].pause_s", all[i].pause_s);
-      number(name + "[" + std::to_string(i) + "].energy_J", all[i].energy_J);
+      number(all[i].pause_s, field(of, i, "pause_s"));
+      number(all[i].energy_J, field(of, i, "energy_J"));
     }
   };
   const std::size_t n = r.plans.size();
   for (std::size_t p = 0; p < n; ++p) {
-    if (ok(r.plans[p].rate) && ok(r.plans[p].power_W)) continue;
-    number("plans[" + std::to_string(p) + "].rate", r.plans[p].rate);
-    number("plans[" + std::to_string(p) + "].power_W", r.plans[p].power_W);
+    number(r.plans[p].rate, field("plans", p, "rate"));
+    number(r.plans[p].power_W, field("plans", p, "power_W"));
   }
-  number("idle_W", r.idle_W);
+  number(r.idle_W, [] { return std::string("idle_W"); });
   costs("switches.between", r.switches.between, n * n);
   costs("switches.start", r.switches.start, n);
 }
@@ -93,7 +89,7 @@ HETPLAN_INLINE mixture mixture_without_time(const mixing_goal& goal) {
   return m;
 }
 
-/// Up to two plans and their seconds of work; what is left of the horizon idles or is paused.
+/// Up to two plans and their seconds of work; the rest of the horizon is idle time and pauses.
 struct mixing_candidate {
   std::optional<std::size_t> first = {}, second = {};
   double first_s = 0, second_s = 0;
@@ -101,7 +97,7 @@ struct mixing_candidate {
   double energy_J = 0;
 };
 
-/// Keeps the best candidate so far; one that is as good but for rounding does not replace it.
+/// The best candidate so far; a candidate that is equal up to rounding does not replace it.
 class best_mixing {
  public:
   best_mixing(const plan_rates& rates, const mixing_goal& goal) : rates_(rates), goal_(goal) {
@@ -111,7 +107,7 @@ class best_mixing {
   [[nodiscard]] const mixing_candidate& best() const { return best_; }
   [[nodiscard]] double objective(const mixing_candidate& c) const { return priced(c.energy_J, c.shortfall, goal_.shortfall_J); }
 
-  /// One plan, until the work is done or the time is over.
+  /// Tries one plan, until the work is done or the time is over.
   void try_one(std::size_t p) {
     const plan_rate& plan = rates_.plans[p];
     const switch_cost in = rates_.cost(goal_.running, p);
@@ -123,14 +119,14 @@ class best_mixing {
     c.energy_J = rates_.idle_W * goal_.horizon_s + (plan.power_W - rates_.idle_W) * c.first_s + in.energy_J;
     offer(c);
   }
-  /// Two plans that fill the horizon and do exactly the work.
+  /// Tries two plans that fill the horizon and do exactly the work.
   void try_two(std::size_t p, std::size_t q) {
     const plan_rate &one = rates_.plans[p], &two = rates_.plans[q];
     const switch_cost in = rates_.cost(goal_.running, p), over = rates_.cost(p, q);
     const double time = goal_.horizon_s - in.pause_s - over.pause_s;
     if (!(one.rate > 0 && two.rate > 0 && one.rate != two.rate && time > 0)) return;
     const double second = (goal_.progress - one.rate * time) / (two.rate - one.rate), first = time - second;
-    if (!(first > tolerance * time && second > tolerance * time)) return;  // one plan does it
+    if (!(first > tolerance * time && second > tolerance * time)) return;  // one plan suffices
     const double working = (one.power_W - rates_.idle_W) * first + (two.power_W - rates_.idle_W) * second;
     offer({p, q, first, second, 0, rates_.idle_W * goal_.horizon_s + working + in.energy_J + over.energy_J});
   }

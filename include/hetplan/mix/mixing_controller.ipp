@@ -5,20 +5,30 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include <range/v3/view/enumerate.hpp>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::mix {
 
 HETPLAN_INLINE rate_hull::rate_hull(const plan_rates& rates) {
   check_plan_rates(rates);
-  build(rates.plans, rates.idle_W);
+  std::vector<corner> points;
+  for (const auto& [p, plan] : ranges::views::enumerate(rates.plans)) {
+    if (plan.rate > 0) points.push_back({p, plan.rate, plan.power_W});
+  }
+  std::ranges::stable_sort(points,
+                           [](const corner& a, const corner& b) { return a.rate < b.rate || (a.rate == b.rate && a.power_W < b.power_W); });
+  const auto on_or_above_line = [](const corner& a, const corner& b, const corner& c) {
+    return (b.power_W - a.power_W) * (c.rate - a.rate) >= (c.power_W - a.power_W) * (b.rate - a.rate);
+  };
+  corners_.push_back({std::nullopt, 0, rates.idle_W});
+  for (const corner& c : points) {
+    if (c.rate == corners_.back().rate) continue;  // same rate, no less power
+    while (corners_.size() > 1 && on_or_above_line(corners_[corners_.size() - 2], corners_.back(), c)) corners_.pop_back();
+    corners_.push_back(c);
+  }
 }
 
 HETPLAN_INLINE double rate_hull::slope(std::size_t k) const {
@@ -41,25 +51,6 @@ HETPLAN_INLINE double rate_hull::power_W(double rate) const {
 HETPLAN_INLINE double rate_hull::price_J(double rate) const {
   if (rate > fastest() || corners_.size() == 1) return std::numeric_limits<double>::infinity();
   return slope(segment(rate));
-}
-
-HETPLAN_INLINE void rate_hull::build(const std::vector<plan_rate>& plans, double idle_W) {
-  std::vector<corner> points;
-  for (const auto& [p, plan] : ranges::views::enumerate(plans)) {
-    if (plan.rate > 0) points.push_back({p, plan.rate, plan.power_W});
-  }
-  std::ranges::stable_sort(points,
-                           [](const corner& a, const corner& b) { return a.rate < b.rate || (a.rate == b.rate && a.power_W < b.power_W); });
-  corners_.push_back({std::nullopt, 0, idle_W});
-  for (const corner& c : points) {
-    if (c.rate == corners_.back().rate) continue;  // draws no less
-    while (corners_.size() > 1 && above(corners_[corners_.size() - 2], corners_.back(), c)) corners_.pop_back();
-    corners_.push_back(c);
-  }
-}
-
-HETPLAN_INLINE bool rate_hull::above(const corner& a, const corner& b, const corner& c) {
-  return (b.power_W - a.power_W) * (c.rate - a.rate) >= (c.power_W - a.power_W) * (b.rate - a.rate);
 }
 
 HETPLAN_INLINE mixture mix_on_hull(const plan_rates& rates, const mixing_goal& goal) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The alternatives worth keeping: those that no other one beats in every criterion.
+/// Pareto sets: the alternatives that no other one dominates, and the hypervolume as a measure of their quality.
 
 #include <algorithm>
 #include <cmath>
@@ -15,20 +15,20 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/mix/mixing.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::mix {
 
-/// `a` is nowhere worse than `b` (equal points cover each other); smaller is better, one length.
+/// True if `a` is nowhere worse than `b`; smaller is better. Equal points cover each other. Both have the same length.
 [[nodiscard]] inline bool covers(std::span<const double> a, std::span<const double> b) {
   return std::ranges::equal(a, b, [](double x, double y) { return x <= y; });
 }
-/// `a` is nowhere worse than `b` and somewhere better.
+/// True if `a` is nowhere worse than `b` and somewhere better.
 [[nodiscard]] inline bool dominates(std::span<const double> a, std::span<const double> b) { return covers(a, b) && !covers(b, a); }
 
-/// Points without a dominated one among them, each with what it stands for; smaller is better in every coordinate.
+/// A set of points that do not dominate each other, each with an item; smaller is better in every coordinate.
 ///
-/// Entries stand in lexicographic order of their points. Of equal points the first inserted stays. So the entries do not
-/// depend on the order of insertion, except for which of equal points is there.
+/// Entries are in lexicographic order of their points. Of equal points the first inserted stays; so order affects only their items.
 template <class Item>
 class pareto_set {
  public:
@@ -39,20 +39,19 @@ class pareto_set {
     friend bool operator==(const entry&, const entry&) = default;
   };
 
-  /// Throws  invalid_input for a set without criteria.
+  /// Throws  invalid_input for 0 criteria.
   explicit pareto_set(std::size_t criteria) : criteria_(criteria) {
     if (criteria == 0) throw invalid_input("pareto_set: 0 criteria; expected at least one");
   }
 
-  /// Keeps the item unless an entry covers its point; entries that it dominates go. True: it was kept.
-  ///
-  /// Complexity  O(log n) to refuse and O(n) to keep with two criteria, else O(n * criteria), for n entries.
-  /// Throws      invalid_input for another number of coordinates or NaN; infinite coordinates are allowed.
+  /// Inserts the item unless an entry covers its point, and erases the entries that the point dominates. Returns true if inserted.
+  /// Complexity  for n entries and two criteria O(log n) to refuse and O(n) to insert, otherwise O(n * criteria).
+  /// Throws      invalid_input for a wrong number of coordinates or NaN; infinite coordinates are allowed.
   bool insert(std::span<const double> point, Item item) {
     check(point);
     const auto place = std::ranges::lower_bound(entries_, point, std::ranges::lexicographical_compare, &entry::point);
-    // Whoever covers the point is equal or lexicographically smaller, whoever it dominates is larger. With two criteria
-    // the second falls along the entries, so neighbours tell it all.
+    // Points that cover the new one are equal or lexicographically smaller, dominated ones are larger. With two criteria the second
+    // one decreases along the entries, so the neighbours suffice.
     const auto first = criteria_ == 2 && place != entries_.begin() ? std::prev(place) : entries_.begin();
     if (std::any_of(first, place, [&](const entry& e) { return covers(e.point, point); })) return false;
     if (place != entries_.end() && std::ranges::equal(place->point, point)) return false;
@@ -88,38 +87,28 @@ class pareto_set {
   std::vector<entry> entries_ = {};
 };
 
-/// The plans that no other one beats in every criterion; an item is the plan's position in `plans`. Of plans with equal
-/// values the first stays.
+/// Returns the plans that no other plan dominates. An item is a position in `plans`. Of equal plans the first stays.
 ///
-/// @param plans     each with its prediction.
-/// Complexity       O(n k * criteria) for n plans of which up to k are kept at a time.
-/// Throws           invalid_input for a plan without prediction, or a criterion that answers NaN.
+/// Complexity       O(n k * criteria) for n plans, of which at most k are kept at a time.
+/// Throws           invalid_input for a criterion that returns NaN.
 /// Source           Dora, section 4.3 and figure 7 (latency and energy); here any criteria.
 template <criterion... Criteria>
   requires(sizeof...(Criteria) > 0)
-[[nodiscard]] pareto_set<std::size_t> pareto_plans(std::span<const plan> plans, const Criteria&... criteria) {
+[[nodiscard]] pareto_set<std::size_t> pareto_plans(std::span<const ranked_plan> plans, const Criteria&... criteria) {
   static_assert((check_criterion<Criteria>() && ...));
   pareto_set<std::size_t> kept(sizeof...(Criteria));
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (!plans[i].predicted) {
-      throw invalid_input("pareto_plans: plan " + std::to_string(i) + " has no prediction; expected plans that were evaluated");
-    }
-    kept.insert({criteria.value(*plans[i].predicted)...}, i);
-  }
+  for (std::size_t i = 0; i < plans.size(); ++i) kept.insert({criteria.value(plans[i].evaluation)...}, i);
   return kept;
 }
 
-// How good a set of alternatives is, in one number: the volume that it dominates.
-
-/// The volume of all points that some given point covers and that cover the reference. Larger is better: it grows with
-/// every point that no other one covers. Points that are not better than the reference everywhere contribute nothing.
+/// Returns the volume of all points that a given point covers and that cover the reference. Larger is better: every point that no
+/// other one covers adds volume. Only points better than the reference in every coordinate contribute.
 ///
-/// @param points     any order, dominated ones and repetitions allowed; 2 or 3 coordinates, smaller is better.
-/// @param reference  finite, as many coordinates.
-/// Units             the product of the coordinates'.
+/// @param points     in any order, dominated and repeated ones allowed; 2 or 3 coordinates, smaller is better.
+/// @param reference  finite, with as many coordinates.
+/// Units             the product of the units of the coordinates.
 /// Complexity        O(n log n): a sweep along the last coordinate over a staircase of the others.
-/// Throws            invalid_input for another number of coordinates, a point with NaN or -infinity, a reference that is
-///                   not finite.
+/// Throws            invalid_input for a wrong number of coordinates, a point with NaN or -infinity, or a non-finite reference.
 /// Determinism       points are sorted first, so their order does not matter, not even to the last digit.
 /// Source            the measure of Zitzler and Thiele (1998); the sweep is the usual one for three dimensions.
 [[nodiscard]] double hypervolume(std::span<const std::vector<double>> points, std::span<const double> reference);

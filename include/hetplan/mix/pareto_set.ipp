@@ -3,32 +3,25 @@
 
 #include <hetplan/mix/pareto_set.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
-#include <iterator>
 #include <map>
-#include <string>
 
 #include <range/v3/view/enumerate.hpp>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::mix {
 
 namespace detail {
 
-/// Area below and left of (x, y) = (reference) that points added so far dominate.
+/// The area dominated by the points added so far, up to the reference point (x, y).
 class dominated_area {
  public:
   dominated_area(double x, double y) : x_(x), y_(y) {}
   [[nodiscard]] double area() const { return area_; }
 
-  /// A point inside the reference. O(log n), amortized: a step of the staircase comes and goes once.
+  /// Adds a point better than the reference. O(log n) amortized: each step of the staircase is inserted and erased once.
   void add(double x, double y) {
     auto right = steps_.upper_bound(x);
-    double above = y_;  // what the staircase leaves at x, left of the next step
+    double above = y_;  // height of the staircase at x
     if (right != steps_.begin()) above = std::prev(right)->second;
     if (above <= y) return;
     auto at = x;
@@ -55,7 +48,7 @@ HETPLAN_INLINE double hypervolume(std::span<const std::vector<double>> points, s
   for (const double r : reference) {
     if (!std::isfinite(r)) throw invalid_input("hypervolume: the reference has a coordinate " + to_text(r) + "; expected finite ones");
   }
-  std::vector<std::array<double, 3>> inside;  // sorted along the sweep: the last coordinate first
+  std::vector<std::array<double, 3>> inside;  // sorted for the sweep: the last coordinate first
   for (const auto& [i, p] : ranges::views::enumerate(points)) {
     if (p.size() != n) {
       throw invalid_input("hypervolume: point " + std::to_string(i) + " has " + std::to_string(p.size()) + " coordinates; expected " +

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The uniform-progress controller: which plan an interruptible job runs now, so that it ends before its deadline with
-/// little energy although rates vary.
+/// The uniform-progress controller: the plans of an interruptible job that meet its deadline at low energy under varying rates.
 
 #include <cstddef>
 #include <limits>
@@ -15,81 +14,78 @@
 namespace hetplan::mix {
 
 struct progress_options {
-  /// The paper's Delta. Infinite: the whole rest of the job is one horizon, which switches least and took the least energy
-  /// under noise (bench/mixing.cpp).
+  /// The paper's Delta. Infinite: the rest of the job, which gave the fewest switches and least energy in bench/mixing.cpp (noise).
   double horizon_s = std::numeric_limits<double>::infinity();
-  double period_s = 60;    ///< working time between decisions, shorter where a turn ends; also what the reserve looks ahead
-  double pessimism = 0.2;  ///< rates may fall by this share; 0 <= pessimism < 1
-  double shortfall_J = std::numeric_limits<double>::infinity();  ///< mixing_goal's
+  double period_s = 60;    ///< working time between decisions, shorter where a turn ends; also the lookahead of the reserve
+  double pessimism = 0.2;  ///< share by which rates may fall; 0 <= pessimism < 1
+  double shortfall_J = std::numeric_limits<double>::infinity();  ///< as in `mixing_goal`
 };
 
-/// A job between two decisions. The last three fields are the rest of the horizon that was begun; 0 begins a new one.
+/// The state of a job between two decisions. The last three fields are the rest of the current horizon; 0 begins a new one.
 struct job_state {
   double work_left = 0;    ///< W_rem
-  double time_left_s = 0;  ///< D_rem, to the deadline
+  double time_left_s = 0;  ///< D_rem, until the deadline
   std::optional<std::size_t> running = {};
   double horizon_left_s = 0;
   double progress_left = 0;
-  std::vector<mixture_part> turns_left = {};  ///< of a mixture in open loop; none: the controller is asked
+  std::vector<mixture_part> turns_left = {};  ///< rest of an open-loop mixture; empty: the controller is called
 };
 
-/// What to do next.
+/// What to run until the next decision.
 struct decision {
-  hetplan::status status = {};           ///< infeasible: the deadline has passed; the plan is the one that ends first
-  std::optional<std::size_t> plan = {};  ///< none: idle
-  double pause_s = 0;                    ///< of switching to it
-  double seconds = 0;                    ///< decide again after so long, pause included, or when the work is done
-  bool reserve = false;                  ///< the plan was chosen to keep the deadline in reach, against the mixture
-  double horizon_s = 0;                  ///< what is left of the horizon, and its expected progress, when this begins
+  hetplan::status status = {};           ///< infeasible: the deadline has passed; `plan` is the one that ends first
+  std::optional<std::size_t> plan = {};  ///< empty: idle
+  double pause_s = 0;                    ///< switching pause before the plan works
+  double seconds = 0;                    ///< time until the next decision, pause included; ends early when the work is done
+  bool reserve = false;                  ///< true if the plan overrides the mixture to keep the deadline reachable
+  double horizon_s = 0;                  ///< rest of the horizon when the decision begins, and its expected progress
   double progress = 0;
-  mix::mixture mixture = {};  ///< of what is left of the horizon
+  mix::mixture mixture = {};  ///< mixture of the rest of the horizon
 };
 
-/// The job after it followed a decision for `seconds`, in which `work` was done.  Complexity: O(turns).
+/// Returns the state of a job that followed a decision for `seconds` and did `work`. Complexity: O(turns).
 [[nodiscard]] job_state after(const job_state& before, const decision& d, double seconds, double work);
 
-/// A horizon of min(Delta, D_rem) should bring its share of the work that is left, EP = horizon / D_rem * W_rem. The
-/// mixture for that says what runs; a horizon that falls short leaves more to the next ones.
+/// The uniform-progress controller. A horizon of min(Delta, D_rem) should bring its share of the remaining work, EP = horizon /
+/// D_rem * W_rem. The mixture for that goal selects the plans; a horizon that falls short leaves more work to the next ones.
 ///
-/// The reserve, ours: call a state safe if some plan, at its rate less the pessimism, ends in time after its pause. A
-/// decision that may leave a safe state, when the plan it names works at its own pessimistic rate for one period, gives way
-/// to the plan that gets most work done until the deadline. So, as long as no rate falls by more than the pessimism, a job
-/// that once is safe stays safe and ends in time: from a safe state that plan keeps safety by definition, any other runs
-/// only if it does. From an unsafe state it runs too, and no plan could do more, unless the order of rates changes.
+/// The reserve is ours. A state is safe if some plan, at its rate less the pessimism, ends in time after its pause. A decision is
+/// unsafe if one period of its plan at the pessimistic rate may end in an unsafe state. The plan that does the most work until the
+/// deadline then replaces it. So, while no rate falls by more than the pessimism, a safe job stays safe and ends in time: the
+/// replacement keeps the state safe by definition, and another plan runs only if it does too. In an unsafe state the replacement
+/// also runs; no plan could do more unless the order of rates changes.
 ///
-/// The faster plan comes first (turn_order): with the slower one first, luck that is worse than expected pushes a job into
-/// the reserve, whose plan is the fastest and mostly the dearest. Work comes before idling: where a mixture idles, it does
-/// so at the end, and a horizon whose progress is made early ends early, so all idling gathers before the deadline, where
-/// it still is a reserve.
+/// The faster plan comes first (turn_order). With the slower one first, low rates push a job into the reserve, whose plan is the
+/// fastest and usually the most expensive. Idle time comes at the end of a mixture, and a horizon that makes its progress early ends
+/// early. So all idle time gathers before the deadline, where it still is a reserve.
 ///
-/// The controller fills a horizon anew at every decision, as the paper re-evaluates what is left, or once, and its turns are carried
-/// out in order: which of the two is said by the mixture (mixture_control). The reserve watches over either.
+/// The controller is called at every decision, as in the paper, or once per horizon with its turns executed in order; the mixture
+/// decides (mixture_control). The reserve applies to both.
 ///
-/// Source  Dora, section 4.3, uniform progress. Deviations: the reserve; the faster plan first, where the paper harvests
-///         the economical plan first; horizons that end early; Delta is infinite unless given; turns in open loop, for
-///         controllers that plan more than one ahead.
+/// Source  Dora, section 4.3, uniform progress. Deviations: the reserve; the faster plan first, where the paper runs the economical
+///         plan first; horizons that end early; an infinite Delta by default; open-loop turns.
 struct uniform_progress {
-  plan_rates rates = {};  ///< as known now; may be changed between decisions
+  plan_rates rates = {};  ///< current rates; may change between decisions
   progress_options options = {};
-  any_mixing_controller mixing = exact_mixing{};  ///< fills each horizon
+  any_mixing_controller mixing = exact_mixing{};  ///< controller of each horizon
 
-  /// Status      ok, or infeasible where the deadline has passed with work left.
-  /// Complexity  O(n^2) for n plans, or that of `mixing`, if it is asked.
-  /// Throws      invalid_input for bad rates (check_plan_rates), options or a state with NaN or negative work.
+  /// Status      ok, or infeasible if the deadline has passed with work left.
+  /// Complexity  O(n^2) for n plans, or that of `mixing` if it is called.
+  /// Throws      invalid_input for bad rates (check_plan_rates), bad options, or a state with NaN or negative work.
   [[nodiscard]] decision decide(const job_state& now) const;
 
  private:
-  static constexpr double shortest = 0.1;  // of a period, for a turn or the rest of a horizon
+  static constexpr double shortest = 0.1;  // least length of a turn or of the rest of a horizon, in periods
 
-  /// True: the same horizon goes on. An infinite one is begun once.
+  /// Sets the horizon of a decision. True if the current horizon continues; an infinite one always does.
   [[nodiscard]] bool begin_or_go_on(decision& d, const job_state& now) const;
-  /// The turns that are left, as far as the horizon goes, added up at present rates.
+  /// Returns the remaining turns that fit into the horizon, summed at current rates.
   [[nodiscard]] mixture rest_of(const job_state& now, double horizon_s, double progress) const;
   void run(decision& d, const job_state& now, std::optional<std::size_t> plan, double seconds) const;
-  /// Work until the deadline at rate r, for every plan of rate > 0 the most.
+  /// Returns the plan that does the most work in `time_s`, its pause deducted.
   [[nodiscard]] std::optional<std::size_t> most_work(double time_s, std::optional<std::size_t> running) const;
   [[nodiscard]] std::optional<std::size_t> first_to_end(const job_state& now) const;
-  /// The state that the decision leads to at its worst is safe.
+  /// True if the worst outcome of the decision is a safe state.
   [[nodiscard]] bool stays_safe(const decision& d, const job_state& now) const;
   void check(const job_state& now) const;
 };

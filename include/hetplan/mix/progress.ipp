@@ -6,33 +6,25 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-
-#include <hetplan/core/error.hpp>
+#include <utility>
 
 namespace hetplan::mix {
 
-namespace detail {
-
-HETPLAN_INLINE std::vector<mixture_part> turns_after(const decision& d, double seconds) {
-  std::vector<mixture_part> turns;
-  const bool followed = !d.mixture.parts.empty() && d.plan == d.mixture.parts.front().plan && !d.reserve;
-  if (d.mixture.control != mixture_control::open_loop || !followed) return turns;
-  turns = d.mixture.parts;
-  turns.front().seconds -= std::max(0.0, seconds - d.pause_s);
-  if (!(turns.front().seconds > relative_tolerance * seconds)) turns.erase(turns.begin());  // but for rounding it is over
-  return turns;
-}
-
-}  // namespace detail
-
 HETPLAN_INLINE job_state after(const job_state& before, const decision& d, double seconds, double work) {
   const auto left = [](double of, double done) { return at_most(of, done) ? 0 : of - done; };
+  const bool followed = !d.mixture.parts.empty() && d.plan == d.mixture.parts.front().plan && !d.reserve;
+  std::vector<mixture_part> turns;
+  if (followed && d.mixture.control == mixture_control::open_loop) {
+    turns = d.mixture.parts;
+    turns.front().seconds -= std::max(0.0, seconds - d.pause_s);
+    if (!(turns.front().seconds > relative_tolerance * seconds)) turns.erase(turns.begin());  // finished up to rounding
+  }
   return {.work_left = left(before.work_left, work),
           .time_left_s = before.time_left_s - seconds,
           .running = d.plan ? d.plan : before.running,
           .horizon_left_s = left(d.horizon_s, seconds),
           .progress_left = left(d.progress, work),
-          .turns_left = detail::turns_after(d, seconds)};
+          .turns_left = std::move(turns)};
 }
 
 HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {
@@ -64,7 +56,7 @@ HETPLAN_INLINE decision uniform_progress::decide(const job_state& now) const {
     d.seconds = std::min({d.mixture.idle_s, options.period_s, now.time_left_s});
   } else {
     const mixture_part& part = d.mixture.parts.front();
-    const bool last = d.mixture.parts.size() == 1;  // slower than expected it would end again and again just before the end
+    const bool last = d.mixture.parts.size() == 1;  // a slow plan would otherwise stop ever closer to the end
     run(d, now, part.plan, last ? options.period_s : std::clamp(part.seconds, shortest * options.period_s, options.period_s));
   }
   if (!stays_safe(d, now)) {
@@ -92,7 +84,7 @@ HETPLAN_INLINE mixture uniform_progress::rest_of(const job_state& now, double ho
   std::optional<std::size_t> before = now.running;
   for (const mixture_part& turn : now.turns_left) {
     const switch_cost in = rates.cost(before, turn.plan);
-    const double seconds = std::min(turn.seconds, m.idle_s - in.pause_s);  // an earlier one may have taken longer
+    const double seconds = std::min(turn.seconds, m.idle_s - in.pause_s);  // earlier turns may have taken longer
     if (!(seconds > 0)) break;
     m.parts.push_back({turn.plan, in.pause_s, seconds});
     m.idle_s -= in.pause_s + seconds;

@@ -24,7 +24,6 @@
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/candidate_costs.hpp>
 #include <hetplan/partition/search_context.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
@@ -119,10 +118,11 @@ struct space_options {
   int largest_share = std::numeric_limits<int>::max();   ///< largest number of samples of a microbatch on one device
 };
 
-/// A plan with its estimate in `predicted`, and its score by the objective.
+/// A plan, its score by the objective, and its estimate.
 struct scored_plan {
   double score = 0;
   hetplan::plan plan;
+  hetplan::evaluation evaluation;
 };
 
 /// Limits on the size of an enumerated space.
@@ -365,8 +365,7 @@ template <latency_estimator Estimator>
     const auto key = [](double x, const plan& q) { return std::pair(x, q.stages.size()); };
     const auto at = std::find_if(best.begin(), best.end(), [&](const scored_plan& b) { return key(score, p) < key(b.score, b.plan); });
     if (at == best.end() && best.size() == static_cast<std::size_t>(keep)) return;
-    const auto inserted = best.insert(at, {score, p});
-    inserted->plan.predicted = e;
+    best.insert(at, {score, p, e});
     if (best.size() > static_cast<std::size_t>(keep)) best.pop_back();
   });
   return best;

@@ -3,9 +3,7 @@
 
 #include <hetplan/partition/candidate_costs.hpp>
 
-#include <algorithm>
-
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::partition {
 

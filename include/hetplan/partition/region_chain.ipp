@@ -6,16 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
-#include <functional>
 #include <numeric>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::partition {
 

@@ -3,16 +3,11 @@
 
 #include <hetplan/partition/region_dp.hpp>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 

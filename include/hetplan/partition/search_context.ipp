@@ -3,12 +3,6 @@
 
 #include <hetplan/partition/search_context.hpp>
 
-#include <algorithm>
-#include <numeric>
-#include <utility>
-
-#include <hetplan/partition/candidate_costs.hpp>
-
 namespace hetplan::partition {
 
 HETPLAN_INLINE completion_bounds::completion_bounds(const search_tables& t, const device_space& space,

@@ -3,14 +3,8 @@
 
 #include <hetplan/partition/two_substate_dp.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <hetplan/core/crew.hpp>
 
 namespace hetplan::partition {
 

@@ -3,10 +3,7 @@
 
 #include <hetplan/place/contiguous_partition.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <limits>
 
 namespace hetplan::place {
 

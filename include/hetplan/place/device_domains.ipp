@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <tuple>
 #include <utility>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 

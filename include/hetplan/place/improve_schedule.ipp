@@ -6,15 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include <hetplan/place/list_schedule.hpp>
-#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 
 namespace hetplan::place {

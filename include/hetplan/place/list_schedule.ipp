@@ -5,19 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <functional>
 #include <limits>
 #include <numeric>
-#include <queue>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/place/partial_schedule.hpp>
 
 namespace hetplan::place {
 
@@ -176,18 +172,17 @@ HETPLAN_INLINE std::vector<double> heads_s(const placement_table& t) {
 
 HETPLAN_INLINE std::vector<std::size_t> order_by(const placement_table& t, const std::vector<double>& priority) {
   std::vector<std::size_t> waits(t.size(), 0), order;
-  const auto later = [&](std::size_t a, std::size_t b) { return std::pair(priority[a], b) < std::pair(priority[b], a); };
-  std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> ready(later);
+  min_queue<std::pair<double, std::size_t>> ready;
+  const auto enter = [&](std::size_t v) { ready.push({-priority[v], v}); };
   for (std::size_t v = 0; v < t.size(); ++v) {
     waits[v] = t.in_edges(v).size();
-    if (waits[v] == 0) ready.push(v);
+    if (waits[v] == 0) enter(v);
   }
   while (!ready.empty()) {
-    const std::size_t v = ready.top();
-    ready.pop();
+    const std::size_t v = ready.pop().second;
     order.push_back(v);
     for (const std::uint32_t e : t.out_edges(v)) {
-      if (--waits[t.edges()[e].to] == 0) ready.push(t.edges()[e].to);
+      if (--waits[t.edges()[e].to] == 0) enter(t.edges()[e].to);
     }
   }
   return order;
@@ -228,15 +223,15 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
     return best;
   };
   using entry = std::tuple<double, double, std::size_t>;  // start, negated rank, operator
-  std::priority_queue<entry, std::vector<entry>, std::greater<>> ready;
-  std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>> reserve;
+  min_queue<entry> ready;
+  min_queue<std::pair<double, std::size_t>> reserve;
   // A trial costs in-edges, so fewer operators are compared if they have many in-edges or are many.
   const std::size_t n = t.size(),
                     most_compared = std::clamp<std::size_t>(std::min(512 * n / (n + t.edges().size()), 1'280'000 / n), 8, 128);
   std::vector<std::size_t> waits(t.size()), order;
   const auto enter = [&](std::size_t v, double start_s) {
-    if (ready.size() < most_compared) ready.emplace(start_s, -rank[v], v);
-    else reserve.emplace(-rank[v], v);
+    if (ready.size() < most_compared) ready.push({start_s, -rank[v], v});
+    else reserve.push({-rank[v], v});
   };
   for (std::size_t v = 0; v < t.size(); ++v) {
     waits[v] = t.in_edges(v).size();
@@ -244,19 +239,18 @@ HETPLAN_INLINE operator_schedule earliest_start_first(const placement_table& t, 
   }
   bool over = false;
   while (!ready.empty()) {
-    const auto [believed_s, sign, v] = ready.top();
-    ready.pop();
+    const auto [believed_s, sign, v] = ready.pop();
     const offer now = best_of(v);
     if (now.device == partial_schedule::none)
       return {.status = {outcome::none_found,
                          "operator \"" + escaped(t.data().operators[v]) + "\" can run on no device that its inputs reach"}};
     if (now.start_s > believed_s && !ready.empty()) {
-      ready.emplace(now.start_s, -rank[v], v);
+      ready.push({now.start_s, -rank[v], v});
       continue;
     }
     if (!reserve.empty()) {
-      ready.emplace(0, reserve.top().first, reserve.top().second);
-      reserve.pop();
+      const auto [urgency, next] = reserve.pop();
+      ready.push({0, urgency, next});
     }
     over = over || !now.fits;
     s.place(v, now.device);

@@ -3,21 +3,13 @@
 
 #include <hetplan/place/operator_schedule.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <map>
-#include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::place {

@@ -5,14 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 

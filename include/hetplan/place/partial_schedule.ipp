@@ -3,17 +3,12 @@
 
 #include <hetplan/place/partial_schedule.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <tuple>
 #include <utility>
-
-#include <hetplan/core/error.hpp>
-#include <hetplan/place/operator_schedule.hpp>
 
 namespace hetplan::place {
 

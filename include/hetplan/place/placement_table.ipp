@@ -7,9 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>

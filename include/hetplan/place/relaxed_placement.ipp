@@ -11,10 +11,8 @@
 #include <map>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/version.hpp>
-#include <hetplan/place/device_domains.hpp>
 
 namespace hetplan::place {
 

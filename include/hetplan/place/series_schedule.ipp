@@ -6,23 +6,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/place/device_domains.hpp>
-#include <hetplan/place/improve_schedule.hpp>
 #include <hetplan/place/list_schedule.hpp>
-#include <hetplan/place/operator_schedule.hpp>
-#include <hetplan/place/optimal_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/place/relaxed_placement.hpp>
 

@@ -9,7 +9,7 @@
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/placement_table.hpp>
 #include <hetplan/place/tight_rows.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 namespace hetplan::place {
 

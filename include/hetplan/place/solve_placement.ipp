@@ -5,16 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
-#include <hetplan/place/tight_rows.hpp>
 
 namespace hetplan::place {
 

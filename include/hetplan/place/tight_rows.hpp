@@ -10,7 +10,7 @@
 
 #include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/placement_table.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/solve/lp.hpp>
 
 namespace hetplan::place {
 

@@ -5,14 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <utility>
-#include <vector>
 
 #include <hetplan/core/version.hpp>
-#include <hetplan/place/operator_schedule.hpp>
 
 namespace hetplan::place {
 

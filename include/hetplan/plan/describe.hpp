@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A plan in a few lines of text, for people.
+/// Plans and proofs of infeasibility as text for people.
 
 #include <string>
 
@@ -8,17 +8,20 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
 
-/// 1.93 s, 214 ms, 40 us: three digits, the unit that fits.
+/// Returns three digits and the unit that fits: 1.93 s, 214 ms, 40 us.
 [[nodiscard]] std::string readable(seconds t);
 [[nodiscard]] std::string readable(bytes b);
 [[nodiscard]] std::string readable(joules j);
 
-/// One line per stage whatever the names hold, then one per used device with what it costs there, then the totals.
+/// Describes a plan: one line per stage, whatever the names hold (or per device, for many single-device stages).
 [[nodiscard]] std::string describe(const plan& p, const planning_graph& model, const cluster& c);
-/// Of what there is no solution, and a line per row; or how many steps excluded the whole space.
+/// Also one line per used device with its costs, and the totals.
+[[nodiscard]] std::string describe(const ranked_plan& r, const planning_graph& model, const cluster& c);
+/// Describes a proof: the problem without a solution, and a line per row or the steps that excluded its space.
 [[nodiscard]] std::string describe(const infeasibility_proof& proof);
 
 }  // namespace hetplan

@@ -6,9 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include <hetplan/core/error.hpp>
-#include <hetplan/core/utf8.hpp>
-
 namespace hetplan {
 
 HETPLAN_INLINE std::string readable(seconds t) {
@@ -31,7 +28,7 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
   std::string text = format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
                                  escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches,
                                  p.microbatch_size, p.transfers == transfer_mode::block ? ", transfers block" : "");
-  // A stage for each operator is no line for each: then a line for each device.
+  // Many single-device stages, as in a placement of operators, are summed up in a line per device.
   constexpr std::size_t most_lines = 40;
   const bool single = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.devices.size() == 1; });
   if (single && p.stages.size() > most_lines) {
@@ -65,8 +62,12 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
       text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
     text += "\n";
   }
-  if (!p.predicted) return text;
-  const evaluation& e = *p.predicted;
+  return text;
+}
+
+HETPLAN_INLINE std::string describe(const ranked_plan& r, const planning_graph& model, const cluster& c) {
+  std::string text = describe(r.plan, model, c);
+  const evaluation& e = r.evaluation;
   for (const device& d : c.devices()) {
     const device_evaluation& x = e.devices[d.id.index()];
     if (!x.used) continue;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
 
@@ -26,7 +25,6 @@ HETPLAN_INLINE plan expand_blocks(plan on_fused, const coarsen::blocks& b) {
     }
     s.layers = std::move(members);
   }
-  on_fused.predicted.reset();
   return on_fused;
 }
 
@@ -94,8 +92,8 @@ HETPLAN_INLINE std::optional<double> too_large_an_expansion(const plan& p, const
     intervals += static_cast<double>(p.microbatches_of(s)) * static_cast<double>(s.devices.size());
     held += static_cast<double>(s.layers.size());
   }
-  // Every interval has its tasks, and overlaps with a neighbour each way at most in all other stages. On top at most: a W for each,
-  // an optimizer step and a ring's transfer for each device, and two transfers for each stage that shares a layer's tensor.
+  // Upper bound: each interval has its tasks, and overlaps at most one neighbour per direction and other stage. In addition at
+  // most: a W per interval, an optimizer step and a ring transfer per device, two transfers per stage that shares a layer's tensor.
   const double stages = static_cast<double>(p.stages.size()), per_interval = std::max(2.0, tasks_per_microbatch(p.workload));
   const double most = intervals * (per_interval * (1 + 2 * stages) + 3) + 2 * held;
   const bool plain = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.is_plain(); });

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include <hetplan/plan/limits.hpp>
-#include <hetplan/plan/stage_graph.hpp>
+#include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
 
@@ -46,7 +45,7 @@ HETPLAN_INLINE bool warmup_suffices(const stage_graph::node& s, long long k_s, c
     const long long have = std::min<long long>(s.microbatches, k_s + i) * b_s;
     const long long need = std::min<long long>(t.microbatches, k_t + ((i + 1) * b_s + b_t - 1) / b_t - 1) * b_t;
     if (have < need) return false;
-    if (k_s + i >= s.microbatches) break;  // every forward is out: the rest holds
+    if (k_s + i >= s.microbatches) break;  // all forwards are done: the rest holds
   }
   return true;
 }
@@ -77,7 +76,7 @@ HETPLAN_INLINE std::vector<int> resolve_warmup(const plan& p, const stage_graph&
       const stage_id t = g.edges[e].to;
       const auto holds = [&](int value) { return warmup_suffices(s, value, g[t], k[t.index()]); };
       if (holds(mine)) continue;
-      int low = mine, high = s.microbatches;  // K = M always holds, and the rule is monotone in K
+      int low = mine, high = s.microbatches;  // K = M always suffices, and the rule is monotone in K
       while (high - low > 1) {
         const int middle = low + (high - low) / 2;
         (holds(middle) ? high : low) = middle;
@@ -114,7 +113,7 @@ HETPLAN_INLINE std::vector<std::vector<order_entry>> device_orders(const plan& p
         append_pipeline_order(order, stage_id(s), g.nodes[s].microbatches, p.workload.mode, p.schedule.kind, warmup[s]);
         continue;
       }
-      // Passes of unequal sizes are never 1F1B's (validate): forwards, then backwards.
+      // Passes of unequal sizes never run under 1F1B (validate): forwards, then backwards.
       for (int i = 0; i < g.nodes[s].passes(phase::forward); ++i) order.push_back({phase::forward, stage_id(s), i});
       if (p.workload.mode != mode::training) continue;
       for (int i = 0; i < g.nodes[s].passes(phase::backward_input); ++i) order.push_back({phase::backward_input, stage_id(s), i});

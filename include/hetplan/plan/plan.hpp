@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The noun that planners make and judges take: who runs which layers on which samples, in which order.
+/// Plans, which planners make and judges take: who runs which layers on which samples, in which order.
 
 #include <algorithm>
 #include <array>
@@ -15,14 +15,12 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/cost/work.hpp>
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {
 
-// What a plan costs, as the simulator judged it.
-
-/// One device's part of an evaluation; `used` is false for devices that the plan leaves alone.
+/// One device's part of an evaluation; `used` is false for devices without a part in the plan.
 struct device_evaluation {
   bool used = false;
   joules energy = {};
@@ -33,26 +31,26 @@ struct device_evaluation {
   friend bool operator==(const device_evaluation&, const device_evaluation&) = default;
 };
 
-/// The numbers of one simulated run and the bounds that certify it.
+/// Results of one simulated run, and the bounds that certify it.
 struct evaluation {
-  seconds latency = {};                             ///< T, the last end
+  seconds latency = {};                             ///< T, the end of the run
   std::optional<seconds> time_between_tokens = {};  ///< generation
   std::vector<device_evaluation> devices = {};      ///< by device id
   std::vector<bytes> resource_bytes = {};           ///< by resource id: payload * weight
-  seconds bound = {};                               ///< no plan of this model, cluster, batch is faster; 0: none known
+  seconds bound = {};                               ///< no plan of this model, cluster, batch is faster; 0: unknown
   double gap = 0;                                   ///< latency / bound - 1
   seconds schedule_bound = {};                      ///< no schedule of this plan is faster
   double schedule_gap = 0;
-  seconds contention_bound = {};  ///< the same, tighter: transfers share resources; 0: not known
-  seconds placement_bound = {};   ///< no schedule of single operators is faster (place/operator_schedule); 0: not known
+  seconds contention_bound = {};  ///< tighter schedule_bound: transfers share resources; 0: unknown
+  seconds placement_bound = {};   ///< no schedule of single operators is faster (place/operator_schedule); 0: unknown
 
-  /// The longest span of tasks: what an iteration takes at least where the next one follows without a flush.
+  /// Returns the longest span of a device: the least time of an iteration if the next one follows without a flush.
   [[nodiscard]] seconds period() const {
     seconds longest;
     for (const device_evaluation& d : devices) longest = d.span > longest ? d.span : longest;
     return longest;
   }
-  /// What qoe.latency limits: T, or the time between tokens in generation.
+  /// Returns the time that qoe.latency limits: T, or the time between tokens in generation.
   [[nodiscard]] seconds response() const { return time_between_tokens.value_or(latency); }
   [[nodiscard]] joules energy() const {
     joules total;
@@ -68,10 +66,10 @@ struct evaluation {
   friend bool operator==(const evaluation&, const evaluation&) = default;
 };
 
-/// A gap as people read it: 0 where nothing but rounding is left of it.
+/// Returns a gap for display: 0 if only rounding is left of it.
 [[nodiscard]] inline double readable_gap(double gap) { return std::abs(gap) <= 1e-9 ? 0 : gap; }
 
-/// A device's part of a stage: how many samples of each microbatch, on how many of its accelerators.
+/// A device's part of a stage: its samples of each microbatch, and how many of its accelerators run them.
 struct assignment {
   device_id device;
   int samples = 1;
@@ -80,15 +78,15 @@ struct assignment {
   friend bool operator==(const assignment&, const assignment&) = default;
 };
 
-/// What of a stage's state its devices share out among themselves, in training.
+/// State that the devices of a stage shard in training.
 enum class sharding {
   none,
-  state,  ///< the optimizer's state (ZeRO-1)
+  state,  ///< the optimizer state (ZeRO-1)
   zero2,  ///< the gradients, too: scattered after each microbatch
   fsdp    ///< the weights, too: gathered before each use
 };
 
-/// Where the passes of a stage begin and end, in samples of its pipeline: 0, ..., all of them. Empty: the passes are its microbatches.
+/// Boundaries of a stage's passes, in samples of its pipeline: 0, ..., all of them. Empty: the passes are the microbatches.
 struct pass_cuts {
   std::vector<long long> forward = {};
   std::vector<long long> backward = {};
@@ -98,42 +96,40 @@ struct pass_cuts {
   friend bool operator==(const pass_cuts&, const pass_cuts&) = default;
 };
 
-/// Layers that run together. The rows of its devices own contiguous sample ranges of each microbatch, in list order; a row is one device,
-/// or as many as there are `columns`, which share each tensor.
+/// Layers that run together. Rows of devices own contiguous sample ranges of each microbatch, in list order. A row is one device, or in a
+/// grid one device per column, which share each tensor.
 struct stage {
   std::string name = {};
-  std::vector<layer_id> layers = {};     ///< one behind the other; the order matters to a cost model that prices boundaries alone
+  std::vector<layer_id> layers = {};     ///< in order of execution; the order matters only to cost models that price boundaries
   std::vector<assignment> devices = {};  ///< row by row; all devices of a row have its samples
   int microbatch_size = 0;               ///< 0: the plan's
   int pipeline = 0;                      ///< index into plan::pipelines
-  bool recompute = false;                ///< training: keeps its inputs alone and runs its forward again before the backward
+  bool recompute = false;                ///< training: keeps only its inputs and repeats its forward before the backward
   sharding shard = sharding::none;
-  std::vector<int> columns = {};                  ///< a grid: weights of the columns' parts of each tensor; empty: one device a row
-  std::vector<std::vector<layer_id>> units = {};  ///< zero2, fsdp: what is gathered and scattered together; empty: every layer alone
+  std::vector<int> columns = {};                  ///< grid: relative part of each tensor by column; empty: one device per row
+  std::vector<std::vector<layer_id>> units = {};  ///< zero2, fsdp: layers gathered and scattered together; empty: each layer alone
   pass_cuts cuts = {};
 
   [[nodiscard]] std::size_t column_count() const { return columns.empty() ? 1 : columns.size(); }
   [[nodiscard]] std::size_t rows() const { return devices.size() / column_count(); }
-  /// The first device of a row speaks for it.
+  /// Returns the first device of a row, which represents the row.
   [[nodiscard]] const assignment& row(std::size_t r) const { return devices[r * column_count()]; }
   [[nodiscard]] std::size_t row_of(std::size_t position) const { return position / column_count(); }
   [[nodiscard]] std::size_t column_of(std::size_t position) const { return position % column_count(); }
-  /// The part of a split layer's tensors that a column holds; they sum to 1.
+  /// Returns the part of a split layer's tensors that a column holds; the parts sum to 1.
   [[nodiscard]] double fraction(std::size_t column) const {
     if (columns.empty()) return 1;
     long long all = 0;
     for (const int weight : columns) all += weight;
     return columns[column] / static_cast<double>(all);
   }
-  /// Into how many parts the optimizer's state is cut.
   [[nodiscard]] int state_shards() const { return shard == sharding::none ? 1 : static_cast<int>(rows()); }
-  /// Is it more than microbatches that devices share by samples? What knows those alone refuses the others.
+  /// True if the devices only share microbatches by samples; code limited to such stages refuses others.
   [[nodiscard]] bool is_plain() const { return columns.empty() && cuts.empty() && shard != sharding::zero2 && shard != sharding::fsdp; }
   friend bool operator==(const stage&, const stage&) = default;
 };
 
-/// One entry of a device's explicit order. `backward_input` stands for the whole backward of its stage
-/// unless the same device's order also has `backward_weight` for that stage.
+/// Entry of a device's explicit order. `backward_input` is the whole backward of a stage without `backward_weight` in the same order.
 struct order_entry {
   phase what;
   stage_id stage;
@@ -142,12 +138,11 @@ struct order_entry {
   friend auto operator<=>(const order_entry&, const order_entry&) = default;
 };
 
-/// Gathers (of weights) and scatters (of gradients) belong to stages that share out their state; an all-reduce joins the columns of a grid
-/// and is part of its devices' work.
+/// Kind of a transfer. Gathers (of weights) and scatters (of gradients) belong to stages that shard them; an all-reduce joins the columns
+/// of a grid and is part of the devices' work.
 enum class transfer_kind { forward, backward, sync, token, gather, scatter, all_reduce };
 
-/// When and how a transfer runs; transfers without a rule start at once, in one piece, priority 0.
-/// A rule speaks of every transfer between the two devices that its stages and microbatch make.
+/// Timing of the transfers of a microbatch between two stages on two devices; default: at once, in one piece, with priority 0.
 struct transfer_rule {
   device_id from;
   device_id to;
@@ -157,40 +152,39 @@ struct transfer_rule {
   transfer_kind kind = transfer_kind::forward;
   int chunk = 0;
   int chunks = 1;
-  seconds release = {};  ///< from the iteration's start
+  seconds release = {};  ///< from the start of the iteration
   int priority = 0;      ///< smaller first
 
   friend bool operator==(const transfer_rule&, const transfer_rule&) = default;
 };
 
-/// Of one transfer.
+/// Limit on the chunks of one transfer.
 inline constexpr int most_chunks = 100'000;
 
-/// What a rule speaks of, or what a transfer is called: two rules with one name speak of the same transfers. A reduction
-/// has no microbatch, whichever one is named with it.
+/// Name of a transfer, or of those that a rule applies to. The microbatch of a reduction is not part of its name.
 using transfer_name = std::tuple<transfer_kind, device_id, device_id, stage_id, stage_id, int>;
 template <class T>
 [[nodiscard]] transfer_name name_of_transfer(const T& t) {
   return {t.kind, t.from, t.to, t.from_stage, t.to_stage, t.kind == transfer_kind::sync ? 0 : t.microbatch};
 }
 
-/// Do transfers between stages run beside the work of the devices at their ends, or do both devices stop for them?
+/// Whether transfers between stages overlap with the work of the devices at their ends, or block both devices.
 enum class transfer_mode { overlap, block };
-/// How often a stage's output goes to a device on which several stages read it: once for each of them, or once.
+/// How often a stage's output goes to a device on which several stages read it: once per reading stage, or once.
 enum class transfer_copies { per_edge, per_device };
 enum class sharing { fair_share, priority, exclusive, per_link, unlimited };
 
-/// The order in which devices work, and when transfers may run.
+/// Order of the devices' work, and timing of transfers.
 struct plan_schedule {
   schedule_kind kind = schedule_kind::one_f_one_b;
-  std::vector<int> warmup = {};                       ///< 1F1B: K per stage; empty = the default, 2 depth - 1
+  std::vector<int> warmup = {};                       ///< 1F1B: K per stage; empty: the default, 2 depth - 1
   std::vector<std::vector<order_entry>> orders = {};  ///< explicit: by device id
   std::vector<transfer_rule> transfers = {};
 
   friend bool operator==(const plan_schedule&, const plan_schedule&) = default;
 };
 
-/// A plan. Stage ids run over all pipelines in order: `stages` is flat, `stage::pipeline` ascending.
+/// Plan. Stage ids run over all pipelines in order: `stages` is flat, `stage::pipeline` ascending.
 struct plan {
   std::string model = {};
   std::string cluster = {};
@@ -199,40 +193,27 @@ struct plan {
   int microbatch_size = 1;
   int microbatches = 1;
   std::vector<stage> stages = {};
-  std::vector<long long> pipelines = {};  ///< samples of an iteration per pipeline; empty = one takes all
+  std::vector<long long> pipelines = {};  ///< samples of an iteration per pipeline; empty: one takes all
   plan_schedule schedule = {};
   sharing sharing_policy = sharing::fair_share;
   transfer_mode transfers = transfer_mode::overlap;
   transfer_copies copies = transfer_copies::per_edge;
-  std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty = ring
-  std::optional<evaluation> predicted = {};        ///< a result, no part of the decision
+  std::optional<device_id> parameter_server = {};  ///< reduces tensors that stages share; empty: ring
 
-  /// Samples of one iteration, or sequences in flight.
+  /// Returns the samples of one iteration, or the sequences in flight.
   [[nodiscard]] long long batch() const { return static_cast<long long>(microbatch_size) * microbatches; }
   [[nodiscard]] std::size_t pipeline_count() const { return pipelines.empty() ? 1 : pipelines.size(); }
   [[nodiscard]] long long pipeline_samples(int pipeline) const {
     return pipelines.empty() ? batch() : pipelines[static_cast<std::size_t>(pipeline)];
   }
   [[nodiscard]] int size_of(const stage& s) const { return s.microbatch_size > 0 ? s.microbatch_size : microbatch_size; }
-  /// Of a stage in an iteration; its size divides its pipeline's samples.
+  /// Returns the microbatches of a stage in an iteration; the stage's size divides its pipeline's samples.
   [[nodiscard]] int microbatches_of(const stage& s) const { return static_cast<int>(pipeline_samples(s.pipeline) / size_of(s)); }
   [[nodiscard]] const stage& operator[](stage_id s) const { return stages[s.index()]; }
 
-  /// Two plans are equal if they decide alike, whatever is predicted of them.
-  friend bool operator==(const plan& a, const plan& b) {
-    return a.model == b.model && a.cluster == b.cluster && a.planner == b.planner && a.workload == b.workload &&
-           a.microbatch_size == b.microbatch_size && a.microbatches == b.microbatches && a.stages == b.stages &&
-           a.pipelines == b.pipelines && a.schedule == b.schedule && a.sharing_policy == b.sharing_policy && a.transfers == b.transfers &&
-           a.copies == b.copies && a.parameter_server == b.parameter_server;
-  }
+  friend bool operator==(const plan&, const plan&) = default;
 };
 
-/// Does a stage hold less of the optimizer's state than it would alone?
-[[nodiscard]] inline bool shards_state(const plan& p) {
-  return std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.state_shards() > 1; });
-}
-
-/// Every network policy that a plan can name.
 inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority, sharing::exclusive, sharing::per_link, sharing::unlimited};
 
 [[nodiscard]] constexpr std::string_view to_string(transfer_mode m) { return m == transfer_mode::overlap ? "overlap" : "block"; }
@@ -260,9 +241,7 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
   return "all_reduce";
 }
 
-// Where every planner starts.
-
-/// A plan of the problem's job with nothing decided yet.
+/// Returns a plan of the problem's job with nothing decided yet, where every planner starts.
 [[nodiscard]] inline plan blank_plan(const planning_problem& problem, std::string planner, int microbatch_size) {
   plan p{.model = problem.model.name(),
          .cluster = problem.cluster.name(),
@@ -270,39 +249,35 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
          .workload = problem.job.workload,
          .microbatch_size = microbatch_size,
          .microbatches = problem.job.batch / microbatch_size};
-  if (p.workload.mode == mode::training) p.schedule.kind = problem.job.schedule;  // else there is one schedule, the default
+  if (p.workload.mode == mode::training) p.schedule.kind = problem.job.schedule;  // other modes have one schedule, the default
   return p;
 }
 
-// A plan for the same devices under other numbers.
-
-/// @param to       by device id in the plan: its id in the answer; valid for every device that the plan names.
-/// @param devices  how many the answer's cluster has.
-/// A prediction goes along: what devices outside do is nothing, what resources carry stays.   Complexity  O(plan).
+/// Returns the plan with other device ids.
+///
+/// @param to       By device id in the plan: the new id; valid for every device that the plan names.
+/// @param devices  Number of devices of the new cluster.   Complexity  O(plan).
 [[nodiscard]] plan rename_devices(plan p, std::span<const device_id> to, std::size_t devices);
-
-// Is the work of two plans in the same places?
+/// Returns the costs of a plan with other device ids: devices outside the plan do nothing, resources carry the same bytes.
+[[nodiscard]] evaluation rename_devices(evaluation e, std::span<const device_id> to, std::size_t devices);
 
 namespace detail {
 
-/// Who holds what of which layer: one entry per distinct (layer, device, tensor-parallel degree, part of the optimizer's state,
-/// of so many parts), sorted.
+/// Returns where weights are held: one entry per distinct (layer, device, degree, part of the optimizer state, number of parts), sorted.
 [[nodiscard]] std::vector<std::tuple<layer_id, device_id, int, int, int>> placement_of(const plan& p);
 
 }  // namespace detail
 
-/// Do the same devices run the same layers, cut up in the same way? Then no weights move from one plan to the other.
+/// Returns whether the same devices run the same layers, cut up in the same way, so that no weights move between the two plans.
 ///
-/// Microbatch sizes, the sizes of shares, names and how layers are grouped into stages do not matter, nor does the order of
-/// devices, but where they share out the optimizer's state: the order says who has which part of it.
-/// In generation shares decide whose memory has which sequence's cache: those may move all the same.
+/// Microbatch sizes, the sizes of shares, names and the grouping of layers into stages do not matter. The order of devices matters only
+/// where they shard the optimizer state, as it assigns the parts. In generation, caches may still move, as shares decide which device
+/// holds them.
 ///
 /// Complexity  O(n log n) for n layers of all stages x devices of their stage.
 [[nodiscard]] bool same_placement(const plan& a, const plan& b);
 
-// Who knows stages whose devices share microbatches by samples, and nothing else, says so here.
-
-/// What a stage is beyond that; "" for a plain one. A grid of one column, or one device that shares out its state, is plain.
+/// Returns what makes a stage more than plain; "" if nothing. A grid of one column, or one device that shards its state, is plain.
 [[nodiscard]] inline std::string beyond_plain(const stage& s, bool cuts_are_plain = false) {
   if (s.column_count() > 1) return "a grid, whose columns share tensors";
   if (s.devices.size() > 1 && s.shard == sharding::zero2) return "under zero2, which scatters gradients after each microbatch";
@@ -310,7 +285,7 @@ namespace detail {
   return s.cuts.empty() || cuts_are_plain ? "" : "cut into passes that are no microbatches";
 }
 
-/// Throws invalid_input for the first stage that is more: `who` cannot take it.
+/// Throws invalid_input for the first stage that is not plain; `who` cannot take it.
 inline void require_plain_stages(const plan& p, const std::string& who, bool cuts_are_plain = false) {
   for (const stage& s : p.stages) {
     if (const std::string more = beyond_plain(s, cuts_are_plain); !more.empty()) {

@@ -3,21 +3,25 @@
 
 #include <hetplan/plan/plan.hpp>
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace hetplan {
 
+namespace detail {
+
+template <class Row>
+[[nodiscard]] std::vector<Row> rename_rows(std::vector<Row> rows, std::span<const device_id> to, std::size_t devices) {
+  std::vector<Row> moved(rows.empty() ? 0 : devices);
+  for (std::size_t d = 0; d < rows.size(); ++d) {
+    if (to[d].valid()) moved[to[d].index()] = std::move(rows[d]);
+  }
+  return moved;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE plan rename_devices(plan p, std::span<const device_id> to, std::size_t devices) {
   const auto rename = [&](device_id& d) { d = to[d.index()]; };
-  const auto move_rows = [&]<class Row>(std::vector<Row>& rows) {
-    std::vector<Row> moved(rows.empty() ? 0 : devices);
-    for (std::size_t d = 0; d < rows.size(); ++d) {
-      if (to[d].valid()) moved[to[d].index()] = std::move(rows[d]);
-    }
-    rows = std::move(moved);
-  };
   for (stage& s : p.stages) {
     for (assignment& a : s.devices) rename(a.device);
   }
@@ -26,9 +30,13 @@ HETPLAN_INLINE plan rename_devices(plan p, std::span<const device_id> to, std::s
     rename(r.to);
   }
   if (p.parameter_server) rename(*p.parameter_server);
-  move_rows(p.schedule.orders);
-  if (p.predicted) move_rows(p.predicted->devices);
+  p.schedule.orders = detail::rename_rows(std::move(p.schedule.orders), to, devices);
   return p;
+}
+
+HETPLAN_INLINE evaluation rename_devices(evaluation e, std::span<const device_id> to, std::size_t devices) {
+  e.devices = detail::rename_rows(std::move(e.devices), to, devices);
+  return e;
 }
 
 namespace detail {

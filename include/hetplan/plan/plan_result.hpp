@@ -1,52 +1,91 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What a planner answers.
+/// Results of planners, and the objectives that rank plans.
 
 #include <concepts>
-#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/core/quantity.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan {
 
-// What "better" means: the door for objectives, and those that ship.
+// Device limits of evaluated plans: which are broken, where, and by how much.
+
+enum class limit_kind { memory, energy, busy_share };
+
+/// Limit that a plan breaks; `used` and `allowed` are in the limit's unit (B, J, share).
+struct broken_limit {
+  limit_kind kind = limit_kind::memory;
+  device_id device;
+  double used = 0;
+  double allowed = 0;
+
+  /// Returns the relative overflow, which makes limits of different kinds comparable.
+  [[nodiscard]] double overflow() const { return used / allowed - 1; }
+};
+
+/// Relative overflow that is tolerated: sums of the same numbers in another order are no violation.
+inline constexpr double limit_tolerance = relative_tolerance;
+
+/// Returns the memory that a plan may take of a device: its usable memory and the tolerance.
+[[nodiscard]] double memory_limit_bytes(const device& d);
+
+/// Returns how many items of `each_bytes` fit into `room_bytes`, at most `most`; 0 if the room is negative.
+[[nodiscard]] int count_that_fits(double room_bytes, double each_bytes, int most);
+
+/// Returns whether every used device keeps its memory limit.
+[[nodiscard]] bool within_memory(const evaluation& e, const cluster& c);
+
+/// Returns the broken limit with the largest relative overflow, or nothing. Ties: memory, energy, busy share; then by device.
+[[nodiscard]] std::optional<broken_limit> find_broken_limit(const evaluation& e, const cluster& c);
+
+/// Returns all broken limits: memory, energy, busy share; each by device.
+[[nodiscard]] std::vector<broken_limit> broken_limits(const evaluation& e, const cluster& c);
+
+/// Returns the sum of the relative overflows of all broken limits; 0 if none is broken.
+[[nodiscard]] double total_overflow(const evaluation& e, const cluster& c);
+
+/// Returns, e.g., "memory: xiaomi0 needs 13.9 GB and may use 8 GB: 5.9 GB too much".
+[[nodiscard]] std::string to_string(const broken_limit& b, const cluster& c);
 
 template <class O>
 concept scores_evaluation = requires(const O& o, const evaluation& e) {
   { o.score(e) } -> std::same_as<double>;  // smaller is better; pure
 };
-/// Reads nothing but the response (T, or the time between tokens in generation) and the total energy, and falls with
-/// neither: then a search may drop partial plans that cannot catch up.
+/// An objective of the response (T, or the time between tokens in generation) and the total energy alone, non-decreasing in both: a search
+/// may drop partial plans that cannot catch up.
 template <class O>
 concept monotone_objective = requires(const O& o, seconds response, joules energy) {
   { o.score(response, energy) } -> std::same_as<double>;  // smaller is better; non-decreasing in both; pure
 };
-/// Which of two plans is better: smaller scores are. Either of two members will do; with both, that of evaluations scores evaluated
-/// plans, the other one steers searches in parts.
+/// Score that ranks plans; smaller is better. One of two members is enough. With both, score(evaluation) ranks evaluated plans, and
+/// score(response, energy) steers searches over partial plans.
 ///
-/// * score(response, energy), where response and energy of all devices are all that counts. It falls with neither, so a search may drop a
-///   partial plan that cannot catch up. `two_substate_dp` tries that on some points and refuses a score that falls; between them it takes
-///   your word.
-/// * score(evaluation) for anything else: peak memory, one device's battery, a score that falls with time. Planners that judge whole
-///   candidates take it at the same cost; a search in parts has to keep every partial plan (the `cell_policy` `exhaustive`), which only
-///   small problems allow.
-/// * NaN is refused; infinity is a way to say "never". Only plans within the devices' limits are scored, so limits need no penalty.
-/// * Planners score before they bound: `bound` and `gap` are 0 then; `schedule_bound` is there.
+/// * score(response, energy): if the response and the energy of all devices are all that counts. The score falls with neither, so a search
+///   may drop a partial plan that cannot catch up. `two_substate_dp` tests some points and refuses a score that falls; between them it
+///   trusts the objective.
+/// * score(evaluation): for anything else, such as peak memory, one device's battery, or a score that falls with time. Planners that judge
+///   whole candidates take either at the same cost; a search over partial plans has to keep all of them (the `cell_policy` `exhaustive`),
+///   which only small problems allow.
+/// * NaN is refused; infinity means "never". Only plans within the devices' limits are scored, so limits need no penalty.
+/// * Planners score before they compute bounds: `bound` and `gap` are still 0; `schedule_bound` is set.
 /// * Equal scores: fewer stages first, then the candidate that was judged first.
-/// * Called from several threads at once where a search has threads.
+/// * Called from several threads at once where a search uses threads.
 ///
 /// Ships: `minimize_latency` (T, the last end, in generation as well), `maximize_throughput` (T per sample), `minimize_response` (T, or
 /// the time between tokens in generation), `minimize_energy`, `keep_qoe` (energy, plus lambda per second of response beyond a target),
-/// `objective_of_job` and `any_objective` (chosen at run time). `score` asks either member.
+/// `objective_of_job` and `any_objective` (chosen at run time). The function `score` calls either member.
 template <class O>
 concept objective = scores_evaluation<O> || monotone_objective<O>;
 
@@ -58,26 +97,24 @@ consteval bool check_objective() {
   return objective<O>;
 }
 
-/// The score of an evaluated plan.
 template <objective O>
 [[nodiscard]] double score(const O& o, const evaluation& e) {
   if constexpr (scores_evaluation<O>) return o.score(e);
   else return o.score(e.response(), e.energy());
 }
 
-/// T [s], in generation as well: the last end. A search in parts counts the time between tokens there, which grows as T does
-/// under its estimate.
+/// Latency T [s], the last end. In generation, searches over partial plans use the time between tokens, whose estimate grows with T.
 struct minimize_latency {
   [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
   [[nodiscard]] double score(const evaluation& e) const { return e.latency.value(); }
 };
-/// Seconds per sample: the inverse of throughput. Plans of one job share batch and tokens, so it ranks them as T does.
+/// Seconds per sample, the inverse of throughput. Plans of one job share batch and tokens, so the ranking is that of T.
 struct maximize_throughput {
   double batch = 1;
   [[nodiscard]] double score(seconds response, joules) const { return response.value() / batch; }
   [[nodiscard]] double score(const evaluation& e) const { return e.latency.value() / batch; }
 };
-/// T, or the time between tokens in generation [s]: what `qoe.latency` limits.
+/// Response [s], which `qoe.latency` limits: T, or the time between tokens in generation.
 struct minimize_response {
   [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
 };
@@ -85,7 +122,7 @@ struct minimize_response {
 struct minimize_energy {
   [[nodiscard]] double score(seconds, joules energy) const { return energy.value(); }
 };
-/// Energy plus lambda per second beyond the latency that should be kept [J]. Source: Dora, eq. 2.
+/// Energy [J] plus lambda per second of response beyond the latency to keep. Source: Dora, eq. 2.
 struct keep_qoe {
   seconds latency;
   double lambda_J_per_s = 1000;
@@ -96,7 +133,6 @@ static_assert(check_objective<minimize_latency>() && check_objective<maximize_th
               check_objective<minimize_energy>() && check_objective<keep_qoe>());
 
 /// The objective that a job names.
-///
 /// Throws  invalid_input (objective qoe without qoe.latency).
 class objective_of_job {
  public:
@@ -110,75 +146,77 @@ class objective_of_job {
 
 static_assert(check_objective<objective_of_job>());
 
-// An objective chosen at run time.
-
-/// Holds any objective by value; copies share it (objectives are pure). One virtual call per score.
+/// Type-erased objective, held by value and shared by copies (objectives are pure). One indirect call per score.
 class any_objective {
  public:
   template <class O>
     requires(!std::same_as<O, any_objective>)
   any_objective(O o) : monotone_(monotone_objective<O>) {
     static_assert(check_objective<O>());
-    if constexpr (objective<O>) objective_ = std::make_shared<holder<O>>(std::move(o));
+    if constexpr (objective<O>)
+      objective_ = {std::move(o),
+                    {.score = [](void* held, const evaluation& e) { return hetplan::score(as<const O>(held), e); },
+                     .estimate =
+                         [](void* held, auto... a) {
+                           if constexpr (monotone_objective<O>) return as<const O>(held).score(a...);
+                           else return 0.0;
+                         }}};
   }
 
-  /// Can it steer a search in parts? See monotone_objective.
+  /// True if it can steer a search over partial plans. See monotone_objective.
   [[nodiscard]] bool monotone() const { return monotone_; }
-  [[nodiscard]] double score(const evaluation& e) const { return objective_->score(e); }
-  /// 0 where the objective that it holds is not monotone.
-  [[nodiscard]] double score(seconds response, joules energy) const { return objective_->score(response, energy); }
+  [[nodiscard]] double score(const evaluation& e) const { return objective_.call(&calls::score, e); }
+  /// Returns 0 if the held objective is not monotone.
+  [[nodiscard]] double score(seconds response, joules energy) const { return objective_.call(&calls::estimate, response, energy); }
 
  private:
-  struct interface {
-    virtual ~interface() = default;
-    [[nodiscard]] virtual double score(const evaluation&) const = 0;
-    [[nodiscard]] virtual double score(seconds, joules) const = 0;
+  struct calls {
+    double (*score)(void*, const evaluation&);
+    double (*estimate)(void*, seconds response, joules energy);
   };
-  template <class O>
-  struct holder final : interface {
-    explicit holder(O o) : objective(std::move(o)) {}
-    [[nodiscard]] double score(const evaluation& e) const override { return hetplan::score(objective, e); }
-    [[nodiscard]] double score([[maybe_unused]] seconds response, [[maybe_unused]] joules energy) const override {
-      if constexpr (monotone_objective<O>) return objective.score(response, energy);
-      else return 0;
-    }
-    O objective;
-  };
-  std::shared_ptr<const interface> objective_;
+  erased<calls> objective_;
   bool monotone_;
 };
 
 static_assert(check_objective<any_objective>());
 
-/// Plans best first, each with its prediction. None found: no plan, and the reason names the limit that binds, the device and the
-/// smallest overflow, and what was tried. Infeasible: the same, and proven of the problem. Stopped, by an observer or a budget: the best
-/// so far.
+/// A plan and its predicted costs.
+struct ranked_plan {
+  hetplan::plan plan;
+  hetplan::evaluation evaluation;
+
+  friend bool operator==(const ranked_plan&, const ranked_plan&) = default;
+};
+
+/// Returns the plans without their costs, in the given order.
+[[nodiscard]] std::vector<plan> plans_of(std::span<const ranked_plan> ranked);
+
+/// Result of a planner: plans, best first, each with its prediction. None found: no plan, and a reason with the binding limit, the device,
+/// the smallest overflow and the candidates tried. Infeasible: the same, proven. Stopped, by an observer or a budget: the best so far.
 struct plan_result {
   hetplan::status status = {};
-  std::optional<broken_limit> binding = {};  ///< without plans: of the candidate that came nearest
-  std::vector<plan> plans = {};
-  long long candidates = 0;   ///< plans that were judged
-  long long steps = 0;        ///< that it took; see step_budget
-  bool out_of_steps = false;  ///< stopped by the budget
+  std::optional<broken_limit> binding = {};  ///< without plans: limit of the candidate that came nearest
+  std::vector<ranked_plan> plans = {};
+  long long candidates = 0;   ///< number of plans judged
+  long long steps = 0;        ///< steps taken; see step_budget
+  bool out_of_steps = false;  ///< true: stopped by the budget
   seconds elapsed = {};
 };
 
-/// A proof is one of plans without grids whose devices hold the whole weights of their layers: a planner that makes others has found none.
+/// Turns `infeasible` into `none_found`, for planners of grids or sharded weights: no proof covers such plans.
 inline void without_proof(plan_result& r) {
   if (r.status.result != outcome::infeasible) return;
   r.status.result = outcome::none_found;
   r.status.proof.reset();
 }
 
-/// A planner has judged one more candidate; for progress and for stopping.
-///
-/// Over one call of a planner, whatever parts it has (candidate_rounds): `judged` is 1, 2, 3, ...; `total` is an estimate that is
-/// corrected on the way, never less than `judged`; and judged / total never falls.
+/// Event of a planner that has judged one more candidate; for progress and for stopping. Over one call with all its parts
+/// (candidate_rounds), `judged` counts 1, 2, 3, ...; the estimate `total` may change, but is never less; `judged / total` never falls.
 struct candidate_judged {
   long long judged = 0;
   long long total = 0;
-  const plan* best = nullptr;  ///< so far, in all parts; null until one fits
-  bool estimated = false;      ///< what is predicted of the best so far is an estimate, for it runs long
+  const ranked_plan* best = nullptr;  ///< best plan so far, over all parts; null until one fits
+  bool estimated = false;             ///< true: the prediction of `best` is an estimate, since the plan runs long
 };
 using candidate_observer = any_observer<candidate_judged>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A plan and all that its models say of it: the one place where a whole plan's layers add up.
+/// Costs of a plan's stages: the one place where the layers of a whole plan add up.
 
 #include <map>
 #include <vector>
@@ -13,45 +13,45 @@
 
 namespace hetplan {
 
-/// A valid plan, cut into stages, with the answers of cost and memory model for each stage on each of its devices. Estimates
-/// (make_steps, estimate) and the judge (tasks::expand, judge) read these numbers and ask no model again.
+/// Valid plan, cut into stages, with the results of the cost and memory model for each stage on each of its devices. Estimates
+/// (make_steps, estimate) and the judge (tasks::expand, judge) read these numbers and call no model again.
 ///
-///     const staged s(problem, plan);
+///     const stage_costs s(problem, plan);
 ///     estimate(s).latency;  judge(s).evaluation.latency;
 ///
 /// The plan, model and cluster must outlive it.
-/// Complexity  O(layers x devices of their stage); the cost model is asked once per layer, device of its stage and phase.
-/// Throws      invalid_input (the plan breaks a rule of `validate`), invalid_model (a model answers what its concept forbids).
+/// Complexity  O(layers x devices of their stage); one call of the cost model per layer, device of its stage and phase.
+/// Throws      invalid_input (the plan breaks a rule of `validate`), invalid_model (a model returns what its concept forbids).
 struct stage_costs {
-  /// A stage on one of its devices: seconds of one microbatch share, and what the share keeps. Outside training only the forward
-  /// takes time.
+  /// Seconds of one unit in each phase.
   struct unit_times {
     double forward_s = 0;
     double backward_input_s = 0;
     double backward_weight_s = 0;
   };
+  /// A stage on one of its devices: seconds and memory of one microbatch share. Outside training only the forward takes time.
   struct part {
     double forward_s = 0;
-    double backward_input_s = 0;  ///< a stage that recomputes: its forward again, too
+    double backward_input_s = 0;  ///< includes the repeated forward of a stage that recomputes
     double backward_weight_s = 0;
-    double optimizer_s = 0;  ///< once an iteration
+    double optimizer_s = 0;  ///< once per iteration
     share_memory kept = {};
-    double forward_sent = 0;  ///< in a grid: bytes of all-reduces to the next device of the row; their time is in that of the phase
+    double forward_sent = 0;  ///< grid: bytes of all-reduces to the next device of the row; their time is included in that of the phase
     double backward_sent = 0;
-    std::vector<unit_times> units = {};  ///< zero2, fsdp: what each unit takes of the phases
+    std::vector<unit_times> units = {};  ///< zero2, fsdp: each unit's part of the phases
 
     [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
   };
   struct stage_parts {
     std::vector<part> devices;                           ///< in the order of stage::devices
-    std::map<long long, std::vector<part>> passes = {};  ///< of a stage with cuts: the same for passes of other sizes
-    double trainable_bytes = 0;                          ///< what its devices reduce among themselves; one alone reduces nothing
+    std::map<long long, std::vector<part>> passes = {};  ///< stages with cuts: the same for passes of other sizes, by samples
+    double trainable_bytes = 0;                          ///< reduced among its devices; a single device reduces nothing
   };
 
   stage_costs(const planning_problem& problem, const hetplan::plan& p);
   stage_costs(const hetplan::plan& p, const planning_graph& model, const hetplan::cluster& c, const any_cost_model& cost,
               const any_memory_model& memory = {});
-  // A temporary is gone at the end of the line.
+  // Temporaries would not outlive the object.
   stage_costs(const planning_problem&& the_problem_must_outlive_it, const hetplan::plan&) = delete;
   stage_costs(const planning_problem&, const hetplan::plan&& the_plan_must_outlive_it) = delete;
   stage_costs(const hetplan::plan&& the_plan_must_outlive_it, const planning_graph&, const hetplan::cluster&, const any_cost_model&,
@@ -66,10 +66,10 @@ struct stage_costs {
   const hetplan::cluster& cluster;
   stage_graph graph;
   std::vector<stage_parts> stages;   ///< by stage id
-  std::vector<double> static_bytes;  ///< by device id: held all the time
+  std::vector<double> static_bytes;  ///< by device id: held during the whole run
 
   [[nodiscard]] const stage_parts& operator[](stage_id s) const { return stages[s.index()]; }
-  /// A device's part of a pass of so many samples.
+  /// Returns the costs of a stage's device for a pass of `samples` samples.
   [[nodiscard]] const part& of_pass(stage_id s, std::size_t position, long long samples) const {
     const stage_parts& all = stages[s.index()];
     return (all.passes.empty() ? all.devices : all.passes.at(samples))[position];

@@ -77,7 +77,7 @@ HETPLAN_INLINE void stage_costs::add_all_reduces(const stage& s, std::size_t pos
 }
 
 HETPLAN_INLINE void stage_costs::add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const {
-  // A unit is a stage of its own to the cost model; the boundary before it is its own, too.
+  // The cost model treats a unit as a stage of its own; the unit also pays the boundary before it.
   const device& d = cluster[a.device];
   const layer_id* before = nullptr;
   for (const auto& layers : units_of(s)) {

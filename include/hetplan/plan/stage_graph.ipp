@@ -3,12 +3,9 @@
 
 #include <hetplan/plan/stage_graph.hpp>
 
-#include <algorithm>
 #include <map>
-#include <utility>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
 
@@ -43,7 +40,7 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
     }
   }
   std::ranges::stable_sort(holdings, {}, &holding::tensor);
-  std::map<std::vector<stage_id>, reduction> shared;  // by the set of stages that hold them
+  std::map<std::vector<stage_id>, reduction> shared;  // by the set of holders
   for (auto first = holdings.begin(); first != holdings.end();) {
     const auto last = std::find_if(first, holdings.end(), [&](const holding& h) { return h.tensor != first->tensor; });
     if (last - first > 1) {
@@ -69,10 +66,10 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
 
 namespace detail {
 
-/// The part of a layer's tensors that a column of the stage has.
+/// Returns the part of a layer's tensors that a column of the stage holds.
 HETPLAN_INLINE double part_of(const layer& l, const stage& s, std::size_t column) { return l.is_split() ? s.fraction(column) : 1; }
 
-/// What a device of the stage holds of a layer's weights, gradients and optimizer.
+/// Returns the bytes of a layer's weights, gradients and optimizer that a device of the stage holds.
 HETPLAN_INLINE double state_of(const any_memory_model& memory, const layer& l, const workload& w, const stage& s, std::size_t column) {
   const double n = static_cast<double>(s.rows());
   switch (s.shard) {
@@ -84,7 +81,7 @@ HETPLAN_INLINE double state_of(const any_memory_model& memory, const layer& l, c
   return checked_state(memory, l, w, s.state_shards()) * part_of(l, s, column);
 }
 
-/// Room for whole units beside a device's own part: two that are gathered (one works, one comes), or one whose gradients are summed up.
+/// Returns the buffer for whole units beside a device's own part: two gathered ones (in use, arriving), or one of summed gradients.
 HETPLAN_INLINE double gathered_bytes(const planning_graph& model, const stage& s) {
   if (s.devices.size() < 2 || (s.shard != sharding::fsdp && s.shard != sharding::zero2)) return 0;
   double largest = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Is this a plan at all? Says which rule breaks where, before anything is expanded or simulated.
+/// Validation of plans: which rule is broken where, before anything is expanded or simulated.
 
 #include <optional>
 #include <string>
@@ -13,26 +13,23 @@
 
 namespace hetplan {
 
-// Can the orders of a plan be worked off at all? A run without times.
-
-/// The first device (by id) that never finishes its order, or nothing. One step suffices for generation:
-/// later steps repeat it behind finished work.
+/// Returns the first device (by id) that never finishes its order in a run without times, or nothing. One step suffices
+/// for generation: later steps repeat it behind finished work.
 ///
 /// The plan must be otherwise valid. Complexity: O(tasks * stage edges * devices per stage).
 [[nodiscard]] std::optional<device_id> first_blocked_device(const plan& p, const stage_graph& g, std::size_t devices);
 
-/// A broken rule: where in the plan, as a JSON pointer into its file, and what was given and expected.
+/// Broken rule: its place in the plan, as a JSON pointer into the plan file, and what was given and expected.
 struct violation {
   std::string where;
   std::string what;
 };
 
-/// The first rule that the plan breaks, or nothing. Rules: semantics, section 5, and the plan file's.
-///
+/// Returns the first rule that the plan breaks, or nothing: rules of semantics, section 5, and of plan files.
 /// Complexity  O(size of the plan + microbatches); explicit orders: O(tasks log tasks).
 [[nodiscard]] std::optional<violation> validate(const plan& p, const planning_graph& model, const cluster& c);
 
-/// The stage graph of a valid plan. Throws invalid_input with the violation's place and text.
+/// Returns the stage graph of a valid plan. Throws invalid_input with the violation's place and text.
 stage_graph require_valid(const plan& p, const planning_graph& model, const cluster& c);
 
 }  // namespace hetplan

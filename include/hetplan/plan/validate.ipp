@@ -15,15 +15,14 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan {
 
 HETPLAN_INLINE std::optional<device_id> first_blocked_device(const plan& p, const stage_graph& g, std::size_t devices) {
   const auto orders = device_orders(p, g, devices);
-  // Devices of a stage finish separately, and a consumer waits for those whose sample interval overlaps its own.
+  // The devices of a stage finish separately; a consumer waits for those whose samples overlap its own.
   struct progress {
-    std::vector<std::vector<char>> forward, backward;  // [device position][microbatch]
+    std::vector<std::vector<char>> forward, backward;  // [device position][pass]
   };
   std::vector<progress> done(p.stages.size());
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
@@ -63,7 +62,7 @@ HETPLAN_INLINE std::optional<device_id> first_blocked_device(const plan& p, cons
         if (!covered(g.edges[in].from, phase::forward, need)) return false;
       }
     } else if (e.what == phase::backward_input) {
-      if (!covered(e.stage, phase::forward, need)) return false;  // in a grid those of its whole row
+      if (!covered(e.stage, phase::forward, need)) return false;  // in a grid: on its whole row
       for (const std::size_t out : g[e.stage].out) {
         if (g.edges[out].backward_cut.value() == 0) continue;
         if (!covered(g.edges[out].to, phase::backward_input, need)) return false;
@@ -100,7 +99,7 @@ class plan_validator {
  public:
   plan_validator(const plan& p, const planning_graph& model, const cluster& c) : p_(p), model_(model), cluster_(c) {}
 
-  /// The first broken rule in reading order, or nothing.
+  /// Returns the first broken rule in reading order, or nothing.
   [[nodiscard]] std::optional<violation> run() {
     try {
       check_scalars();
@@ -118,7 +117,7 @@ class plan_validator {
     }
     return std::nullopt;
   }
-  /// Of a valid plan.
+  /// Returns the stage graph of a valid plan.
   [[nodiscard]] stage_graph graph() && { return std::move(graph_); }
 
  private:
@@ -128,7 +127,7 @@ class plan_validator {
   }
   [[nodiscard]] const std::string& device_name(device_id d) const { return cluster_[d].name; }
 
-  /// "/stages/3", or "/pipelines/1/stages/0" where the plan has several pipelines.
+  /// Returns the JSON pointer "/stages/3", or "/pipelines/1/stages/0" if there are several pipelines.
   [[nodiscard]] std::string at(std::size_t s) const {
     if (p_.pipelines.empty()) return "/stages/" + std::to_string(s);
     std::size_t first = s;
@@ -136,7 +135,7 @@ class plan_validator {
     return "/pipelines/" + std::to_string(p_.stages[s].pipeline) + "/stages/" + std::to_string(s - first);
   }
 
-  /// Values of an enumeration that begins with 0 and ends with `last`: a cast makes others.
+  /// Requires a value of an enumeration that begins with 0 and ends with `last`; casts make others.
   template <class E>
   static void require_named(const std::string& where, E given, E last) {
     if (!(static_cast<int>(given) >= 0 && given <= last))
@@ -328,7 +327,7 @@ class plan_validator {
     }
   }
 
-  /// What only one stage can hold: parts of a tensor are in no other stage.
+  /// Checks tensors that are cut into parts: only one stage may hold them.
   void check_own_tensors() const {
     std::map<tensor_key, std::vector<std::size_t>> holders;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
@@ -369,7 +368,7 @@ class plan_validator {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       for (std::size_t i = 0; i < p_.stages[s].layers.size(); ++i) {
         const layer_id l = p_.stages[s].layers[i];
-        // Texts only where they are needed: searches validate thousands of plans.
+        // Texts are built only on failure: searches validate thousands of plans.
         const auto where = [&] { return at(s) + "/layers/" + std::to_string(i); };
         if (!l.valid() || l.index() >= model_.size()) fail(where(), "expected a layer of the model, got id " + std::to_string(l.value));
         if (++seen[static_cast<std::size_t>(p_.stages[s].pipeline) * model_.size() + l.index()] > 1) {
@@ -436,7 +435,7 @@ class plan_validator {
                                    p_[e.to].name + "\" (warm-up " + std::to_string(k[e.to.index()]) +
                                    "), which waits for more of its forwards");
     }
-    // With unequal sizes an edge without gradient can close a circle that no single edge's rule sees.
+    // With unequal sizes, an edge without gradient can close a circular wait that no edge's rule sees.
     const auto same_size = [&](const stage_graph::node& n) { return n.microbatch_size == g.nodes.front().microbatch_size; };
     if (!std::all_of(g.nodes.begin(), g.nodes.end(), same_size)) check_runnable(g, "/schedule/warmup");
   }
@@ -456,7 +455,7 @@ class plan_validator {
     check_runnable(g, "/schedule/orders");
   }
 
-  /// Devices that gather weights for each other go through their passes together.
+  /// Checks that devices that gather weights for each other run their passes in one order.
   void check_one_order(std::size_t s) const {
     const auto of = [&](const assignment& a) {
       std::vector<order_entry> mine;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What every planner is given: the nouns of the problem and the user's models.
+/// Planning problem, the input of every planner: model, cluster, job and the user's models.
 
 #include <array>
 #include <optional>
@@ -16,13 +16,10 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
-#include <hetplan/cost/work.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/solve/lp.hpp>
 
 namespace hetplan {
-
-// What is to be done: mode, batch, and what "good" means.
 
 enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
 
@@ -30,16 +27,16 @@ enum class schedule_kind { one_f_one_b, gpipe, explicit_orders };
   return k == schedule_kind::one_f_one_b ? "1f1b" : k == schedule_kind::gpipe ? "gpipe" : "explicit";
 }
 
-/// Schedules that make explicit orders of a plan for training, from its times, memory and network (schedule/order_plan.hpp).
+/// Rules that make explicit orders of a training plan from its times, memory and network (schedule/order_plan.hpp).
 enum class order_rule {
-  compact,      ///< dispatched: forwards, then gradients of inputs, then of weights (DeepCEE)
-  eager,        ///< dispatched: gradients of inputs, then forwards, then gradients of weights
-  original,     ///< the rounds of zero bubble's scheduler
-  automatic,    ///< the best that a search finds
-  interleaved,  ///< 1F1B of devices with several stages in turn
-  zb_v,         ///< V shapes: the memory of 1F1B, and with equal stages no bubbles
-  v_half,       ///< half of that memory
-  v_min         ///< a third
+  compact,      ///< dispatching: forwards, then gradients of inputs, then of weights (DeepCEE)
+  eager,        ///< dispatching: gradients of inputs, then forwards, then gradients of weights
+  original,     ///< rounds of the zero-bubble scheduler
+  automatic,    ///< best order that a search finds
+  interleaved,  ///< 1F1B on devices with several stages, taken in turn
+  zb_v,         ///< V-shaped stages: the memory of 1F1B, and no bubbles if stages are equal
+  v_half,       ///< V-shaped stages: half the memory of 1F1B
+  v_min         ///< V-shaped stages: a third of the memory of 1F1B
 };
 inline constexpr std::array order_rules{order_rule::compact,     order_rule::eager, order_rule::original, order_rule::automatic,
                                         order_rule::interleaved, order_rule::zb_v,  order_rule::v_half,   order_rule::v_min};
@@ -67,12 +64,12 @@ enum class objective_kind { latency, throughput, energy, qoe };
                                            : "qoe";
 }
 
-/// The largest expansion of a plan that is taken on, in tasks and transfers: 1 GB at `expansion_bytes` each.
+/// Largest expansion of a plan that is simulated, in tasks and transfers: 1 GB at `expansion_bytes` each.
 inline constexpr double max_expansion = 4e6;
-/// Tasks of a stage on one device, by microbatch; where W is split off, one more.
+/// Returns the tasks of a stage on one device per microbatch; one more if W is split off.
 [[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
 
-/// Quality of experience: a latency that should be kept, and what a second beyond it is worth.
+/// Quality of experience: a latency to keep, and the price of each second beyond it.
 struct qoe_target {
   std::optional<seconds> latency = {};
   double lambda_J_per_s = 1000;
@@ -82,7 +79,7 @@ struct qoe_target {
   friend bool operator==(const qoe_target&, const qoe_target&) = default;
 };
 
-/// What planners may trade time or traffic for memory with: fields of a stage of the same names.
+/// Ways to save memory at the cost of time or traffic that planners may use: the fields of a stage of the same names.
 struct memory_savers {
   bool recompute = false;
   bool shard_state = false;
@@ -90,58 +87,56 @@ struct memory_savers {
   friend bool operator==(const memory_savers&, const memory_savers&) = default;
 };
 
-/// A job: the workload, the samples of one iteration (or requests in flight), and how to choose.
+/// Job: the workload, the samples of one iteration (or requests in flight), and the criteria of choice.
 struct job {
   hetplan::workload workload = {};
   int batch = 32;
   std::vector<int> microbatch_sizes = {};     ///< empty: see candidate_microbatch_sizes
-  hetplan::memory_savers memory_savers = {};  ///< no planner makes use of them yet
-  bool split_tensors = false;                 ///< may dora give plans grids of devices that share tensors?
+  hetplan::memory_savers memory_savers = {};  ///< not used by any planner yet
+  bool split_tensors = false;                 ///< true: dora may give plans grids of devices that share tensors
   schedule_kind schedule = schedule_kind::one_f_one_b;
-  std::vector<order_rule> orders = {};           ///< training: planners that choose may give their plans the orders of one of these
-  bool only_orders = false;                      ///< and must: plans in the order of `schedule` are no answer
+  std::vector<order_rule> orders = {};           ///< training: rules by which planners that have a choice may order plans
+  bool only_orders = false;                      ///< true: plans must follow one of `orders`; the order of `schedule` is excluded
   std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
   qoe_target qoe = {};
 
   [[nodiscard]] objective_kind effective_objective() const;
 
-  /// Microbatch sizes to try, ascending; sizes that do not divide the batch are skipped, and those of which one device with one
-  /// stage makes more tasks than a simulation takes on. Where none are given: all divisors of the batch up to 16, beyond them those
-  /// that are a power of two or the batch divided by one. So the batch is among them.
-  ///
-  /// Throws invalid_input if none is left.
+  /// Returns the microbatch sizes to try, ascending. Skipped are sizes that do not divide the batch, and sizes at which one device
+  /// with one stage has too many tasks to simulate. Default: the divisors of the batch up to 16, and of the larger ones the powers
+  /// of two and the batch divided by such, itself included. Throws invalid_input if none is left.
   [[nodiscard]] std::vector<int> candidate_microbatch_sizes() const;
-  /// Samples of a microbatch that one device takes at most.
+  /// Returns the most samples of a microbatch that one device takes.
   [[nodiscard]] int largest_share() const { return candidate_microbatch_sizes().back(); }
 
   friend bool operator==(const job&, const job&) = default;
 };
 
-/// Throws invalid_input naming the field, its value and what was expected.
+/// Throws invalid_input that names the field, its value and the values expected.
 void check_job(const job& j);
 
-/// The user's models of a judgement beside the cost model; each defaults to what files mean.
+/// The user's models for judging plans, besides the cost model. Defaults: the models of files.
 struct judge_models {
   any_memory_model memory = {};
   any_energy_model energy = {};
-  any_network_policy network = {};   ///< none: the policy that the plan names
-  any_network_sharing sharing = {};  ///< in place of a policy; with one it is invalid_input
+  any_network_policy network = {};   ///< empty: the policy that the plan names
+  any_network_sharing sharing = {};  ///< used in place of a policy; both together are invalid_input
 };
 
-/// Model and cluster must outlive it, and temporaries, which would not, do not compile; the models are copied.
+/// Planning problem. Model and cluster must outlive it, so temporaries do not compile; the models are copied.
 ///
 ///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 ///
-/// Throws  invalid_input (the job's mode cannot run the model: see check_mode; fewer than 0 steps).
+/// Throws  invalid_input (a job in a mode that cannot run the model: see check_mode; steps < 0).
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
-  any_cost_model cost;  ///< asked once: see remembered_cost
+  any_cost_model cost;  ///< cached: see remembered_cost
   hetplan::job job;
   judge_models models;
   any_lp_solver lp;
-  long long steps;          ///< that a planner may take, >= 0; see step_budget
-  bool with_bounds = true;  ///< are plans of an answer given bounds over all plans? They cost as much as dozens of judgements
+  long long steps;          ///< limit for a planner, >= 0; see step_budget
+  bool with_bounds = true;  ///< true: resulting plans get bounds over all plans, at the cost of dozens of judgements
 
   planning_problem(const planning_graph& m, const hetplan::cluster& c, any_cost_model times, hetplan::job wanted = {},
                    judge_models others = {}, any_lp_solver solver = {}, long long most_steps = standard_steps)
@@ -150,7 +145,7 @@ struct planning_problem {
     check_mode(m, job.workload.mode);
     if (steps < 0) throw invalid_input("planning_problem: steps = " + std::to_string(steps) + "; expected an integer >= 0");
   }
-  // A temporary is gone at the end of the line.
+  // Temporaries would not outlive the problem.
   planning_problem(const planning_graph&& the_model_must_outlive_the_problem, const hetplan::cluster&, any_cost_model, hetplan::job = {},
                    judge_models = {}, any_lp_solver = {}, long long = standard_steps) = delete;
   planning_problem(const planning_graph&, const hetplan::cluster&& the_cluster_must_outlive_the_problem, any_cost_model, hetplan::job = {},

@@ -4,9 +4,6 @@
 #include <hetplan/problem/planning_problem.hpp>
 
 #include <algorithm>
-#include <string>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan {
 

@@ -2,7 +2,7 @@
 #pragma once
 /// Asteroid: hybrid pipeline parallelism for training on unequal edge devices.
 
-#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
@@ -26,9 +26,8 @@ inline const view_search asteroid_search{.warmups = {warmup_rule::hide_communica
 ///             unlike eq. 5; see choose_on_view for the rest.
 [[nodiscard]] inline plan_result asteroid(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                           const candidate_observer& observer = {}) {
-  const planning_graph chain = chain_view(problem.model);
   const cluster view = uncontended(problem.cluster, duplex::half);  // eq. 6: activations and gradients take turns
-  return plan_on_view(problem, objective, "asteroid", chain, view, asteroid_search, observer);
+  return plan_on_view(problem, objective, "asteroid", chain_view(problem.model), view, asteroid_search, observer);
 }
 
 }  // namespace hetplan::recipes

@@ -3,7 +3,6 @@
 /// Baseline planners: zero bubble, Alpa, Dapple, EdgeShard, GPipe, Metis, PipeDream and HetPipe.
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan_result.hpp>
@@ -37,9 +36,8 @@ namespace hetplan::recipes {
 ///          stages; see choose_on_view.
 [[nodiscard]] inline plan_result alpa(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                       const candidate_observer& observer = {}) {
-  const planning_graph chain = chain_view(problem.model);
-  const cluster view = homogeneous(problem.cluster);
-  return plan_on_view(problem, objective, "alpa", chain, view, {.law = sum_and_largest{}}, observer);
+  return plan_on_view(problem, objective, "alpa", chain_view(problem.model), homogeneous(problem.cluster), {.law = sum_and_largest{}},
+                      observer);
 }
 
 /// Dapple: synchronous hybrid pipelines for clusters of equal machines.
@@ -53,9 +51,8 @@ namespace hetplan::recipes {
 ///          coincide; see choose_on_view.
 [[nodiscard]] inline plan_result dapple(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                         const candidate_observer& observer = {}) {
-  const planning_graph chain = chain_view(problem.model);
-  const cluster view = homogeneous(without_memory_limits(problem.cluster));
-  return plan_on_view(problem, objective, "dapple", chain, view, {.warmups = {warmup_rule::hide_communication}}, observer);
+  return plan_on_view(problem, objective, "dapple", chain_view(problem.model), homogeneous(without_memory_limits(problem.cluster)),
+                      {.warmups = {warmup_rule::hide_communication}}, observer);
 }
 
 /// EdgeShard: pipelines of single unequal devices, primarily for inference.
@@ -68,10 +65,8 @@ namespace hetplan::recipes {
 ///          section 6.1; any layer may be the first on any device; see choose_on_view.
 [[nodiscard]] inline plan_result edgeshard(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                            const candidate_observer& observer = {}) {
-  const planning_graph chain = chain_view(problem.model);
-  const cluster view = uncontended(problem.cluster);
   const bool one_microbatch = problem.job.candidate_microbatch_sizes().front() == problem.job.batch;
-  return plan_on_view(problem, objective, "edgeshard", chain, view,
+  return plan_on_view(problem, objective, "edgeshard", chain_view(problem.model), uncontended(problem.cluster),
                       {.law = one_microbatch ? any_step_law(sum_and_largest{}) : largest_step{}, .largest_group = 1}, observer);
 }
 
@@ -85,9 +80,8 @@ namespace hetplan::recipes {
 ///          choose_on_view; no recomputation of activations.
 [[nodiscard]] inline plan_result gpipe(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                        const candidate_observer& observer = {}) {
-  const planning_graph chain = chain_view(problem.model);
-  const cluster view = without_network_costs(homogeneous(without_memory_limits(problem.cluster)));
-  return plan_on_view(problem, objective, "gpipe", chain, view,
+  return plan_on_view(problem, objective, "gpipe", chain_view(problem.model),
+                      without_network_costs(homogeneous(without_memory_limits(problem.cluster))),
                       {.law = largest_step{}, .schedule = schedule_kind::gpipe, .largest_group = 1}, observer);
 }
 
@@ -101,9 +95,8 @@ namespace hetplan::recipes {
 ///          and cuts in place of its balancing rounds; no cap on the groups tried; see choose_on_view.
 [[nodiscard]] inline plan_result metis(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                        const candidate_observer& observer = {}) {
-  const planning_graph chain = chain_view(problem.model);
-  const cluster view = uncontended(problem.cluster);
-  return plan_on_view(problem, objective, "metis", chain, view, {.law = sum_and_largest{}}, observer);
+  return plan_on_view(problem, objective, "metis", chain_view(problem.model), uncontended(problem.cluster), {.law = sum_and_largest{}},
+                      observer);
 }
 
 /// PipeDream: hybrid pipelines with the largest throughput for clusters of equal machines.
@@ -117,9 +110,8 @@ namespace hetplan::recipes {
 ///          network; see choose_on_view.
 [[nodiscard]] inline plan_result pipedream(const planning_problem& problem, const any_objective& objective, int /*keep*/ = 1,
                                            const candidate_observer& observer = {}) {
-  const planning_graph chain = chain_view(problem.model);
-  const cluster view = homogeneous(without_memory_limits(problem.cluster));
-  return plan_on_view(problem, objective, "pipedream", chain, view, {.law = largest_step{}}, observer);
+  return plan_on_view(problem, objective, "pipedream", chain_view(problem.model), homogeneous(without_memory_limits(problem.cluster)),
+                      {.law = largest_step{}}, observer);
 }
 
 /// HetPipe: pipelines inside virtual workers, and data parallelism among the workers through a parameter server.

@@ -10,14 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/uncontended.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/recipes/pipeline.hpp>
-#include <hetplan/recipes/plan_on_view.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/search/ranking.hpp>
 
@@ -28,7 +24,7 @@ HETPLAN_INLINE plan_result zero_bubble(const planning_problem& problem, const an
   check_keep(keep, "zero_bubble");
   planning_problem part = problem;
   const auto named = [](plan_result r) {
-    for (plan& p : r.plans)
+    for (auto& [p, e] : r.plans)
       p.planner = "zero-bubble" + (p.planner.find(',') == std::string::npos ? "" : p.planner.substr(p.planner.find(',')));
     return r;
   };

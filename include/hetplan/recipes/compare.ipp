@@ -4,7 +4,6 @@
 #include <hetplan/recipes/compare.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -19,15 +18,14 @@
 namespace hetplan::recipes {
 
 HETPLAN_INLINE std::vector<comparison> compare(const planning_problem& problem, const any_objective& objective,
-                                               const std::vector<named_planner>& planners) {
-  for (const named_planner& p : planners)
+                                               const std::vector<named_planner>& compared) {
+  for (const named_planner& p : compared)
     require_function(p.plan, "compare: planner \"" + escaped(p.name) + "\"", "a planner, such as recipes::dora");
   std::vector<comparison> rows;
   double least = std::numeric_limits<double>::infinity();
-  for (const named_planner& p : planners) {
+  for (const named_planner& p : compared) {
     comparison row{.planner = p.name, .result = p.plan(problem, objective), .score = std::numeric_limits<double>::infinity()};
-    if (!row.result.plans.empty() && row.result.plans.front().predicted)
-      row.score = hetplan::score(objective, *row.result.plans.front().predicted);
+    if (!row.result.plans.empty()) row.score = hetplan::score(objective, row.result.plans.front().evaluation);
     if (std::isnan(row.score)) throw invalid_model("objective: score(the plan of " + p.name + ") = nan; expected a number");
     least = std::min(least, row.score);
     rows.push_back(std::move(row));
@@ -42,8 +40,8 @@ HETPLAN_INLINE std::string to_table(const std::vector<comparison>& rows) {
   for (const comparison& row : rows) {
     std::array<std::string, columns>& c = cells.emplace_back();
     c[0] = escaped(row.planner);
-    if (row.result.plans.empty() || !row.result.plans.front().predicted) continue;
-    const evaluation& e = *row.result.plans.front().predicted;
+    if (row.result.plans.empty()) continue;
+    const evaluation& e = row.result.plans.front().evaluation;
     std::array<char, 32> ratio{};
     std::snprintf(ratio.data(), ratio.size(), "%.3f", row.ratio);
     c = {

@@ -12,13 +12,11 @@
 #include <utility>
 
 #include <hetplan/cluster/network.hpp>
-#include <hetplan/coarsen/device_groups.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/region_dp.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/schedule/order_plan.hpp>
@@ -496,15 +494,12 @@ HETPLAN_INLINE plan_result deepcee(const planning_problem& problem, const any_ob
     ordered.job.only_orders = true;
   }
   if (training && ordered.job.only_orders) {
-    plan_result found;
-    found.plans = std::move(plans);
-    found.steps = search.weighed() / extensions_per_step;
-    if (!found.plans.empty()) {
-      plan_result chosen = schedule::choose_orders(ordered, objective, std::move(found), keep, observer);
+    if (!plans.empty()) {
+      plan_result chosen =
+          schedule::detail::order_all(ordered, objective, plans, {.steps = search.weighed() / extensions_per_step}, keep, observer);
       without_proof(chosen);
       return chosen;
     }
-    plans.clear();
   }
   ranking best(problem, objective, keep);
   for (plan& p : plans) {

@@ -87,7 +87,7 @@ namespace detail {
 
 /// Applies phase 2 to the plans of a search, with the steps that it has left.
 [[nodiscard]] plan_result scheduled(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
-                                    schedule::refine_options options, const candidate_observer& observer);
+                                    const schedule::refine_options& options, const candidate_observer& observer);
 
 /// Returns the best of an answer without grids and of the plans of phase 1 with grids (with_grids), within the steps that are left.
 [[nodiscard]] plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -14,31 +13,21 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <hetplan/cluster/uncontended.hpp>
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/coarsen/decomposition.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/best_grid.hpp>
-#include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
-#include <hetplan/recipes/data_parallel.hpp>
-#include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/recipes/few_blocks.hpp>
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
-#include <hetplan/schedule/transfer_scheduler.hpp>
-#include <hetplan/search/ranking.hpp>
+#include <hetplan/search/mend_limits.hpp>
 
 namespace hetplan::recipes {
 
@@ -81,7 +70,7 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
 
   planning_problem rest = problem;
   rest.steps = std::max(1LL, problem.steps - chosen.steps);
-  plan_result scheduled = schedule::refine(rest, objective, chosen.plans, 1, {.predicted = true}, rounds.part());
+  plan_result scheduled = schedule::refine_judged(rest, objective, chosen.plans, 1, {}, rounds.part());
   scheduled.candidates += chosen.candidates;
   scheduled.elapsed += chosen.elapsed;
   scheduled.steps += chosen.steps;
@@ -144,7 +133,6 @@ class grid_mover {
 
   /// Completes and judges the plan. Returns infinity if it is invalid, breaks a limit, or no judgement is left.
   double score_of(plan& p) {
-    p.predicted.reset();
     std::vector<std::int64_t> name{p.microbatch_size};
     for (const stage& s : p.stages) {
       for (const layer_id l : s.layers) name.push_back(l.value);
@@ -335,11 +323,10 @@ HETPLAN_INLINE std::vector<incumbent_planner> usual_incumbents() {
 namespace detail {
 
 HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_objective& objective, plan_result found, int keep,
-                                     schedule::refine_options options, const candidate_observer& observer) {
+                                     const schedule::refine_options& options, const candidate_observer& observer) {
   planning_problem rest = problem;
   rest.steps = std::max(1LL, problem.steps - found.steps);
-  options.predicted = true;
-  plan_result best = schedule::refine(rest, objective, found.plans, keep, options, observer);
+  plan_result best = schedule::refine_judged(rest, objective, found.plans, keep, options, observer);
   best.candidates += found.candidates;
   best.elapsed += found.elapsed;
   best.steps += found.steps;
@@ -359,7 +346,7 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   step_budget budget(problem.steps);
   budget.spend(found.steps);
   ranking best(problem, objective, 1, budget);
-  for (plan& p : found.plans) static_cast<void>(best.consider(blocks.expand(std::move(p)), 1, observer));
+  for (ranked_plan& r : found.plans) static_cast<void>(best.consider(blocks.expand(std::move(r.plan)), 1, observer));
   return std::move(best).result();
 }
 
@@ -377,7 +364,7 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
 [[nodiscard]] HETPLAN_INLINE plan_result ended(const planning_problem& problem, const any_objective& objective, plan_result found,
                                                int keep) {
   ranking best(problem, objective, keep);
-  for (plan& p : found.plans) best.know(std::move(p));
+  for (ranked_plan& r : found.plans) best.know(std::move(r));
   found.plans = std::move(best).result().plans;
   found.status.reason = "stopped by an observer after " + std::to_string(found.candidates) + " candidates";
   return found;
@@ -393,7 +380,7 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
   plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
   ranking all(problem, objective, keep, budget);
   for (auto* of : {&answer.plans, &found.plans}) {
-    for (plan& p : *of) all.know(std::move(p));
+    for (ranked_plan& r : *of) all.know(std::move(r));
   }
   const bool none = !all.any_fitted();
   plan_result best = std::move(all).result(keep);
@@ -449,10 +436,10 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
       found = incumbent.plan(part, objective, 1, rounds.part());
     }
     add(found);
-    for (plan& p : found.plans) {
-      if (gpipe_alone && p.schedule.kind != schedule_kind::gpipe) continue;
-      p.planner = "dora, from " + p.planner;
-      search.known.push_back(std::move(p));
+    for (ranked_plan& r : found.plans) {
+      if (gpipe_alone && r.plan.schedule.kind != schedule_kind::gpipe) continue;
+      r.plan.planner = "dora, from " + r.plan.planner;
+      search.known.push_back(std::move(r));
     }
     if (found.status.result == outcome::stopped && !found.out_of_steps) {
       found.plans = std::move(search.known);
@@ -475,7 +462,7 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
     return found;
   }
   if (!found.status.ok() && !found.out_of_steps) return ended(problem, objective, std::move(found), keep);
-  starts = found.plans;
+  starts = plans_of(found.plans);
   return scheduled(problem, objective, std::move(found), keep, options.network, rounds.part());
 }
 
@@ -528,10 +515,10 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   part.with_bounds = false;
   plan_result pipelines = zero_bubble(part, objective, keep, rounds.part());
   ranking all(problem, objective, keep);
-  for (plan& p : chosen.plans) all.know(std::move(p));
-  for (plan& p : pipelines.plans) {
-    p.planner = "dora, from " + p.planner;
-    all.know(std::move(p));
+  for (ranked_plan& r : chosen.plans) all.know(std::move(r));
+  for (ranked_plan& r : pipelines.plans) {
+    r.plan.planner = "dora, from " + r.plan.planner;
+    all.know(std::move(r));
   }
   if (all.any_fitted()) chosen.plans = std::move(all).result(keep).plans;
   if (chosen.status.result == outcome::none_found && !chosen.plans.empty()) chosen.status = {};

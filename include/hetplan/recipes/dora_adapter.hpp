@@ -61,7 +61,7 @@ class mixing_policy {
   mixing_options options_;
   known_plans known_;
   plan_search plan_;
-  std::vector<plan> menu_;  ///< the planner's last answer, which must not be forgotten
+  std::vector<ranked_plan> menu_;  ///< the planner's last answer, which must not be forgotten
   change_classifier changes_;
   mix::uniform_progress controller_;
   std::optional<std::size_t> running_;

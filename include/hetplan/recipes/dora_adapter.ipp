@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
-#include <hetplan/adapt/known_plans.hpp>
 #include <hetplan/adapt/replication.hpp>
 #include <hetplan/adapt/timeline.hpp>
 #include <hetplan/core/error.hpp>
@@ -29,7 +27,7 @@ HETPLAN_INLINE reaction mixing_policy::react(const situation& s) {
   }
   const change_size changed = changes_.classify(s);
   const bool large = changed == change_size::large;
-  for (const plan& p : menu_) known_.add(p);
+  for (const ranked_plan& r : menu_) known_.add(r.plan);
   const auto drop_turns = [&] {
     if (begun_) begun_->answer.mixture.parts.clear();
   };
@@ -126,7 +124,7 @@ HETPLAN_INLINE mix::decision mixing_policy::decide(const situation& s, std::opti
 }
 
 HETPLAN_INLINE void mixing_policy::take(const plan_result& r) {
-  for (const plan& p : r.plans) known_.add(p);
+  for (const ranked_plan& x : r.plans) known_.add(x.plan);
   if (!r.plans.empty()) menu_ = r.plans;
 }
 

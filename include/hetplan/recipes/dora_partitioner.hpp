@@ -8,7 +8,7 @@
 #include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/estimate/step_law.hpp>
-#include <hetplan/partition/device_orders.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/search/mend_limits.hpp>
@@ -28,9 +28,8 @@ struct partitioner_options {
   int max_stages = 16;
   int threads = 1;             ///< concurrent searches of a sequence; 0: as many as the hardware runs; results do not depend on it
   polish_options polish = {};  ///< for the best plans found
-  /// Known plans of the problem's job, with their predictions. They compete, and the best are polished. A plan that the search finds, too,
-  /// counts as found.
-  std::vector<plan> known = {};
+  /// Known plans of the problem's job. They compete, and the best are polished. A plan that the search finds, too, counts as found.
+  std::vector<ranked_plan> known = {};
 };
 
 /// Searches the K best plans under the dominant-step estimate, which ignores contention, for every microbatch size, device order and

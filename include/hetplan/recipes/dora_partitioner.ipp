@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/partition/device_orders.hpp>
-#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
-#include <hetplan/search/mend_limits.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
@@ -55,11 +50,10 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     p.planner = "dora";
     return p;
   };
-  for (plan p : options.known) {
-    if (!p.predicted) throw invalid_input("dora_partitioner: a known plan without a prediction; expected plans that a planner answered");
-    drop_usual_warmup(p, problem.model);
-    judged.push_back({with_own_name(p), false});
-    best.know(std::move(p));
+  for (ranked_plan known : options.known) {
+    drop_usual_warmup(known.plan, problem.model);
+    judged.push_back({with_own_name(known.plan), false});
+    best.know(std::move(known));
   }
   const auto judge_new = [&](plan p) {
     drop_usual_warmup(p, problem.model);
@@ -73,7 +67,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   };
   const auto result = [&] {
     plan_result r = std::move(best).result(keep);
-    for (plan& p : r.plans) {
+    for (auto& [p, e] : r.plans) {
       plan own = with_own_name(p);
       const auto same = find_judged(own);
       if (same != judged.end() && same->found) p.planner = "dora";
@@ -124,7 +118,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     // Later sequences only for the microbatch sizes of the best plans.
     if (best.any_fitted()) {
       const auto promising = [kept = best.kept()](int b) {
-        return std::any_of(kept.begin(), kept.end(), [&](const plan& p) { return p.microbatch_size == b; });
+        return std::any_of(kept.begin(), kept.end(), [&](const ranked_plan& k) { return k.plan.microbatch_size == b; });
       };
       std::erase_if(sizes, [&](int b) { return !promising(b); });
       continue;
@@ -139,7 +133,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   const auto limited = [](const device& d) { return d.energy_budget || d.max_busy < 1; };
   const bool shares_matter = std::ranges::any_of(problem.cluster.devices(), limited);
   if (best.any_fitted() ? shares_matter : !prove_infeasible(problem)) {
-    const std::vector<plan> starts = best.any_fitted() ? best.kept() : best.nearest();
+    const std::vector<plan> starts = best.any_fitted() ? plans_of(best.kept()) : best.nearest();
     mend_options how{.plans = std::max(keep, 3)};
     // Less effort if plans exist, or if memory is the only limit, which the search models exactly.
     if (best.any_fitted() || !shares_matter) how.judged = 100, how.steps = 100'000;
@@ -147,7 +141,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       if (judge_new(std::move(p)) == control::stop) return result();
     }
   }
-  for (plan& p : polish(problem, objective, best.kept(), rows, polishing, best.budget())) {
+  for (plan& p : polish(problem, objective, plans_of(best.kept()), rows, polishing, best.budget())) {
     if (judge_new(std::move(p)) == control::stop) break;
   }
   static_cast<void>(best.out_of_steps());

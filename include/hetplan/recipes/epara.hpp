@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/submodular_placement.hpp>
 
 namespace hetplan::recipes {
 
@@ -21,7 +21,7 @@ struct epara_options {
 /// EPARA: allocates BS, MT, MP, MF and DP by category, places in the stages S1 to S3, and offloads requests by idle goodput.
 ///
 /// The services must outlive the system.
-/// Source  EPARA (Wang et al.), sections 3.1 to 3.4. Deviations: see serve/parallelism_allocator.hpp, serve/submodular_placement.hpp,
+/// Source  EPARA (Wang et al.), sections 3.1 to 3.4. Deviations: see serve/parallelism_allocator.hpp, serve/greedy_placement.hpp,
 ///         serve/request_handlers.hpp.
 [[nodiscard]] inline serve::serving_system epara(const std::vector<serve::service>& services, epara_options o = {}) {
   const auto operators = o.placement.operators;

@@ -27,7 +27,7 @@ class few_blocks {
   few_blocks& operator=(const few_blocks&) = delete;
 
   [[nodiscard]] planning_problem& problem() { return problem_; }
-  /// Returns a plan of the blocks as a plan of the whole model, without prediction.
+  /// Returns a plan of the blocks as a plan of the whole model.
   [[nodiscard]] plan expand(plan of_blocks) const;
 
  private:

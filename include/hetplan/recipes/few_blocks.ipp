@@ -12,7 +12,6 @@
 #include <utility>
 
 #include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 
 namespace hetplan::recipes {

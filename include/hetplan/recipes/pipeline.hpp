@@ -2,16 +2,58 @@
 #pragma once
 /// Pipelines of balanced stages of consecutive layers on single devices, within memory; one device alone; even splits.
 
+#include <vector>
+
 #include <hetplan/core/observer.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::recipes {
 
+// Data parallelism: the whole model on every device, with equal or proportional shares of samples.
+
+/// PyTorch's DistributedDataParallel: one stage on all devices with equal shares of each microbatch, whatever their speeds (the first
+/// devices take the remainder); gradients are reduced in a ring at the end of an iteration.
+///
+/// @return     none_found if the batch has fewer samples than the cluster devices.
+/// Complexity  one judgement per microbatch size.   Throws  invalid_input (keep < 1).   Determinism  yes, except for `elapsed`.
+/// Source      PyTorch's DistributedDataParallel (Li et al., 2020). Deviation: no reduction starts before the last backward has ended.
+[[nodiscard]] plan_result ddp(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                              const candidate_observer& observer = {});
+
+/// ddp with sharded gradients and optimizer state: scattered after each microbatch, weights gathered at the end.
+///
+/// @return     as ddp; also none_found outside training.   Complexity, Throws, Determinism  as ddp.
+/// Source      ZeRO (Rajbhandari et al., 2020), stage 2. Units are layers.
+[[nodiscard]] plan_result zero2(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                const candidate_observer& observer = {});
+
+/// ddp with sharded weights, too, which are gathered before each use.
+///
+/// @return     as zero2.   Complexity, Throws, Determinism  as ddp.
+/// Source      PyTorch FSDP (Zhao et al., 2023). Units are layers; one is gathered ahead.
+[[nodiscard]] plan_result fsdp(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                               const candidate_observer& observer = {});
+
+/// One stage on all devices, with shares by partition::allocate within memory. If nothing fits, memory is ignored, so that the judge can
+/// report the overflow.
+/// Source  data parallelism with uneven shares, as EDDL in Asteroid, section 5.1.
+[[nodiscard]] plan_result data_parallel(const planning_problem& problem, const any_objective& objective, int keep = 10,
+                                        const candidate_observer& observer = {});
+
 /// On-device: the whole model on each device alone, with every microbatch size, without communication.
 /// Source  the baseline "on-device" of Asteroid, section 5.1.
 [[nodiscard]] plan_result on_device(const planning_problem& problem, const any_objective& objective, int keep = 10,
                                     const candidate_observer& observer = {});
+
+namespace detail {
+
+/// As `pipeline`, for these orders of devices alone and at least `fewest` stages; a cut may skip some of an order.
+[[nodiscard]] plan_result pipeline_in(const planning_problem& problem, const any_objective& objective, int keep,
+                                      const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer,
+                                      int fewest = 1);
+
+}  // namespace detail
 
 /// Balanced pipelines: the largest step, a stage or both transfers of a boundary at peak bandwidth, is minimal. Stages take devices, with
 /// gaps, in the cluster's order and by speed; the objective chooses by the judge's results. No other order is

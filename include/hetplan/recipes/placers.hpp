@@ -47,38 +47,32 @@ using placement_search = std::function<place::operator_schedule(const place::pla
 ///         see place/list_schedule.hpp.
 [[nodiscard]] inline plan_result getf(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                       const candidate_observer& observer = {}) {
-  const auto search = [&problem](const place::placement_table& t, const place::placement_rules& r, long long,
-                                 const place::operator_schedule&) { return place::getf(t, r, problem.lp); };
-  return plan_placement(problem, objective, "getf", view, search, observer);
+  return plan_placement(
+      problem, objective, "getf", view, [&problem](auto& t, auto& r, auto&&...) { return place::getf(t, r, problem.lp); }, observer);
 }
 
 /// HEFT on one inference: operators by upward rank, each on the device with the earliest finish; see place::heft.
 /// Source  Topcuoglu, Hariri, Wu, "Performance-Effective and Low-Complexity Task Scheduling", TPDS 2002. Deviations: memory and contention.
 [[nodiscard]] inline plan_result heft(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                       const candidate_observer& observer = {}) {
-  const auto search = [](const place::placement_table& t, const place::placement_rules& r, long long, const place::operator_schedule&) {
-    return place::heft(t, r);
-  };
-  return plan_placement(problem, objective, "heft", view, search, observer);
+  return plan_placement(
+      problem, objective, "heft", view, [](auto& t, auto& r, auto&&...) { return place::heft(t, r); }, observer);
 }
 
 /// m-ETF on one inference: of all ready operators, the one with the earliest start within memory; see place::m_etf.
 /// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020. Deviations: see place/list_schedule.hpp.
 [[nodiscard]] inline plan_result m_etf(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                        const candidate_observer& observer = {}) {
-  const auto search = [](const place::placement_table& t, const place::placement_rules& r, long long, const place::operator_schedule&) {
-    return place::m_etf(t, r);
-  };
-  return plan_placement(problem, objective, "m-etf", view, search, observer);
+  return plan_placement(
+      problem, objective, "m-etf", view, [](auto& t, auto& r, auto&&...) { return place::m_etf(t, r); }, observer);
 }
 
 /// m-SCT on one inference: as m-ETF, but a favourite reader waits for its producer's device; see place::m_sct.
 /// Source  Jeon et al., "Baechi: Fast Device Placement of Machine Learning Graphs", SoCC 2020. Deviations: see place/list_schedule.hpp.
 [[nodiscard]] inline plan_result m_sct(const planning_problem& problem, const any_objective& objective, const placement_view& view = {},
                                        const candidate_observer& observer = {}) {
-  const auto search = [&problem](const place::placement_table& t, const place::placement_rules& r, long long,
-                                 const place::operator_schedule&) { return place::m_sct(t, r, problem.lp); };
-  return plan_placement(problem, objective, "m-sct", view, search, observer);
+  return plan_placement(
+      problem, objective, "m-sct", view, [&problem](auto& t, auto& r, auto&&...) { return place::m_sct(t, r, problem.lp); }, observer);
 }
 
 }  // namespace hetplan::recipes

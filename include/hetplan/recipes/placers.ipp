@@ -9,10 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <hetplan/coarsen/fuse_operators.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/place/operator_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 #include <hetplan/search/ranking.hpp>
 
@@ -102,8 +99,8 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
   }
   // The table assumes peak bandwidth. If the simulator takes longer, a single device may be better.
   const attempt& single = attempts.back();
-  const std::vector<plan> judged = best.kept();
-  if (single.blocks.size() == problem.model.size() && (judged.empty() || !at_most(judged.front().predicted->latency.value(), promised_s))) {
+  const std::vector<ranked_plan> judged = best.kept();
+  if (single.blocks.size() == problem.model.size() && (judged.empty() || !at_most(judged.front().evaluation.latency.value(), promised_s))) {
     const std::vector<std::size_t> order(single.table.order().begin(), single.table.order().end());
     for (std::size_t d = 0; d < problem.cluster.size(); ++d) {
       const std::vector<std::size_t> all_on_it(single.table.size(), d);
@@ -114,7 +111,7 @@ HETPLAN_INLINE plan_result plan_placement(const planning_problem& problem, const
     }
   }
   plan_result answer = std::move(best).result();
-  if (!answer.plans.empty()) answer.plans.front().predicted->placement_bound = seconds(bound_s);
+  if (!answer.plans.empty()) answer.plans.front().evaluation.placement_bound = seconds(bound_s);
   if (answer.status.ok() && search_status.result == outcome::stopped) answer.status = std::move(search_status);
   answer.elapsed = seconds(clock.elapsed_s());
   return answer;

@@ -5,16 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include <hetplan/estimate/estimate.hpp>
-#include <hetplan/graph/layer_sequence.hpp>
-#include <hetplan/partition/device_orders.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/expansion_size.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {

@@ -13,7 +13,6 @@
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
-#include <hetplan/serve/submodular_placement.hpp>
 
 namespace hetplan::recipes {
 

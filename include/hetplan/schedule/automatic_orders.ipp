@@ -4,14 +4,10 @@
 #include <hetplan/schedule/automatic_orders.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include <hetplan/schedule/order_beam.hpp>
 #include <hetplan/schedule/order_rules.hpp>
 
 namespace hetplan::schedule::detail {

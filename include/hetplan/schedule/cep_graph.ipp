@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::schedule {
 

@@ -3,7 +3,6 @@
 
 #include <hetplan/schedule/event_order.hpp>
 
-#include <algorithm>
 #include <tuple>
 #include <utility>
 

@@ -17,8 +17,8 @@
 #include <hetplan/schedule/event_order.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/prescribed.hpp>
-#include <hetplan/simulate/trace.hpp>
-#include <hetplan/solve/milp.hpp>
+#include <hetplan/simulate/simulation.hpp>
+#include <hetplan/solve/lp.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::schedule {

@@ -12,9 +12,9 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
-#include <hetplan/schedule/list_schedule.hpp>
+#include <hetplan/schedule/event_order.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 namespace hetplan::schedule {
 

@@ -4,13 +4,9 @@
 #include <hetplan/schedule/local_search.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <random>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include <hetplan/core/error.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/wait_states.hpp>
 

@@ -24,7 +24,7 @@ namespace hetplan::partition {
 /// at peak bandwidth, is as short as possible. Up to three such cuts have small first stages, the shortest path of a microbatch, and even
 /// stages. Memory and latencies are ignored.
 ///
-/// @return      plans without warm-up, transfer rules or prediction, for which the caller makes orders; none if the plan is not a pipeline
+/// @return      plans without warm-up or transfer rules, for which the caller makes orders; none if the plan is not a pipeline
 ///              of single devices with one stage each, has one device, or has fewer places to cut than stages.
 /// Complexity   O(n L^2) for L layers; models of more than 512 layers are cut at light boundaries alone, and L is their number.
 /// Throws       invalid_model of the cost and memory models.   Determinism  yes.
@@ -94,7 +94,7 @@ struct plan_table {
 /// Determinism    yes.   Source  semantics, section 7.
 [[nodiscard]] plan_table table_of(const stage_costs& s, const std::vector<bytes>& memory = {});
 
-/// Returns a plan for training with the explicit orders of a schedule instead of its own, without a prediction. Transfer rules stay.
+/// Returns a plan for training with the explicit orders of a schedule instead of its own. Transfer rules stay.
 ///
 /// @param memory  limits in the schedule's table; the orders need not keep them.
 /// Throws         invalid_input as table_of; exceptions of the schedule, of which invalid_input means that it cannot order the table;
@@ -147,8 +147,7 @@ struct named_schedule {
 /// devices are cut anew, short ones first. Plans that a schedule cannot order are skipped; status.reason says why if a user schedule
 /// ordered none.
 ///
-/// @param found  a planner's plans, with predictions unless the job wants these orders only. Returned as they are if there are no
-///               schedules or no plans, and outside training.
+/// @param found  a planner's plans. Returned as they are if there are no schedules or no plans, and outside training.
 /// @param own    user schedules.
 /// @return       at most `keep` plans, the best first, named after planner and schedule.
 /// Throws        invalid_model: a user schedule gave only orders that no run can follow; invalid_input: only_orders without schedules,
@@ -159,6 +158,12 @@ struct named_schedule {
                                         const candidate_observer& observer = {}, const std::vector<named_schedule>& own = {});
 
 namespace detail {
+
+/// Gives orders to plans in training that nobody has judged. The plans of `found` compete as they are; so do its status and counts.
+[[nodiscard]] plan_result order_all(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& plans,
+                                    plan_result found, int keep, const candidate_observer& observer,
+                                    const std::vector<named_schedule>& own = {});
+
 using orders_of_table = std::function<orders_by_device(const pipeline_times&)>;
 [[nodiscard]] plan order_plan_by(plan p, const planning_problem& problem, const orders_of_table& orders, const std::vector<bytes>& memory);
 }  // namespace detail

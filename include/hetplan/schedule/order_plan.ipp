@@ -8,16 +8,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/schedule/automatic_orders.hpp>
 #include <hetplan/schedule/order_rules.hpp>
@@ -94,7 +90,6 @@ HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem&
         });
     plan cut_anew = p;
     cut_anew.stages.clear();
-    cut_anew.predicted.reset();
     cut_anew.schedule.warmup.clear();
     cut_anew.schedule.transfers.clear();
     for (std::size_t k = 0, first = 0; k < stages; first = next[k][first], ++k) {
@@ -319,12 +314,19 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
     if (j.only_orders) throw invalid_input("job: only_orders = true, and orders are empty; expected at least one");
     return found;
   }
+  const std::vector<plan> placed = plans_of(found.plans);
+  if (j.only_orders) found.plans.clear();
+  return detail::order_all(problem, objective, placed, std::move(found), keep, observer, own);
+}
+
+HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, const any_objective& objective,
+                                             const std::vector<plan>& plans, plan_result found, int keep,
+                                             const candidate_observer& observer, const std::vector<named_schedule>& own) {
+  const job& j = problem.job;
   step_budget budget(problem.steps);
   budget.spend(found.steps);
   ranking best(problem, objective, keep, budget);
-  if (!j.only_orders) {
-    for (const plan& p : found.plans) best.know(p);
-  }
+  for (ranked_plan& p : found.plans) best.know(std::move(p));
   std::vector<named_schedule> schedules = own;
   for (const order_rule rule : j.orders) {
     if (rule != order_rule::automatic) schedules.emplace_back(rule);
@@ -333,7 +335,7 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
   constexpr std::size_t most_searched = 6;
   constexpr long long most_cut = 5'000;  // in stages^2 x microbatches: about 0.2 s
   constexpr double inf = std::numeric_limits<double>::infinity();
-  const auto total = static_cast<long long>(found.plans.size() * schedules.size() + (searches ? most_searched : 0));
+  const auto total = static_cast<long long>(plans.size() * schedules.size() + (searches ? most_searched : 0));
   std::string why;
   bool stop = false;
   struct record {  // results of a user schedule
@@ -372,9 +374,9 @@ HETPLAN_INLINE plan_result choose_orders(const planning_problem& problem, const 
       return inf;
     }
   };
-  const std::set<std::size_t> to_cut = detail::lines_to_cut(found.plans, most_cut);
-  for (std::size_t place = 0; place < found.plans.size(); ++place) {
-    const plan& p = found.plans[place];
+  const std::set<std::size_t> to_cut = lines_to_cut(plans, most_cut);
+  for (std::size_t place = 0; place < plans.size(); ++place) {
+    const plan& p = plans[place];
     const bool placed_already = partition::detail::devices_in_line(p).empty();  // stages may already form a V or turns
     const auto judge_all = [&](const plan& placed, const auto& wanted) {
       double least = inf;

@@ -4,13 +4,10 @@
 #include <hetplan/schedule/order_rules.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <hetplan/core/error.hpp>
 

@@ -44,7 +44,7 @@ struct network_schedule {
 /// Returns the schedule without rules: fair sharing, as with uncontrolled TCP.
 [[nodiscard]] network_schedule uncontrolled(const cep_graph& cep);
 
-/// Returns a plan that follows a schedule of its own transfers, without a prediction.
+/// Returns a plan that follows a schedule of its own transfers.
 /// Throws  invalid_input if the schedule has a solver's rates.
 [[nodiscard]] plan apply(plan p, const cep_graph& cep, const network_schedule& s);
 

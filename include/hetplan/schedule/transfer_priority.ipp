@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <hetplan/simulate/simulator.hpp>
-#include <hetplan/tasks/transfer_sender.hpp>
+#include <hetplan/tasks/expand.hpp>
 
 namespace hetplan::schedule {
 
@@ -34,7 +34,6 @@ HETPLAN_INLINE plan apply(plan p, const cep_graph& cep, const network_schedule& 
   if (s.is_prescribed()) throw invalid_input("apply: the schedule has a solver's rates, which no plan can carry; expected rules");
   p.sharing_policy = s.sharing_policy;
   p.schedule.transfers = cep.transfer_rules(s.rules);
-  p.predicted.reset();
   return p;
 }
 

@@ -15,7 +15,6 @@
 #include <hetplan/problem/planning_problem.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/event_order.hpp>
-#include <hetplan/schedule/list_schedule.hpp>
 #include <hetplan/schedule/local_search.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/solve/lp.hpp>
@@ -129,7 +128,6 @@ struct refine_options {
   int threads = 1;  ///< 0: as many as the hardware runs at once; the result is the same for any number
   any_transfer_scheduler scheduler = searched_transfers{};  ///< for each candidate
   long long steps = std::numeric_limits<long long>::max();  ///< approximate limit per candidate, in steps of a step_budget
-  bool predicted = false;                  ///< true if candidates carry predictions of this very problem, which spares a judgement
   std::optional<seconds> time_limit = {};  ///< of wall-clock time for all candidates; if it is reached, status is `stopped`
 };
 
@@ -144,8 +142,10 @@ struct refined_plan {
 };
 
 /// Returns a plan with its transfers scheduled if the objective prefers it, else the given plan.
+///
+/// @param known  the plan's evaluation; null: it is judged.
 [[nodiscard]] refined_plan refine_one(const planning_problem& problem, const any_objective& objective, const plan& given,
-                                      const refine_options& options);
+                                      const evaluation* known, const refine_options& options);
 
 }  // namespace detail
 
@@ -156,7 +156,7 @@ struct refined_plan {
 ///                    transfers or grids compete unchanged.
 /// @return            the `keep` best; no candidate gets worse. Stopped by an observer: only candidates judged so far compete. Stopped by
 ///                    the time limit: the rest compete as given, or uncontrolled. Stopped by the problem's budget of steps: the rest
-///                    compete as given if `options.predicted`, else they are left out.
+///                    are left out.
 /// Complexity         per candidate that of the scheduler; candidates run in parallel.
 /// Throws             invalid_input (a candidate is invalid), invalid_model.
 /// Determinism        yes for any number of threads, unless a time limit is reached. Observers receive candidates in their order, on the
@@ -165,6 +165,11 @@ struct refined_plan {
 /// Source             Dora, section 4.2 (K plans scheduled in parallel, the best under the QoE wins).
 [[nodiscard]] plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
                                  int keep, const refine_options& options = {}, const candidate_observer& observer = {});
+/// The same for plans with their evaluations on this very problem, which spares a judgement of each. Stopped by the problem's budget of
+/// steps, the rest compete as given.
+[[nodiscard]] plan_result refine_judged(const planning_problem& problem, const any_objective& objective,
+                                        std::span<const ranked_plan> candidates, int keep, const refine_options& options = {},
+                                        const candidate_observer& observer = {});
 
 }  // namespace hetplan::schedule
 

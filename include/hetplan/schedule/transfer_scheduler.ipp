@@ -7,15 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <hetplan/core/crew.hpp>
-#include <hetplan/core/error.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/schedule/exact_schedule.hpp>
@@ -244,25 +241,22 @@ HETPLAN_INLINE network_schedule any_transfer_scheduler::operator()(const cep_gra
 
 namespace detail {
 
-/// Returns a plan with its prediction as its evaluation, without the bound over all plans.
-[[nodiscard]] HETPLAN_INLINE refined_plan as_predicted(const plan& given) {
-  refined_plan p{given, *given.predicted};
-  p.plan.predicted.reset();
-  p.evaluation.bound = {};
-  p.evaluation.gap = 0;
-  return p;
+/// Returns an evaluation without the bound over all plans.
+[[nodiscard]] HETPLAN_INLINE evaluation without_bound(evaluation e) {
+  e.bound = {};
+  e.gap = 0;
+  return e;
 }
 
 HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const any_objective& objective, const plan& given,
-                                       const refine_options& options) {
+                                       const evaluation* known, const refine_options& options) {
   long long steps = 0;
   const auto judged = [&](plan p) {
-    p.predicted.reset();
     judgement j = judge(p, problem.model, problem.cluster, problem.cost, problem.models);
     steps += static_cast<long long>(j.graph.size());
     return refined_plan{std::move(p), std::move(j.evaluation)};
   };
-  refined_plan best = options.predicted && given.predicted ? as_predicted(given) : judged(given);
+  refined_plan best = known != nullptr ? refined_plan{given, without_bound(*known)} : judged(given);
   const bool grids = std::any_of(given.stages.begin(), given.stages.end(), [](const stage& s) { return s.column_count() > 1; });
   if (grids || given.transfers == transfer_mode::block) {  // transfers are part of the devices' work
     best.steps = steps;
@@ -297,10 +291,15 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
   return best;
 }
 
-}  // namespace detail
+/// A candidate, and its evaluation if it is known.
+struct refine_candidate {
+  const hetplan::plan& plan;
+  const hetplan::evaluation* known = nullptr;
+};
 
-HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
-                                  int keep, const refine_options& options, const candidate_observer& observer) {
+[[nodiscard]] HETPLAN_INLINE plan_result refine_all(const planning_problem& problem, const any_objective& objective,
+                                                    const std::vector<refine_candidate>& candidates, int keep,
+                                                    const refine_options& options, const candidate_observer& observer) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds_left = [&] {
     return options.time_limit->value() - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -310,27 +309,25 @@ HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_obj
   {
     std::atomic<bool> spent = false;  // lets workers skip candidates that no longer count
     const auto work = [&](std::size_t i) {
-      if (spent) return detail::refined_plan{};
+      if (spent) return refined_plan{};
       refine_options mine = options;
       mine.steps = std::min(options.steps, std::max(1LL, problem.steps / 4));  // one candidate must not use up the budget of all
       if (options.time_limit) {
         mine.time_limit = seconds(std::max(0.0, seconds_left()));
       }
-      return detail::refine_one(problem, objective, candidates[i], mine);
+      return refine_one(problem, objective, candidates[i].plan, candidates[i].known, mine);
     };
     numbered_work crew(candidates.size(), options.threads, work);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (i > 0 && best.budget().spent()) {
         spent = true;
         best.cut();
-        if (!options.predicted || !candidates[i].predicted) continue;
-        detail::refined_plan given = detail::as_predicted(candidates[i]);
-        if (best.consider(std::move(given.plan), std::move(given.evaluation), static_cast<long long>(candidates.size()), observer) ==
-            control::stop)
-          break;
+        const auto& [p, known] = candidates[i];
+        if (known == nullptr) continue;
+        if (best.consider(p, without_bound(*known), static_cast<long long>(candidates.size()), observer) == control::stop) break;
         continue;
       }
-      detail::refined_plan r = crew.take(i);
+      refined_plan r = crew.take(i);
       best.budget().spend(r.steps);
       if (r.cut) best.cut();
       out_of_time = out_of_time || r.late;
@@ -341,6 +338,23 @@ HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_obj
   plan_result result = std::move(best).result();
   if (out_of_time && result.status.ok()) result.status = {outcome::stopped, "refine: stopped by its time limit; the best so far"};
   return result;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE plan_result refine(const planning_problem& problem, const any_objective& objective, std::span<const plan> candidates,
+                                  int keep, const refine_options& options, const candidate_observer& observer) {
+  std::vector<detail::refine_candidate> all;
+  for (const plan& p : candidates) all.push_back({p});
+  return detail::refine_all(problem, objective, all, keep, options, observer);
+}
+
+HETPLAN_INLINE plan_result refine_judged(const planning_problem& problem, const any_objective& objective,
+                                         std::span<const ranked_plan> candidates, int keep, const refine_options& options,
+                                         const candidate_observer& observer) {
+  std::vector<detail::refine_candidate> all;
+  for (const ranked_plan& r : candidates) all.push_back({r.plan, &r.evaluation});
+  return detail::refine_all(problem, objective, all, keep, options, observer);
 }
 
 }  // namespace hetplan::schedule

@@ -3,26 +3,61 @@
 
 #include <hetplan/search/mend_limits.hpp>
 
-#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
-#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/brute_force.hpp>
-#include <hetplan/partition/move_boundaries.hpp>
 #include <hetplan/plan/expansion_size.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/orders.hpp>
-#include <hetplan/plan/plan.hpp>
 #include <hetplan/search/ranking.hpp>
+
+namespace hetplan::partition::detail {
+
+HETPLAN_INLINE std::optional<movable_plan> movable_plan::of(plan p, const layer_sequence& s) {
+  movable_plan m(std::move(p), s);
+  std::size_t at = 0;
+  for (const stage& st : m.plan_.stages) {
+    std::size_t end = at, reached = 0;
+    while (end < s.size() && reached < st.layers.size()) reached += s.blocks[end++].size();
+    if (!s.is_stage(at, end)) return std::nullopt;
+    std::vector<layer_id> run = s.layers_of(at, end), layers = st.layers;
+    m.by_id_ = m.by_id_ && std::is_sorted(layers.begin(), layers.end());
+    std::sort(run.begin(), run.end());
+    std::sort(layers.begin(), layers.end());
+    if (run != layers) return std::nullopt;
+    m.first_.push_back(at);
+    at = end;
+  }
+  m.first_.push_back(at);
+  if (at != s.size()) return std::nullopt;
+  return m;
+}
+
+HETPLAN_INLINE std::optional<movable_plan> movable_plan::moved(std::size_t i, std::size_t to) const {
+  if (!sequence_->is_stage(first_[i - 1], to) || !sequence_->is_stage(to, first_[i + 1])) return std::nullopt;
+  movable_plan other = *this;
+  other.first_[i] = to;
+  for (const std::size_t s : {i - 1, i}) {
+    auto& layers = other.plan_.stages[s].layers;
+    layers = sequence_->layers_of(other.first_[s], other.first_[s + 1]);
+    if (by_id_) std::sort(layers.begin(), layers.end());
+  }
+  return other;
+}
+
+HETPLAN_INLINE movable_plan movable_plan::swapped(std::size_t i, std::size_t j) const {
+  movable_plan other = *this;
+  std::swap(other.plan_.stages[i].devices, other.plan_.stages[j].devices);
+  return other;
+}
+
+}  // namespace hetplan::partition::detail
 
 namespace hetplan {
 
@@ -80,7 +115,6 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
         return it != known[i].end() ? it->second : known[i].emplace(std::move(name), simulated(p)).first->second;
       };
       plan& p = chosen[i];
-      p.predicted.reset();
       p = partition::move_boundaries(std::move(p), moved, light, score_of, options.judged);
       p = partition::move_boundaries(std::move(p), moved, all, score_of, options.judged);
     }

@@ -10,7 +10,6 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
-#include <hetplan/plan/limits.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
@@ -35,7 +34,7 @@ struct candidate_count {
 ///
 ///     candidate_rounds rounds(2, objective, observer);
 ///     plan_result found = recipes::dora_partitioner(problem, objective, keep, rounds.part());
-///     plan_result best = schedule::refine(problem, objective, found.plans, keep, {}, rounds.part());
+///     plan_result best = schedule::refine_judged(problem, objective, found.plans, keep, {}, rounds.part());
 ///
 /// Complexity   O(1) per candidate; the best one so far is copied.
 /// Determinism  yes.
@@ -58,7 +57,7 @@ class candidate_rounds {
   any_objective objective_;
   candidate_observer observer_;
   candidate_count count_;
-  std::optional<plan> best_;
+  std::optional<ranked_plan> best_;
   double best_score_ = 0;
   bool estimated_ = false;
 };
@@ -120,8 +119,8 @@ class ranking {
   control consider(plan candidate, long long total, const candidate_observer& observer = {});
   control consider(plan candidate, evaluation e, long long total, const candidate_observer& observer = {});
 
-  /// Adds a candidate that another planner has judged and reported, with its prediction. It competes but is not counted again.
-  void know(plan candidate);
+  /// Adds a candidate that another planner has judged and reported. It competes but is not counted again.
+  void know(ranked_plan candidate);
 
   [[nodiscard]] bool last_fitted() const { return last_fitted_; }
   [[nodiscard]] bool any_fitted() const { return !best_.empty(); }
@@ -131,7 +130,7 @@ class ranking {
   /// Records that work was left out for lack of budget.
   void cut() { cut_ = true; }
   /// Returns the best plans so far, best first; predictions of long runs are estimates.
-  [[nodiscard]] std::vector<plan> kept() const;
+  [[nodiscard]] std::vector<ranked_plan> kept() const;
   /// Returns the candidates with the least excess over the limits, nearest first; empty once one keeps the limits.
   [[nodiscard]] std::vector<plan> nearest() const;
 
@@ -142,9 +141,9 @@ class ranking {
   [[nodiscard]] plan_result result(int keep) &&;
 
  private:
-  struct ranked {
+  struct entry {
     double score;
-    hetplan::plan plan;
+    ranked_plan what;
     bool estimated;  ///< true if judged by judge_quickly
   };
 
@@ -161,15 +160,15 @@ class ranking {
   void judge_in_full(int keep);
   bool take_in_full(plan&& p);
   /// Ranks a plan that keeps all limits and returns true; remembers the nearest of the others.
-  bool take(plan&& p, evaluation&& e, bool estimated);
+  bool take(ranked_plan&& candidate, bool estimated);
   /// Inserts a plan, and drops those with `keep_` fully judged plans before them.
-  void insert(plan&& p, evaluation&& e, bool estimated);
+  void insert(ranked_plan&& candidate, bool estimated);
 
   const planning_problem& problem_;
   any_objective objective_;
   int keep_;
   stopwatch clock_;
-  std::vector<ranked> best_;                                 ///< best first
+  std::vector<entry> best_;                                  ///< best first
   int in_full_ = 0;                                          ///< number of fully judged plans in best_
   std::vector<std::pair<double, plan>> near_;                ///< (overflow, candidate), ascending; empty once one fits
   std::optional<broken_limit> nearest_;                      ///< least broken limit, by full judgements

@@ -3,10 +3,8 @@
 
 #include <hetplan/search/ranking.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/plan/expansion_size.hpp>
@@ -25,7 +23,7 @@ HETPLAN_INLINE candidate_observer candidate_rounds::part() {
 
 HETPLAN_INLINE control candidate_rounds::operator()(const candidate_judged& c) {
   if (c.best != nullptr) {
-    const double score = hetplan::score(objective_, *c.best->predicted);
+    const double score = hetplan::score(objective_, c.best->evaluation);
     if (!best_ || score < best_score_) {
       best_ = *c.best;
       best_score_ = score;
@@ -136,13 +134,13 @@ HETPLAN_INLINE control ranking::consider(plan candidate, long long total, const 
   remember_planner(candidate);
   const bool estimated = runs_long(candidate);
   std::optional<evaluation> e = judged(candidate, true);
-  last_fitted_ = e && take(std::move(candidate), *std::move(e), estimated);
+  last_fitted_ = e && take({std::move(candidate), *std::move(e)}, estimated);
   return tell(total, observer);
 }
 
 HETPLAN_INLINE control ranking::consider(plan candidate, evaluation e, long long total, const candidate_observer& observer) {
   remember_planner(candidate);
-  last_fitted_ = take(std::move(candidate), std::move(e), false);
+  last_fitted_ = take({std::move(candidate), std::move(e)}, false);
   return tell(total, observer);
 }
 
@@ -150,11 +148,11 @@ HETPLAN_INLINE void ranking::remember_planner(const plan& p) {
   if (std::find(planners_.begin(), planners_.end(), p.planner) == planners_.end()) planners_.push_back(p.planner);
 }
 
-HETPLAN_INLINE void ranking::know(plan candidate) {
-  evaluation e = *std::move(candidate.predicted);
+HETPLAN_INLINE void ranking::know(ranked_plan candidate) {
+  evaluation& e = candidate.evaluation;
   e.bound = e.placement_bound = {};
   e.gap = 0;
-  last_fitted_ = take(std::move(candidate), std::move(e), false);
+  last_fitted_ = take(std::move(candidate), false);
 }
 
 HETPLAN_INLINE bool ranking::out_of_steps() {
@@ -162,10 +160,10 @@ HETPLAN_INLINE bool ranking::out_of_steps() {
   return budget_.spent();
 }
 
-HETPLAN_INLINE std::vector<plan> ranking::kept() const {
-  std::vector<plan> plans;
-  for (const ranked& r : best_) {
-    if (plans.size() < static_cast<std::size_t>(keep_)) plans.push_back(r.plan);
+HETPLAN_INLINE std::vector<ranked_plan> ranking::kept() const {
+  std::vector<ranked_plan> plans;
+  for (const entry& b : best_) {
+    if (plans.size() < static_cast<std::size_t>(keep_)) plans.push_back(b.what);
   }
   return plans;
 }
@@ -181,20 +179,16 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
   if (best_.size() > static_cast<std::size_t>(keep)) best_.resize(static_cast<std::size_t>(keep));
   plan_result r;
   r.candidates = count_.judged;
-  for (auto& [score, p, estimated] : best_) {
-    if (!problem_.with_bounds) {
-      r.plans.push_back(std::move(p));
-      continue;
-    }
-    evaluation& e = *p.predicted;
+  for (entry& b : best_) {
+    auto& [p, e] = r.plans.emplace_back(std::move(b.what));
+    if (!problem_.with_bounds) continue;
     const auto plain = [](const plan& x) { return std::ranges::all_of(x.stages, [](const stage& s) { return s.is_plain(); }); };
-    if (r.plans.empty() || !plain(r.plans.front()) || !plain(p)) {
+    if (r.plans.size() == 1 || !plain(r.plans.front().plan) || !plain(p)) {
       certify(e, p, problem_.model, problem_.cluster, problem_.cost, problem_.models.memory, problem_.lp);
     } else {  // plain plans of one job share the bound
-      e.bound = r.plans.front().predicted->bound;
+      e.bound = r.plans.front().evaluation.bound;
       e.gap = gap_to(e.latency, e.bound);
     }
-    r.plans.push_back(std::move(p));
   }
   // Calls without bounds are parts of a planner, which proves infeasibility of the whole.
   if (stopped_) {
@@ -228,7 +222,7 @@ HETPLAN_INLINE std::string ranking::tried() const {
 
 HETPLAN_INLINE control ranking::tell(long long total, const candidate_observer& observer) {
   count_.next(total);
-  const plan* best = best_.empty() ? nullptr : &best_.front().plan;
+  const ranked_plan* best = best_.empty() ? nullptr : &best_.front().what;
   const control answer = observer(candidate_judged{count_.judged, count_.total, best, best != nullptr && best_.front().estimated});
   stopped_ = stopped_ || answer == control::stop;
   return answer;
@@ -257,22 +251,21 @@ HETPLAN_INLINE std::optional<evaluation> ranking::judged(const plan& p, bool qui
 }
 
 HETPLAN_INLINE void ranking::judge_in_full(int keep) {
-  std::vector<ranked> candidates;
+  std::vector<entry> candidates;
   candidates.swap(best_);
   in_full_ = 0;
   int fitting = 0, tried = 0;
-  for (ranked& candidate : candidates) {
+  for (entry& candidate : candidates) {
     if (!candidate.estimated) {
       ++fitting;
-      evaluation e = *std::move(candidate.plan.predicted);
-      static_cast<void>(take(std::move(candidate.plan), std::move(e), false));
+      static_cast<void>(take(std::move(candidate.what), false));
     } else if (fitting < keep) {
       if (budget_.spent() && (fitting > 0 || tried >= keep_)) {
         cut_ = true;
         continue;
       }
       ++tried;
-      fitting += take_in_full(std::move(candidate.plan)) ? 1 : 0;
+      fitting += take_in_full(std::move(candidate.what.plan)) ? 1 : 0;
     }
   }
   const bool is_nearest = nearest_estimate_ && (!nearest_ || nearest_estimate_->first < nearest_->overflow());
@@ -281,11 +274,12 @@ HETPLAN_INLINE void ranking::judge_in_full(int keep) {
 
 HETPLAN_INLINE bool ranking::take_in_full(plan&& p) {
   std::optional<evaluation> e = judged(p, false);
-  return e && take(std::move(p), *std::move(e), false);
+  return e && take({std::move(p), *std::move(e)}, false);
 }
 
-HETPLAN_INLINE bool ranking::take(plan&& p, evaluation&& e, bool estimated) {
+HETPLAN_INLINE bool ranking::take(ranked_plan&& candidate, bool estimated) {
   constexpr std::size_t most_near = 5;
+  auto& [p, e] = candidate;
   const auto limit = find_broken_limit(e, problem_.cluster);
   if (limit && best_.empty() && (near_.size() < most_near || limit->overflow() < near_.back().first)) {
     const auto farther = [](double overflow, const auto& n) { return overflow < n.first; };
@@ -294,7 +288,7 @@ HETPLAN_INLINE bool ranking::take(plan&& p, evaluation&& e, bool estimated) {
   }
   if (!limit) {
     near_.clear();
-    insert(std::move(p), std::move(e), estimated);
+    insert(std::move(candidate), estimated);
   } else if (estimated) {
     if (!nearest_estimate_ || limit->overflow() < nearest_estimate_->first) nearest_estimate_.emplace(limit->overflow(), std::move(p));
   } else if (!nearest_ || limit->overflow() < nearest_->overflow()) {
@@ -303,14 +297,15 @@ HETPLAN_INLINE bool ranking::take(plan&& p, evaluation&& e, bool estimated) {
   return !limit;
 }
 
-HETPLAN_INLINE void ranking::insert(plan&& p, evaluation&& e, bool estimated) {
-  const double score = hetplan::score(objective_, e);
-  if (std::isnan(score))
-    throw invalid_model("objective: score(a plan of latency " + to_text(e.latency.value()) + " s) = nan; expected a number");
-  p.predicted = std::move(e);
-  const auto key = [](double s, const plan& x) { return std::pair(s, x.stages.size()); };
-  const auto at = std::find_if(best_.begin(), best_.end(), [&](const ranked& b) { return key(score, p) < key(b.score, b.plan); });
-  best_.insert(at, {score, std::move(p), estimated});
+HETPLAN_INLINE void ranking::insert(ranked_plan&& candidate, bool estimated) {
+  const double score = hetplan::score(objective_, candidate.evaluation);
+  if (std::isnan(score)) {
+    throw invalid_model("objective: score(a plan of latency " + to_text(candidate.evaluation.latency.value()) +
+                        " s) = nan; expected a number");
+  }
+  const auto key = [](double s, const ranked_plan& x) { return std::pair(s, x.plan.stages.size()); };
+  const auto at = std::find_if(best_.begin(), best_.end(), [&](const entry& b) { return key(score, candidate) < key(b.score, b.what); });
+  best_.insert(at, {score, std::move(candidate), estimated});
   in_full_ += estimated ? 0 : 1;
   while (in_full_ - (best_.back().estimated ? 0 : 1) >= keep_) {
     in_full_ -= best_.back().estimated ? 0 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The noun for which services stand where.
+/// Deployments: instances of services on GPUs and devices.
 
 #include <compare>
 #include <optional>
@@ -11,23 +11,23 @@
 
 namespace hetplan::serve {
 
-/// A GPU of a server, by number; or a device that is registered with it, by number.
+/// A GPU or a registered device of a server, by number.
 struct gpu_slot {
   server_id server;
   int number = 0;
   friend auto operator<=>(const gpu_slot&, const gpu_slot&) = default;
 };
 
-/// A service that is ready to run, with the operators that EPARA configures: BS is `batch`, MF `frames`, DP `groups`; MP is the
-/// variant's, and MT as many instances as share a GPU.
+/// A service on GPUs, configured by EPARA's operators: BS is `batch`, MF `frames`, DP `groups`; MP is in the variant, MT is the
+/// number of instances that share a GPU.
 struct instance {
   service_id what;
   int variant = 0;
-  std::vector<gpu_slot> gpus = {};      ///< as many as the variant asks for, times groups; the first one's server leads
-  std::optional<gpu_slot> device = {};  ///< or it is on a registered device
-  int batch = 1;                        ///< the largest
+  std::vector<gpu_slot> gpus = {};      ///< as many as the variant needs, times groups; the first one's server leads
+  std::optional<gpu_slot> device = {};  ///< registered device in place of GPUs
+  int batch = 1;                        ///< the largest batch
   int frames = 1;                       ///< of each stream in a batch
-  int groups = 1;                       ///< data-parallel groups among which the frames of a stream take turns
+  int groups = 1;                       ///< data-parallel groups that take the frames of a stream in turn
 
   [[nodiscard]] server_id leader() const { return device ? device->server : gpus.front().server; }
   [[nodiscard]] bool spans_servers() const;
@@ -35,15 +35,14 @@ struct instance {
   friend bool operator==(const instance&, const instance&) = default;
 };
 
-/// Instances in an order that settles ties.
-///
+/// Instances in an order that breaks ties.
 /// Source  EPARA, sections 3.1 and 3.3; semantics, section 11.
 struct deployment {
   std::vector<instance> instances = {};
   friend bool operator==(const deployment&, const deployment&) = default;
 };
 
-/// What is left on every GPU of a cloud beside a deployment.
+/// The share of compute and the memory left on a GPU.
 struct gpu_room {
   double compute = 1;
   double memory_b = 0;
@@ -53,10 +52,10 @@ class cloud_room {
  public:
   explicit cloud_room(const edge_cloud& cloud);
 
-  /// Does one more such GPU's part fit? Shares that add up to 1 but for rounding do.
+  /// True if the part of one more such GPU fits; shares may sum to 1 up to rounding.
   [[nodiscard]] bool fits(const gpu_room& r, const service_variant& v) const;
   void take(const instance& i, const service_variant& v);
-  /// Nothing fits there any more.
+  /// Closes a GPU, on which nothing fits then.
   void close_gpu(gpu_slot s) { gpus_[first_gpu_[s.server.index()] + static_cast<std::size_t>(s.number)] = {0, 0}; }
   void close_device(gpu_slot s) { devices_[first_device_[s.server.index()] + static_cast<std::size_t>(s.number)] = {0, 0}; }
   [[nodiscard]] const gpu_room& gpu(gpu_slot s) const { return gpus_[first_gpu_[s.server.index()] + static_cast<std::size_t>(s.number)]; }
@@ -69,14 +68,22 @@ class cloud_room {
   std::vector<gpu_room> gpus_, devices_;
 };
 
-/// Throws invalid_input where a service fits nowhere: of none of its variants there is a GPU or device with enough memory.
+/// Throws invalid_input for a service without any GPU or device with memory for one of its variants.
 void validate_fit(const edge_cloud& cloud, const std::vector<service>& services);
 
-/// Throws invalid_input, which names the instance: a service, variant, server, GPU or device that is not there, another number or kind of
-/// GPUs than the variant's, a GPU twice, a batch larger than its times are known for, frames or groups below 1 (or not 1 where nothing
-/// streams), or a GPU that is given more than it has.
+/// Throws invalid_input that names the instance: an unknown service, variant, server, GPU or device; another number or kind of GPUs than
+/// the variant's; a repeated GPU; a batch beyond the known times; frames or groups below 1 (or not 1 without streams); an overloaded GPU.
 /// Complexity  O(instances + GPUs).
 void validate(const deployment& d, const edge_cloud& cloud, const std::vector<service>& services, const any_service_time& times);
+
+/// What cannot be used: absent servers, and GPUs and devices of present servers.
+struct cloud_damage {
+  std::vector<char> absent;  ///< by server; empty: none is absent
+  std::vector<gpu_slot> broken_gpus = {};
+  std::vector<gpu_slot> gone_devices = {};
+
+  [[nodiscard]] bool is_absent(server_id s) const { return !absent.empty() && absent[s.index()] != 0; }
+};
 
 }  // namespace hetplan::serve
 

@@ -56,7 +56,7 @@ HETPLAN_INLINE void validate_fit(const edge_cloud& cloud, const std::vector<serv
 
 namespace detail {
 
-/// Goes through the instances in order and knows what is left of each GPU.
+/// Checks instances in order and tracks the room on each GPU.
 class deployment_check {
  public:
   deployment_check(const edge_cloud& cloud, const std::vector<service>& services, const any_service_time& times)
@@ -94,7 +94,7 @@ class deployment_check {
     if (!s.valid() || s.index() >= cloud_.size()) refuse("names no server of cloud \"" + escaped(cloud_.name) + "\"");
   }
 
-  /// Groups are as the user says: more than an int holds.
+  /// Returns the GPUs of an instance, in 64 bits: groups are user input.
   [[nodiscard]] static std::int64_t gpus_of(const instance& i, const service_variant& v) {
     return std::int64_t{v.gpus()} * std::int64_t{i.groups};
   }

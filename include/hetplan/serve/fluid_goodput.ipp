@@ -3,13 +3,61 @@
 
 #include <hetplan/serve/fluid_goodput.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-#include <hetplan/core/error.hpp>
-
 namespace hetplan::serve {
+
+namespace detail {
+
+/// Counts arrivals in equal, consecutive intervals.
+class counts_within {
+ public:
+  /// Adds an arrival at this many intervals from the beginning, in order of time.
+  void add(double at) {
+    if (const double time = std::floor(at); time > time_) {
+      sum_ += count_;
+      squares_ += count_ * count_;
+      count_ = 0;
+      time_ = time;
+    }
+    ++count_;
+  }
+  /// Returns variance over mean of the completed intervals.
+  [[nodiscard]] double dispersion() const {
+    if (time_ < 20 || !(sum_ > 0)) return 1;
+    const double mean = sum_ / time_;
+    return std::max(1.0, (squares_ / time_ - mean * mean) / mean);
+  }
+
+ private:
+  double time_ = 0;  ///< the current interval, and the number of completed ones
+  double count_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE service_demand::service_demand(const edge_cloud& cloud, const std::vector<service>& services,
+                                              std::span<const request> requests, seconds window)
+    : service_demand(cloud.size(), services.size()) {
+  if (!std::isfinite(window.value()) || !(window.value() > 0))
+    throw invalid_input("service_demand: window = " + to_text(window.value()) + " s; expected a finite time > 0");
+  const ring_sync rings(cloud);
+  std::vector<detail::counts_within> counts(rings.rings() * services_);
+  const double begin_s = requests.empty() ? 0 : requests.front().arrival_s;
+  for (const auto& r : requests) {
+    const auto l = r.service.index();
+    const auto& s = services[l];
+    per_s_[r.server.index() * services_ + l] += s.credit(r.length);
+    const double time_s = s.is_stream() ? s.typical_length() / s.rate : s.latency.value();
+    counts[rings.ring_of(r.server) * services_ + l].add((r.arrival_s - begin_s) / time_s);
+  }
+  for (auto& d : per_s_) d /= window.value();
+  dispersion_.reserve(counts.size());
+  for (auto& c : counts) dispersion_.push_back(c.dispersion());
+}
 
 HETPLAN_INLINE fluid_goodput::fluid_goodput(const edge_cloud& cloud, const std::vector<service>& services, const service_demand& demand,
                                             handling_reach reach)
@@ -44,12 +92,12 @@ HETPLAN_INLINE bool fluid_goodput::is_passed_on(std::size_t ring, service_id l) 
 }
 
 HETPLAN_INLINE double fluid_goodput::more(const flow& f, std::size_t ring, service_id l, double capacity) const {
-  // As they stand, both answers never grow with what is there, not even by rounding where they ought to be equal.
+  // Both results never grow with the present capacity, not even by rounding where they should be equal.
   if (arrivals_ == arrival_model::even) return std::min(capacity, std::max(0.0, f.demand - f.capacity));
   if (!(f.demand > 0)) return 0;
-  // The rate within an SLO has the variance dispersion * demand / SLO; of streams, dispersion * demand * rate: each brings its whole rate.
-  // With mean d and variance v, what is never below 0 exceeds a capacity c by at most (hypot(sqrt v, c - d) - (c - d)) / 2, and below the
-  // knee (v + d^2) / 2d by at most d - c d^2 / (v + d^2): there the worst is that mostly nothing comes.
+  // The rate within an SLO has variance dispersion * demand / SLO; for streams dispersion * demand * rate: each brings its whole rate. A
+  // non-negative quantity with mean d and variance v exceeds a capacity c by at most (hypot(sqrt v, c - d) - (c - d)) / 2, and below the
+  // knee (v + d^2) / 2d by at most d - c d^2 / (v + d^2): in the worst case mostly nothing comes there.
   const auto& s = (*services_)[l.index()];
   const double d = f.demand;
   const double variance = demand_.dispersion(ring, l) * d * (s.is_stream() ? s.rate : 1 / s.latency.value());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// An instance while requests come and go.
+/// The state of an instance in a run: service times, queues, and three ways to work.
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,6 +15,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/large_pages.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/request_process.hpp>
@@ -21,44 +23,39 @@
 
 namespace hetplan::serve {
 
-// What an instance can do, asked of the service_time model once.
-
-/// Seconds and rates of an instance, without where it stands.
-///
-/// Throws invalid_model where the model's answer is not finite and above 0: it names service, variant and batch.
+/// The times and rates of an instance, whatever its place, from one set of calls of the service_time model.
+/// Throws invalid_model that names service, variant and batch, for a time of the model that is not finite and above 0.
 /// Source  semantics, section 11 (service times, streams, expected ends).
 class instance_times {
  public:
   instance_times(const any_service_time& model, const std::vector<service>& services, const instance& i);
 
-  /// Seconds of a pass over a batch with so many tokens together.
+  /// Returns the seconds of a pass over a batch with so many tokens in total.
   [[nodiscard]] double pass_s(int requests, double tokens_in) const {
     return generates_ ? ask_pass(requests, tokens_in) : pass_s_[static_cast<std::size_t>(requests)];
   }
   [[nodiscard]] double step_s(int requests) const { return step_s_[static_cast<std::size_t>(requests)]; }
 
-  /// T(b): a fixed batch of typical requests.
+  /// Returns T(b), the time of a fixed batch of typical requests.
   [[nodiscard]] double typical_s(int requests) const { return typical_s_[static_cast<std::size_t>(requests)]; }
-  /// W(b): what one typical request takes in a running set of so many in which whoever leaves is followed by another one, whose pass all
-  /// others wait for.
+  /// Returns W(b), the time of a typical request in a running set of constant size b: it waits for the pass of each one that joins.
   [[nodiscard]] double typical_in_set_s(int requests) const {
     return static_cast<double>(requests) * pass_one_s_ + (typical_out_ - 1) * step_s(requests);
   }
-  /// R(n): frames a second of n streams together.
+  /// Returns R(n), the frames per second of n streams together.
   [[nodiscard]] double stream_capacity(int streams) const {
     return stream_capacity_[static_cast<std::size_t>(streams < batch_ ? streams : batch_)];
   }
-  /// What it can do at most, a second: requests, or frames.
+  /// Returns the most requests or frames per second.
   [[nodiscard]] double capacity() const { return capacity_; }
 
-  [[nodiscard]] double latency_s() const { return latency_s_; }  ///< the SLO of its service
+  [[nodiscard]] double latency_s() const { return latency_s_; }  ///< SLO of the service
   [[nodiscard]] int batch() const { return batch_; }
-  [[nodiscard]] int stages() const { return stages_; }  ///< batches under way at a time
+  [[nodiscard]] int stages() const { return stages_; }  ///< batches in progress at a time
   [[nodiscard]] bool generates() const { return generates_; }
 
  private:
   [[nodiscard]] double ask_pass(int requests, double tokens_in) const;
-  [[nodiscard]] double ask_step(int requests) const;
   [[nodiscard]] service_run run() const;
   [[nodiscard]] double checked(seconds answer, const char* what, int requests) const;
 
@@ -76,16 +73,14 @@ class instance_times {
   std::vector<double> pass_s_, step_s_, typical_s_, stream_capacity_;  ///< by requests; [0] is unused
 };
 
-// Requests that wait, in order: a ring buffer of numbers.
-
-/// A queue without allocation once it has grown, in 24 bytes: a cloud has hundreds of thousands. Its room is a power of two and never
-/// shrinks.
+/// The waiting requests, in order: a ring buffer in 24 bytes, because a cloud has hundreds of thousands. It does not allocate once it
+/// has grown; its capacity is a power of two and never shrinks.
 /// Source  ours.
 class waiting_line {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  /// The k-th from the front; requires k < size().
+  /// Returns the k-th request from the front; requires k < size().
   [[nodiscard]] request_number operator[](std::size_t k) const { return slots_[(front_ + k) & (room_ - 1)]; }
 
   void push(request_number r) {
@@ -98,7 +93,7 @@ class waiting_line {
     size_ -= static_cast<std::uint32_t>(count);
   }
 
-  /// Everybody, in order; nobody is left.
+  /// Removes and returns all requests, in order.
   [[nodiscard]] std::vector<request_number> take_all() {
     std::vector<request_number> all(size_);
     for (std::size_t k = 0; k < size_; ++k) all[k] = (*this)[k];
@@ -106,7 +101,7 @@ class waiting_line {
     return all;
   }
 
-  /// Fetches both ends into the cache.
+  /// Prefetches both ends.
   void fetch() const {
     prefetch(slots_.get() + front_);
     prefetch(slots_.get() + ((front_ + size_) & (room_ - 1)));
@@ -128,26 +123,23 @@ class waiting_line {
   std::uint32_t room_ = 0;
 };
 
-// An instance that serves streams: each at a rate that is its own until it ends.
-
-/// Complexity  O(log n) a stream, n those that it has at a time.
+/// An instance that serves streams, each at a rate of its own until it ends. Complexity  O(log n) per stream, for n at a time.
 /// Source  EPARA, section 3.3 (frames that count); semantics, section 11 (streams).
 class stream_set {
  public:
   stream_set(const instance_times& times, double wanted_rate, double ready_s) : times_(&times), wanted_(wanted_rate), ready_s_(ready_s) {}
 
   void advance(double now_s, ended_requests& out);
-  /// Begins a stream of so many frames at what is free, at most what it wants. Requires that it has been advanced to now, and free_rate >
-  /// 0.
+  /// Starts a stream at the free rate, or the wanted one if less. Requires advance to now, and free_rate > 0.
   void begin(request_number r, double frames, double now_s);
 
-  /// R(n + 1) less what the n streams have. Requires that it has been advanced to now.
+  /// Returns R(n + 1) less the rates of the n streams. Requires advance to now.
   [[nodiscard]] double free_rate(double now_s) const;
-  /// Is that enough for a stream, to one part in 10^9?
+  /// True if the free rate is enough for a stream, to one part in 10^9.
   [[nodiscard]] bool has_whole_rate(double now_s) const { return at_most(wanted_, free_rate(now_s)); }
   [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] bool busy() const { return !under_way_.empty(); }
-  /// Frames a second of all streams together.
+  /// Returns the frames per second of all streams together.
   [[nodiscard]] double rate() const { return held_; }
 
   void fail(double now_s, ended_requests& out);
@@ -158,32 +150,30 @@ class stream_set {
     request_number number;
     double rate;
     double begin_s;
+    friend auto operator<=>(const stream&, const stream&) = default;
   };
 
-  /// Has a time come, but for rounding?
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   const instance_times* times_;
   double wanted_;
   double ready_s_;
-  double held_ = 0;                ///< rates of all streams together
-  std::vector<stream> under_way_;  ///< a heap: who ends first in front
+  double held_ = 0;  ///< total rate of all streams
+  min_queue<stream> under_way_;
 };
 
-// An instance that works in continuous batches: requests join and leave between tokens.
-
-/// Between two changes of the set all steps are alike, so it goes from change to change, not from token to token.
-/// `advance` plays what has happened since the last look, as batch_queue does.
-/// Complexity  O(log B) a request, whatever its number of tokens.
+/// An instance with continuous batches, which requests join and leave between tokens. All steps between two changes of the set are
+/// alike, so `advance` goes from change to change since the last call, not from token to token.
+/// Complexity  O(log B) per request, whatever its number of tokens.
 /// Source  semantics, section 11 (continuous batches).
 class running_set {
  public:
   running_set(const instance_times& times, double ready_s) : times_(&times), boundary_s_(ready_s) {}
 
   void advance(double now_s, const request_stream& all, ended_requests& out);
-  /// Takes in a request. Requires that it has been advanced to now.
+  /// Adds a request. Requires advance to now.
   void join(request_number r, double now_s, const request_stream& all, ended_requests& out);
 
-  /// Of a request that is there at there_s, now or later.
+  /// Returns the expected start of a request that arrives at there_s, now or later.
   [[nodiscard]] double expected_start_s(double now_s, double there_s, std::size_t coming) const;
   [[nodiscard]] double expected_end_s(double now_s, double there_s, std::size_t coming) const;
   [[nodiscard]] const instance_times& times() const { return *times_; }
@@ -200,48 +190,46 @@ class running_set {
  private:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   struct member {
-    std::int64_t leaves;  ///< number of the step after which it has all of its tokens
+    std::int64_t leaves;  ///< number of the step with its last token
     request_number number;
+    friend auto operator<=>(const member&, const member&) = default;
   };
 
-  /// Has a time come, but for rounding?
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   [[nodiscard]] bool room() const { return set_.size() < static_cast<std::size_t>(times_->batch()); }
   [[nodiscard]] double boundary_s(std::int64_t steps) const;
-  /// Steps from the last change until the set changes next; never where nobody runs.
+  /// Returns the steps from the last change to the next; `never` for an idle instance.
   [[nodiscard]] std::int64_t next_change() const;
   [[nodiscard]] std::int64_t next_boundary(double now_s) const;
   void change(std::int64_t steps, const request_stream& all, ended_requests& out);
   void let_in(const request_stream& all, ended_requests& out);
 
   const instance_times* times_;
-  double boundary_s_;            ///< tau: the last change, or the end of the pass that follows it
+  double boundary_s_;            ///< tau: the last change, or the end of the pass after it
   std::int64_t steps_done_ = 0;  ///< before tau, since the beginning
-  std::int64_t looks_ = never;   ///< steps after tau at which who waits is looked at, where there is room
-  std::vector<member> set_;      ///< a heap: who leaves first in front
+  std::int64_t looks_ = never;   ///< steps after tau at which waiting requests can join, if there is room
+  min_queue<member> set_;
   waiting_line line_;
   std::uint64_t done_ = 0;
 };
 
-// An instance that works in fixed batches.
-
-/// First come, first served, up to B at a time, at once when the first stage is free.
+/// An instance with fixed batches: first come, first served, up to B at a time, as soon as the first stage is free.
 ///
-/// It stands still between the calls that look at it: `advance` plays what has happened since. Nothing else touches it meanwhile, so
-/// the answer is that of an event at every end, at the cost of none.
-/// Complexity  O(1) amortised a request.
+/// The state changes only in calls: `advance` simulates what has happened since the last one. Nothing else touches an instance, so
+/// the result equals that of events at every end, without their cost.
+/// Complexity  O(1) amortised per request.
 /// Source  semantics, section 11 (fixed batches).
 class batch_queue {
  public:
-  /// Begins nothing before ready_s. What it refers to must outlive it.
+  /// Starts no batch before ready_s. References must outlive the queue.
   batch_queue(const instance_times& times, double ready_s) : times_(&times), take_s_(ready_s) {}
 
-  /// Plays everything up to and including now; who has left is appended.
+  /// Simulates everything up to and including now; appends the requests that have left.
   void advance(double now_s, const request_stream& all, ended_requests& out) {
     if ((size_ > 0 && is_over(end_s_, now_s)) || (!line_.empty() && is_over(take_s_, now_s))) play(now_s, all, out);
   }
 
-  /// Takes in a request. Requires that it has been advanced to now.
+  /// Adds a request. Requires advance to now.
   void join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
     line_.push(r);
     if (!is_over(take_s_, now_s)) return;
@@ -263,7 +251,7 @@ class batch_queue {
   [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
   [[nodiscard]] bool busy() const { return size_ > 0; }
-  /// Requests that it has computed: S.
+  /// Returns S, the number of computed requests.
   [[nodiscard]] double done() const { return static_cast<double>(done_); }
 
   void fetch() const {
@@ -271,7 +259,7 @@ class batch_queue {
     line_.fetch();
   }
 
-  /// Calls see(number) for those that end or begin next, if the first of them does until now.
+  /// Calls see(number) for the requests that end or begin next, if the first does by now.
   template <class See>
   void show_due(double now_s, const See& see) const {
     if (size_ > 0 && is_over(end_s_, now_s)) {
@@ -282,9 +270,9 @@ class batch_queue {
     for (std::size_t k = 0; k < line_.size() && k < batch; ++k) see(line_[k]);
   }
 
-  /// Takes out who waits, in order. Requires that it has been advanced to now.
+  /// Removes and returns the waiting requests, in order. Requires advance to now.
   [[nodiscard]] std::vector<request_number> send_back();
-  /// What is under way has failed.
+  /// Fails the requests in progress.
   void fail(double now_s, ended_requests& out);
 
  private:
@@ -293,44 +281,43 @@ class batch_queue {
     std::size_t size;
   };
 
-  /// Has a time come, but for rounding?
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   void play(double now_s, const request_stream& all, ended_requests& out);
   void take_batch(const request_stream& all, ended_requests& out);
   void end_first(ended_requests& out);
 
   const instance_times* times_;
-  double take_s_;         ///< when the next batch can be taken
-  double end_s_ = 0;      ///< of the first batch under way, where there is one
-  std::size_t size_ = 0;  ///< of the same
+  double take_s_;         ///< earliest start of the next batch
+  double end_s_ = 0;      ///< of the first batch in progress, if any
+  std::size_t size_ = 0;  ///< of that batch
   std::uint64_t done_ = 0;
-  waiting_line computing_;  ///< requests of all batches under way, the first batch in front
+  waiting_line computing_;  ///< requests of all batches in progress, the first batch in front
   waiting_line line_;
-  std::unique_ptr<std::deque<batch_under_way>> behind_;  ///< more batches in a pipeline, oldest first; none where there is no pipeline
+  std::unique_ptr<std::deque<batch_under_way>> behind_;  ///< further batches in a pipeline, oldest first; null without a pipeline
 };
 
-/// Where it stands in a run: it works; it was taken out of the deployment; a fault has taken it.
+/// The life of an instance: in service, retired from the deployment, or taken out by a fault.
 enum class instance_life : std::uint8_t { works, retired, out };
 
-/// One of the three ways to work, and what the run knows of it; in two lines of the cache.
+/// An instance in one of three ways to work, with what the run knows of it; in two cache lines.
 /// Source  semantics, section 11 (instances, expected ends).
 struct alignas(64) instance_state {
   std::variant<batch_queue, running_set, stream_set> work;
   double ready_s = 0;
   server_id leader;
-  std::int32_t device = -1;  ///< number of the leader's device that it is on
-  std::uint32_t coming = 0;  ///< requests on their way to that device
+  std::int32_t device = -1;  ///< number of the leader's device, if it is on one
+  std::uint32_t coming = 0;  ///< requests in transit to that device
   instance_life life = instance_life::works;
 
   [[nodiscard]] const instance_times& times() const {
     return std::visit([](const auto& w) -> const instance_times& { return w.times(); }, work);
   }
 
-  /// Fetches what advance and join will touch; it stands in the cache itself.
+  /// Prefetches what advance and join read; the object itself is in the cache.
   void fetch() const {
     if (const auto* q = std::get_if<batch_queue>(&work)) q->fetch();
   }
-  /// Shows see(number) those whom advance will look at, as far as that is known without a search.
+  /// Calls see(number) for the requests that advance reads, as far as they are known without a search.
   template <class See>
   void show_due(double now_s, const See& see) const {
     if (const auto* q = std::get_if<batch_queue>(&work)) q->show_due(now_s, see);
@@ -353,7 +340,7 @@ struct alignas(64) instance_state {
       std::get<stream_set>(work).begin(r, static_cast<double>(all[r].length), now_s);
     }
   }
-  /// Of one more request that is there at there_s, now or later; 0 for a stream.
+  /// Returns the expected start of one more request that arrives at there_s, now or later; 0 for a stream.
   [[nodiscard]] double expected_start_s(double now_s, double there_s) const {
     there_s = std::max(there_s, ready_s);
     if (const auto* q = std::get_if<batch_queue>(&work)) return q->expected_start_s(there_s, coming);
@@ -374,13 +361,13 @@ struct alignas(64) instance_state {
     const auto* s = std::get_if<stream_set>(&work);
     return s != nullptr && s->has_whole_rate(now_s);
   }
-  /// Requests that it has computed, without streams.
+  /// Returns the number of computed requests, without streams.
   [[nodiscard]] double done() const {
     if (const auto* q = std::get_if<batch_queue>(&work)) return q->done();
     if (const auto* set = std::get_if<running_set>(&work)) return set->done();
     return 0;
   }
-  /// Frames a second of its streams.
+  /// Returns the frames per second of its streams.
   [[nodiscard]] double rate() const {
     const auto* s = std::get_if<stream_set>(&work);
     return s != nullptr ? s->rate() : 0;
@@ -390,17 +377,15 @@ struct alignas(64) instance_state {
     if (const auto* set = std::get_if<running_set>(&work)) return set->waiting();
     return 0;
   }
-  /// Is anything under way?
   [[nodiscard]] bool busy() const {
     return std::visit([](const auto& w) { return w.busy(); }, work);
   }
-  /// Who waits, in order; nobody is left waiting.
+  /// Removes and returns the waiting requests, in order.
   [[nodiscard]] std::vector<request_number> send_back() {
     if (auto* q = std::get_if<batch_queue>(&work)) return q->send_back();
     if (auto* set = std::get_if<running_set>(&work)) return set->send_back();
     return {};
   }
-  /// What is under way has failed.
   void fail(double now_s, ended_requests& out) {
     std::visit([&](auto& w) { w.fail(now_s, out); }, work);
   }

@@ -3,11 +3,8 @@
 
 #include <hetplan/serve/instance_state.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 
@@ -25,7 +22,7 @@ HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, con
   step_s_.resize(sizes);
   for (int b = 1; b <= batch_; ++b) {
     const auto at = static_cast<std::size_t>(b);
-    if (generates_) step_s_[at] = ask_step(b);
+    if (generates_) step_s_[at] = checked(model_.step(run(), b), "step", b);
     pass_s_[at] = ask_pass(b, generates_ ? static_cast<double>(b) * s.tokens.in : 0);
     typical_s_[at] = pass_s_[at] + (generates_ ? (typical_out_ - 1) * step_s_[at] : 0);
   }
@@ -63,22 +60,9 @@ HETPLAN_INLINE double instance_times::ask_pass(int requests, double tokens_in) c
   return checked(model_.pass(run(), {requests, tokens_in}), "pass", requests);
 }
 
-HETPLAN_INLINE double instance_times::ask_step(int requests) const { return checked(model_.step(run(), requests), "step", requests); }
-
-namespace detail {
-struct ends_later {
-  template <class S>
-  bool operator()(const S& a, const S& b) const {
-    return a.end_s != b.end_s ? a.end_s > b.end_s : a.number > b.number;
-  }
-};
-}  // namespace detail
-
 HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
-  while (!under_way_.empty() && is_over(under_way_.front().end_s, now_s)) {
-    const auto s = under_way_.front();
-    std::ranges::pop_heap(under_way_, detail::ends_later());
-    under_way_.pop_back();
+  while (!under_way_.empty() && is_over(under_way_.first().end_s, now_s)) {
+    const auto s = under_way_.pop();
     held_ = under_way_.empty() ? 0 : held_ - s.rate;
     out.emplace_back(s.number, ended_request::how::done, s.end_s, s.rate / wanted_);
   }
@@ -93,8 +77,7 @@ HETPLAN_INLINE double stream_set::free_rate(double now_s) const {
 HETPLAN_INLINE void stream_set::begin(request_number r, double frames, double now_s) {
   const double rate = has_whole_rate(now_s) ? wanted_ : free_rate(now_s);
   held_ += rate;
-  under_way_.push_back({now_s + frames / wanted_, r, rate, now_s});
-  std::ranges::push_heap(under_way_, detail::ends_later());
+  under_way_.push({now_s + frames / wanted_, r, rate, now_s});
 }
 
 HETPLAN_INLINE void stream_set::fail(double now_s, ended_requests& out) {
@@ -106,16 +89,6 @@ HETPLAN_INLINE void stream_set::fail(double now_s, ended_requests& out) {
   held_ = 0;
 }
 
-namespace detail {
-/// First the smaller step, then the smaller number, at the front of a heap.
-struct leaves_later {
-  template <class M>
-  bool operator()(const M& a, const M& b) const {
-    return a.leaves != b.leaves ? a.leaves > b.leaves : a.number > b.number;
-  }
-};
-}  // namespace detail
-
 HETPLAN_INLINE double running_set::boundary_s(std::int64_t steps) const {
   if (steps == 0) return boundary_s_;
   return boundary_s_ + static_cast<double>(steps) * times_->step_s(static_cast<int>(set_.size()));
@@ -123,7 +96,7 @@ HETPLAN_INLINE double running_set::boundary_s(std::int64_t steps) const {
 
 HETPLAN_INLINE std::int64_t running_set::next_change() const {
   if (set_.empty()) return line_.empty() ? never : 0;
-  const auto leaves = set_.front().leaves - steps_done_;
+  const auto leaves = set_.first().leaves - steps_done_;
   return room() && looks_ < leaves ? looks_ : leaves;
 }
 
@@ -131,7 +104,7 @@ HETPLAN_INLINE std::int64_t running_set::next_boundary(double now_s) const {
   if (set_.empty() || !is_over(boundary_s_, now_s)) return 0;
   const double step_s = times_->step_s(static_cast<int>(set_.size()));
   auto k = static_cast<std::int64_t>(std::floor((now_s - boundary_s_) / step_s));
-  while (!is_over(boundary_s(k), now_s)) --k;  // the quotient was rounded
+  while (!is_over(boundary_s(k), now_s)) --k;  // corrects a rounded quotient
   while (is_over(boundary_s(k), now_s)) ++k;
   return k;
 }
@@ -148,10 +121,8 @@ HETPLAN_INLINE void running_set::change(std::int64_t steps, const request_stream
   boundary_s_ = boundary_s(steps);
   steps_done_ += steps;
   looks_ = never;
-  while (!set_.empty() && set_.front().leaves <= steps_done_) {
-    out.emplace_back(set_.front().number, ended_request::how::done, boundary_s_, 1);
-    std::ranges::pop_heap(set_, detail::leaves_later());
-    set_.pop_back();
+  while (!set_.empty() && set_.first().leaves <= steps_done_) {
+    out.emplace_back(set_.pop().number, ended_request::how::done, boundary_s_, 1);
     ++done_;
   }
   let_in(all, out);
@@ -170,8 +141,7 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
     }
     ++joined;
     tokens_in += static_cast<double>(r.tokens_in);
-    set_.push_back({steps_done_ + static_cast<std::int64_t>(r.length) - 1, number});
-    std::ranges::push_heap(set_, detail::leaves_later());
+    set_.push({steps_done_ + static_cast<std::int64_t>(r.length) - 1, number});
   }
   if (joined > 0) {
     boundary_s_ += times_->pass_s(joined, tokens_in);
@@ -182,7 +152,7 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
 HETPLAN_INLINE void running_set::join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
   line_.push(r);
   if (set_.empty()) {
-    if (!is_over(boundary_s_, now_s)) return;  // it loads
+    if (!is_over(boundary_s_, now_s)) return;  // still loading
     boundary_s_ = now_s;
     change(0, all, out);
   } else if (line_.size() == 1) {
@@ -252,7 +222,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
   } else {
     if (!behind_) behind_ = std::make_unique<std::deque<batch_under_way>>();
     const double before_s = behind_->empty() ? end_s_ : behind_->back().end_s;
-    behind_->push_back({std::max(end_s, before_s), size});  // nobody overtakes in a pipeline
+    behind_->push_back({std::max(end_s, before_s), size});  // batches in a pipeline do not overtake
   }
   take_s_ += times_->stages() == 1 ? duration_s : duration_s / static_cast<double>(times_->stages());
 }

@@ -7,12 +7,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <string>
 #include <tuple>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/core/utf8.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/serve/instance_state.hpp>
 
@@ -26,7 +24,7 @@ HETPLAN_INLINE std::string_view to_string(task_category c) {
 
 HETPLAN_INLINE int data_parallel_groups(double required_rate, double rate_of_one_group) {
   HETPLAN_ASSERT(required_rate > 0 && rate_of_one_group > 0);
-  // 48 frames a second are two groups of 24 also where 24 was worked out.
+  // 48 frames per second are two groups of 24, also of a computed 24.
   constexpr double most = 1024;
   return static_cast<int>(std::clamp(std::ceil(required_rate / rate_of_one_group * (1 - relative_tolerance)), 1.0, most));
 }
@@ -66,7 +64,7 @@ class allocator {
   [[nodiscard]] instance_times timed(const allocation& a) const { return {times_, one_, a.unplaced()}; }
   [[nodiscard]] double slo_s() const { return service_.answer_latency().value(); }
 
-  /// Does a come before b?
+  /// True if a comes before b.
   [[nodiscard]] bool better(const allocation& a, const allocation& b) const {
     if (operators_.cut == model_parallelism::widest && variant(a).gpus() != variant(b).gpus()) return variant(a).gpus() > variant(b).gpus();
     const auto rank = [&](const allocation& x) {
@@ -74,7 +72,7 @@ class allocator {
       return std::tuple(!x.meets_slo, x.meets_slo ? x.gpu_count(service_) : 0, !at_most(x.answer, service_.answer_latency()), worst);
     };
     if (rank(a) != rank(b) || !a.meets_slo) return rank(a) < rank(b);
-    // The same work in a finer slice, but for rounding: more services find room.
+    // Of equal capacity per GPU, up to rounding, the finer slice: more services find room.
     const double per_gpu = a.capacity / a.gpus;
     const double other = b.capacity / b.gpus;
     return at_most(per_gpu, other) && at_most(other, per_gpu) ? a.gpus < b.gpus : per_gpu > other;
@@ -103,7 +101,7 @@ class allocator {
     return std::ranges::any_of(service_.variants, [this](const auto& v) { return v.across_servers && v.gpu_kind == pool_.unit.kind; });
   }
 
-  /// What a request waits at worst that comes just after a batch has begun, of those that are full.
+  /// Returns the longest time of a request that has just missed a batch, with full batches.
   [[nodiscard]] double answer_s(const allocation& a) const {
     const auto t = timed(a);
     if (service_.is_stream()) return service_.generates ? t.step_s(a.batch) : t.pass_s(a.batch, 0);
@@ -127,7 +125,7 @@ class allocator {
       if (!in_time || !at_most(next.capacity, in_time->capacity)) in_time = next;
     }
     a = *in_time;
-    // One request alone has nothing to wait for when it finds nobody.
+    // A single request at an idle instance does not wait.
     const auto t = timed(a);
     const double alone_s = service_.is_stream() ? a.answer.value() : t.typical_s(1);
     a.meets_slo = at_most(alone_s, slo_s());
@@ -169,7 +167,7 @@ class allocator {
   const gpu_pool& pool_;
   const any_service_time& times_;
   const parallelism_operators& operators_;
-  std::vector<service> one_;  ///< where instance_times finds the service
+  std::vector<service> one_;  ///< storage of the service for instance_times
 };
 
 }  // namespace detail

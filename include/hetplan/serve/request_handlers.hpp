@@ -1,57 +1,51 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// A handler that is told everything, in one place, and takes its time.
+/// Request handlers, which decide which server serves a request.
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/serving_run.hpp>
 
 namespace hetplan::serve {
 
-// Who serves a request, decided where it is: the door for handlers.
-
-// What a server sees when it handles a request.
-
-/// Its own instances as they are, and the other servers of its ring as far as it knows.
+/// What a handler sees: the server's own instances as they are, and the other servers of its ring as far as they are known.
 /// Source  EPARA, section 3.2; semantics, section 11 (expected ends, what servers know of each other).
 class server_view {
  public:
   server_view(serving_run& run, const pending_request& r) : run_(&run), request_(&r) {}
 
-  /// Its instances of the service, in the order of the deployment.
+  /// Returns the server's instances of the service, in the order of the deployment.
   [[nodiscard]] std::span<const instance_id> own(standing where) const { return run_->own(request_->here, request_->what, where); }
-  /// No fault has taken it out.
+  /// True if no fault has taken the instance out.
   [[nodiscard]] bool works(instance_id i) const { return run_->works(i); }
-  /// When the answer is expected to be where the request entered. Not for streams.
+  /// Returns when the answer is expected where the request entered. Not for streams.
   [[nodiscard]] seconds expected_end(instance_id i) const { return seconds(run_->expected_end_s(i, *request_, request_->here)); }
-  /// Frames a second that a stream could have, and whether that is all it wants.
+  /// Returns the frames per second that a stream could have, and whether they are all that it wants.
   [[nodiscard]] double free_rate(instance_id i) const { return run_->free_rate(i); }
   [[nodiscard]] bool has_whole_rate(instance_id i) const { return run_->has_whole_rate(i); }
 
-  /// The other holders in its ring as far as it knows, in the order of the ring behind it: without those that the request has been at,
-  /// those known to be out, and those of which all that is known is too old. Good until the next call.
+  /// Returns the other holders in the ring as far as they are known, in ring order behind this server. Excluded are holders that the
+  /// request has visited, that are known to be out, or whose last known state is too old. Valid until the next call.
   [[nodiscard]] std::span<const known_server> others() const { return run_->known(*request_); }
 
-  /// One of them without a look at all: that at which the capacities of the ring's holders by the deployment, in the order of the cloud,
-  /// reach beyond this share (0 <= share < 1) of their sum; none where it is none of the others. Who draws a share at random, and takes
-  /// what comes if `into` is below `idle`, draws by idle goodput. Complexity  O(log holders).
+  /// Returns the holder at which the ring's capacities by the deployment, summed in the order of the cloud, exceed this share (0 <=
+  /// share < 1) of their total; empty if it is none of `others`. Drawing a random share, and accepting if `into` is below `idle`, draws
+  /// by idle goodput without a look at all holders. Complexity  O(log holders).
   [[nodiscard]] std::optional<server_at_share> other_at(double share) const { return run_->known_at(*request_, share); }
 
-  /// The numbers of the servers in its ring.
   [[nodiscard]] ring_sync::ring ring() const { return run_->rings()[run_->rings().ring_of(request_->here)]; }
-  /// What nobody can know in time, for handlers that are told everything: when any server of the ring would have it answered if it were
-  /// there now; none where it has no instance that works. For a stream: the most that it could have a second.
+  /// Returns what no real handler can know in time: when a server of the ring would have answered the request if it were there now;
+  /// empty without a working instance. For a stream: the largest free rate.
   [[nodiscard]] std::optional<seconds> expected_end_at(server_id s) const;
   [[nodiscard]] double free_rate_at(server_id s) const;
 
@@ -65,21 +59,19 @@ concept handles_requests = requires(H& h, const pending_request& r, const server
   { h.handle(r, here) } -> std::same_as<decision>;
 };
 
-/// Who serves a request, decided at the server where it is. Asked, in the order of time, when a request enters, when it has been passed
-/// on to a server, and when an instance that is gone sent it back.
+/// Decides who serves a request, at the server where it is. Called in order of time: when a request enters, when it has been passed on to
+/// a server, and when an instance that is gone has sent it back.
 ///
-/// * The answer is a `decision`: `serve` by an instance of this server's own, `pass_on` to another server of the ring, which handles it
-///   next, `turn_down` (`timed_out`, `too_many_offloads` or `no_resources`), or `ask_again` at a later time, because deciding takes time.
-/// * It may remember what it was shown; nothing else must enter into its answer, so that the same run ends the same. Random numbers come
-///   from `draw`.
-/// * The run refuses (`invalid_model`) an instance that is not one of the server's own for the service or does not work, the server
-///   itself or one outside its ring, an ask_again that is not later than now, a request that is passed on more than 63 times, and an
-///   outcome that is none of a refusal.
+/// * The result is a `decision`: `serve` by an instance of this server, `pass_on` to another server of the ring, which handles it next,
+///   `turn_down` (`timed_out`, `too_many_offloads` or `no_resources`), or `ask_again` at a later time, because deciding takes time.
+/// * A handler may remember what it was shown, but must use nothing else, so that a run is reproducible. Random numbers come from `draw`.
+/// * The run throws `invalid_model` for an instance that does not work or is not the server's own for the service, a receiver that is the
+///   server itself or outside its ring, more than 63 hand-overs, an `ask_again` not later than now, and an outcome that is no refusal.
 /// * Steps that handlers share: `own_capacity`, `most_free_rate`, `in_part_or`. How to: docs/how-to/serve-requests.md.
 ///
-/// Ships: `serve_locally` (turns down what it cannot serve in time), `offload_by_idle_goodput` (EPARA: to a server drawn by what it has
-/// idle; where nobody is idle, to one that would begin in time), `pass_on_in_turn` (InterEdge: round robin), `central_handler` (SERV-P:
-/// one scheduler knows all servers of the ring), `any_request_handler` (chosen at run time).
+/// Ships: `serve_locally` (turns down what it cannot serve in time), `offload_by_idle_goodput` (EPARA: to a server drawn by idle goodput
+/// or, if none is idle, to one that would begin in time), `pass_on_in_turn` (InterEdge: round robin), `central_handler` (SERV-P: one
+/// scheduler knows all servers of the ring), `any_request_handler` (chosen at run time).
 ///
 /// Source  EPARA, section 3.2; semantics, section 11 (handling).
 template <class H>
@@ -93,54 +85,42 @@ consteval bool check_request_handler() {
   return request_handler<H>;
 }
 
-// A request_handler chosen at run time.
-
-/// Holds any request_handler; copies share it and what it remembers.
+/// A type-erased request_handler; copies share it and its state.
 /// Source  ours.
 class any_request_handler {
  public:
   any_request_handler() = default;
   template <class H>
-    requires(!std::same_as<std::remove_cvref_t<H>, any_request_handler>)
-  any_request_handler(H&& handler)  // NOLINT(bugprone-forwarding-reference-overload): every handler converts
-      : handler_(std::make_shared<held<std::remove_cvref_t<H>>>(std::forward<H>(handler))) {
-    static_assert(check_request_handler<std::remove_cvref_t<H>>());
+    requires(!std::same_as<H, any_request_handler>)
+  any_request_handler(H handler) {
+    static_assert(check_request_handler<H>());
+    if constexpr (request_handler<H>) handler_ = {std::move(handler), {.handle = [](void* h, auto... a) { return as<H>(h).handle(a...); }}};
   }
 
-  explicit operator bool() const { return handler_ != nullptr; }
-  /// Throws invalid_input where it holds none.
+  explicit operator bool() const { return bool(handler_); }
+  /// Throws invalid_input if it is empty.
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here) {
-    if (handler_ == nullptr) throw invalid_input("any_request_handler: holds no handler; expected one, such as serve_locally{}");
-    return handler_->handle(r, here);
+    if (!handler_) throw invalid_input("any_request_handler: holds no handler; expected one, such as serve_locally{}");
+    return handler_.call(&calls::handle, r, here);
   }
 
  private:
-  struct base {
-    virtual ~base() = default;
-    [[nodiscard]] virtual decision handle(const pending_request& r, const server_view& here) = 0;
+  struct calls {
+    decision (*handle)(void*, const pending_request&, const server_view&);
   };
-  template <class H>
-  struct held final : base {
-    template <class T>
-    explicit held(T&& h) : handler(std::forward<T>(h)) {}
-    [[nodiscard]] decision handle(const pending_request& r, const server_view& here) override { return handler.handle(r, here); }
-    H handler;
-  };
-  std::shared_ptr<base> handler_;
+  erased<calls> handler_;
 };
 
-// What a server can do with a request itself: the step that handlers share.
-
-/// The instance that a server serves a request with, if its own capacity is enough: the soonest of those whose answer is expected within
-/// the SLO (for a stream: with the most free rate, and all that it wants), first among those on its own GPUs, then among those that span
-/// servers, then among registered devices. Complexity  O(its instances of the service). Determinism  on a tie the first of the deployment.
+/// Returns the instance by which a server can serve a request itself: the one with the earliest answer within the SLO (for a stream: the
+/// most free rate, if that is all it wants), first on its own GPUs, then across servers, then on registered devices. Complexity  O(its
+/// instances of the service). Determinism  ties: the first of the deployment.
 /// Source  EPARA, section 3.2 and figure 6; semantics, section 11 (handling, step 2).
 [[nodiscard]] std::optional<instance_id> own_capacity(const pending_request& r, const server_view& here);
 
-/// The instance with the most free rate, if any has some: where a stream that nobody else takes is served in part.
+/// Returns the instance with the most free rate, if any: it serves a stream in part that no server serves whole.
 [[nodiscard]] std::optional<instance_id> most_free_rate(const server_view& here);
 
-/// Turned down; but a stream is served in part where there is some rate.
+/// Returns the refusal, but serves a stream in part if any rate is free.
 [[nodiscard]] decision in_part_or(request_outcome refusal, const pending_request& r, const server_view& here);
 
 /// A request_handler that passes nothing on: AlpaServe, and every system that plans for one place.
@@ -149,26 +129,21 @@ struct serve_locally {
 };
 static_assert(check_request_handler<serve_locally>());
 
-// EPARA's request handler: its own capacity first, then a server drawn by its idle goodput.
-
-/// The server that a request goes to: drawn with probability proportional to the idle goodput among those that would begin in time. None if
-/// nobody would.
-///
-/// @param anyway  where none of these is idle, is one drawn by what it can do? A queue that is short enough serves whoever waits in it.
+/// Returns the receiver of a request, drawn in proportion to idle goodput among the servers that would begin in time; empty if none would.
+/// @param anyway  true: if none of them is idle, one is drawn by capacity, since a short enough queue serves everything in it.
 /// Complexity  O(holders of the service in the ring).
-/// Source  EPARA, eq. 1. Deviation: an idle goodput below 0 counts as 0; what the paper leaves open, the case that all are 0, is ours.
+/// Source  EPARA, eq. 1. Deviation: an idle goodput below 0 counts as 0; the case that all are 0, left open by the paper, is ours.
 [[nodiscard]] std::optional<server_id> draw_by_idle_goodput(std::span<const known_server> others, seconds latency, bool anyway,
                                                             double draw);
 
-/// A request_handler: timed out; served by its own capacity; passed on too often; passed on; no resources.
+/// A request_handler that tries in this order: timed out, own capacity, passed on too often, passing on, no resources.
 ///
-/// Whom it passes on to is drawn by idle goodput, mostly without a look at all of them (rejection sampling): a server is drawn by its
-/// capacity, and taken with the probability that is the idle part of it; after `attempts` in vain all are looked at.
-/// Complexity  O(log holders) where much is idle, O(holders of the service in the ring) where little is.
+/// The receiver is drawn by idle goodput, mostly by rejection sampling: a server is drawn by capacity and accepted with the
+/// probability of its idle part. After `attempts` failures all are considered.
+/// Complexity  O(log holders) with much idle capacity, O(holders of the service in the ring) with little.
 /// Source  EPARA, section 3.2 and figure 6; semantics, section 11 (handling).
 struct offload_by_idle_goodput {
-  const std::vector<service>* services =
-      nullptr;  ///< whose SLOs bound how long a queue may be; without them, or with too few, it throws invalid_input
+  const std::vector<service>* services = nullptr;  ///< services whose SLOs bound queues; none or too few throw invalid_input
   std::uint64_t seed = 1;
   int most_offloads = 5;  ///< section 4.1
   static constexpr int attempts = 8;
@@ -177,13 +152,10 @@ struct offload_by_idle_goodput {
 };
 static_assert(check_request_handler<offload_by_idle_goodput>());
 
-// A handler that passes requests on in turn, whoever is idle.
-
-/// A request_handler: its own capacity first, then the next of the other holders, round robin, each server for itself.
-///
+/// A request_handler that uses its own capacity first, then the other holders by round robin, in a separate turn for each server.
 /// Complexity  O(holders of the service in the ring).
-/// Source      InterEdge as EPARA compares itself with it (section 5.1: round-robin forwarding). Deviation: only servers that hold the
-///             service and are not known to be out take turns.
+/// Source      InterEdge as EPARA compares itself with it (section 5.1: round-robin forwarding). Deviation: only holders of the
+///             service that are not known to be out take turns.
 class pass_on_in_turn {
  public:
   explicit pass_on_in_turn(int most_offloads = 5) : most_offloads_(most_offloads) {}
@@ -195,29 +167,29 @@ class pass_on_in_turn {
 };
 static_assert(check_request_handler<pass_on_in_turn>());
 
-/// A request_handler: one scheduler for each ring decides about requests in rounds, knowing all servers as they are, and sends each to
-/// where its answer is expected first (a stream: to most free rate).
+/// A request_handler with one scheduler per ring, which knows all servers as they are. It decides in rounds and sends each request to
+/// where its answer is expected first (a stream: to the most free rate).
 ///
-/// A round takes `pair_time` for each pair of servers in the ring, 85 ms for 10 and 0.77 s for 30, and decides about all that came
-/// before it began. Of larger rings, every `group` servers have a scheduler of their own, and no others.
-/// Complexity   O(instances of the service in the group) a decision. Determinism  on a tie the smaller server.
+/// A round takes `pair_time` for each pair of servers in the ring, 85 ms for 10 and 0.77 s for 30, and decides about all requests that
+/// came before it began. In larger rings every `group` servers have a scheduler of their own, which knows no others.
+/// Complexity   O(instances of the service in the group) per decision. Determinism  ties: the smaller server.
 /// Source       SERV-P as EPARA measures it: figure 3e, more than 100 ms beyond 10 servers and more than 750 ms beyond 30; groups of 10
 ///              by section 5.2.
 class central_handler {
  public:
-  /// Throws invalid_input: a time that is negative or not finite, a group below 1.
+  /// Throws invalid_input: a negative or non-finite time, a group below 1.
   explicit central_handler(seconds pair_time = seconds(0.00085), int group = 10);
   [[nodiscard]] decision handle(const pending_request& r, const server_view& here);
 
  private:
   [[nodiscard]] decision decide(const pending_request& r, const server_view& here) const;
-  /// The servers that the scheduler of this one knows.
+  /// Returns the servers that this server's scheduler knows.
   [[nodiscard]] ring_sync::ring group_of(const pending_request& r, const server_view& here) const;
 
   seconds pair_time_;
   int group_;
-  std::vector<seconds> round_end_;                ///< by the first server of a group: when the last round that is known of ends
-  std::unordered_set<request_number> under_way_;  ///< whose decision is being made
+  std::vector<seconds> round_end_;                ///< by first server of a group: end of the last known round
+  std::unordered_set<request_number> under_way_;  ///< requests whose decision is in progress
 };
 static_assert(check_request_handler<central_handler>());
 

@@ -5,12 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 
@@ -38,7 +33,7 @@ HETPLAN_INLINE double server_view::free_rate_at(server_id s) const {
 
 namespace detail {
 
-/// The first of those with the most free rate, to one part in 10^9, among those that `takes` wants; not valid where there is none.
+/// Returns the first instance with the most free rate, to one part in 10^9, that `takes` accepts; invalid if there is none.
 template <class Takes>
 instance_id with_most_free_rate(std::span<const standing> places, const server_view& here, const Takes& takes) {
   double most = 0;
@@ -57,7 +52,7 @@ instance_id with_most_free_rate(std::span<const standing> places, const server_v
   return first;
 }
 
-/// The first of those that would answer soonest, in time; not valid where there is none.
+/// Returns the first instance with the earliest answer in time; invalid if there is none.
 HETPLAN_INLINE instance_id soonest(standing where, const pending_request& r, const server_view& here) {
   instance_id best;
   seconds best_end;
@@ -176,7 +171,7 @@ HETPLAN_INLINE central_handler::central_handler(seconds pair_time, int group) : 
 
 HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const server_view& here) {
   if (r.timed_out()) return decision::turn_down(request_outcome::timed_out);
-  if (r.offloads() > 0) {  // it is where the scheduler wanted it
+  if (r.offloads() > 0) {  // the scheduler sent it here
     if (const auto i = own_capacity(r, here)) return decision::serve(*i);
     return in_part_or(request_outcome::no_resources, r, here);
   }
@@ -185,7 +180,7 @@ HETPLAN_INLINE decision central_handler::handle(const pending_request& r, const 
   if (takes.value() > 0 && under_way_.insert(r.number).second) {
     const auto key = static_cast<std::size_t>(ring.first);
     if (round_end_.size() <= key) round_end_.resize(key + 1);
-    // Who comes while a round is decided is decided in the next one.
+    // Requests that come during a round are decided in the next one.
     auto& end = round_end_[key];
     const auto has_come = [&](seconds at) { return at_most(at.value(), r.now.value(), takes.value()); };
     if (has_come(end)) {

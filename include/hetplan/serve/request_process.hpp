@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Synthetic requests: how many a second enter where, and a stream of them that is a pure function of a seed.
+/// Requests, decisions about them, and synthetic streams that are a pure function of a seed.
 
 #include <cmath>
 #include <cstdint>
@@ -17,28 +17,22 @@
 
 namespace hetplan::serve {
 
-// What a handler is asked, and what it answers.
-
-// What an instance says when a request has left it.
-
-/// A request by its number in the stream.
+/// The number of a request in its stream.
 using request_number = std::uint32_t;
 
-/// A request that has left an instance: computed, too late to begin, or taken along by a fault.
+/// A request that has left an instance: computed, too late to begin, or failed by a fault.
 /// Source  semantics, section 11 (instances, faults).
 struct ended_request {
   enum class how : std::uint8_t { done, timed_out, failed };
   request_number number = 0;
   how what = how::done;
   double at_s = 0;
-  double share = 1;  ///< of a stream: the share of its frames that it got
+  double share = 1;  ///< served share of a stream's frames
 };
 using ended_requests = std::vector<ended_request>;
 
-// Random numbers that depend on what they are for, not on who asked before.
-
-/// A number in [0, 1) that depends on a seed, a number (of a request), a turn from 0 to 63 and an attempt, and on nothing else. Handlers
-/// take the turns 0 to 62: how often the request was passed on.
+/// Returns a number in [0, 1) that depends only on a seed, a number (of a request), a turn from 0 to 63 and an attempt. Handlers use the
+/// turns 0 to 62: how often the request was passed on.
 /// Source  SplitMix64 (Steele, Lea and Flood, OOPSLA 2014); semantics, section 11 (passing on).
 [[nodiscard]] constexpr double draw(std::uint64_t seed, std::uint64_t number, int turn, int attempt = 0) {
   std::uint64_t z = seed + 0x9E3779B97F4A7C15U * (64 * number + static_cast<std::uint64_t>(turn) + 1) +
@@ -48,7 +42,7 @@ using ended_requests = std::vector<ended_request>;
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-/// A request that a server is asked to handle now.
+/// A request for a server to handle now.
 /// Source  EPARA, section 3.2; semantics, section 11 (handling).
 struct pending_request {
   request_number number = 0;
@@ -56,35 +50,34 @@ struct pending_request {
   server_id entered;
   server_id here;
   seconds now;
-  seconds latency;   ///< its service's SLO
-  seconds deadline;  ///< arrival and SLO
+  seconds latency;   ///< SLO of the service
+  seconds deadline;  ///< arrival plus SLO
   bool is_stream = false;
-  std::span<const server_id> path;  ///< where it has been handled; the last one is here
+  std::span<const server_id> path;  ///< servers that have handled it; the last one is `here`
 
-  /// Is its SLO over, but for rounding? Nobody begins with it any more.
+  /// True if the SLO is over, up to rounding; no instance begins with it any more.
   [[nodiscard]] bool timed_out() const { return at_most(deadline.value(), now.value(), latency.value()); }
-  /// Would it be answered within its SLO, but for rounding, if its answer were there then?
+  /// True if an answer at `end` is within the SLO, up to rounding.
   [[nodiscard]] bool in_time(seconds end) const { return at_most(end.value(), deadline.value(), latency.value()); }
   [[nodiscard]] int offloads() const { return static_cast<int>(path.size()) - 1; }
 };
 
-/// What a server knows of another one that holds the service.
+/// What a server knows of another holder of the service.
 struct known_server {
   server_id server;
-  double whole = 0;     ///< c: requests (frames) a second that it can serve by the deployment
-  double capacity = 0;  ///< p^: of that what has loaded and is not out
-  double idle = 0;      ///< p^ - p: what of that it does not, may be below 0
-  seconds wait;         ///< of a newcomer: Q
-  seconds age;          ///< of all this
+  double whole = 0;     ///< c: requests (frames) per second by the deployment
+  double capacity = 0;  ///< p^: capacity of the instances that have loaded and are not out
+  double idle = 0;      ///< p^ - p: unused capacity, may be below 0
+  seconds wait;         ///< Q: expected wait of a new request
+  seconds age;          ///< age of this knowledge
 };
 
-/// One of those that lead instances of a service, drawn by a share of what they can do together.
+/// A holder of a service, drawn by a share of the total capacity.
 struct server_at_share {
   known_server known;
-  double into = 0;  ///< how far the share reaches into what this one can do, a second
+  double into = 0;  ///< distance of the share from the start of the holder's capacity, per second
 };
 
-/// What becomes of a request.
 struct decision {
   enum class what : std::uint8_t { serve, pass_on, turn_down, ask_again };
   what kind = what::turn_down;
@@ -96,56 +89,51 @@ struct decision {
   [[nodiscard]] static decision serve(instance_id i) { return {.kind = what::serve, .instance = i}; }
   [[nodiscard]] static decision pass_on(server_id s) { return {.kind = what::pass_on, .server = s}; }
   [[nodiscard]] static decision turn_down(request_outcome o) { return {.kind = what::turn_down, .outcome = o}; }
-  /// The decision takes time: ask again then, later than now.
+  /// Delays the decision, which takes time: the handler is called again then, later than now.
   [[nodiscard]] static decision ask_again(seconds at) { return {.kind = what::ask_again, .at = at}; }
 };
 
-// The noun for what users ask over time.
-
-/// One request, in 24 bytes: there are millions of them.
+/// One request, in 24 bytes, because there are millions.
 struct request {
   double arrival_s = 0;
   service_id service;
   server_id server;             ///< where it enters
-  std::uint32_t tokens_in = 0;  ///< of a service that generates
+  std::uint32_t tokens_in = 0;  ///< of services that generate tokens
   std::uint32_t length = 1;     ///< tokens out, or frames of a stream
 
   friend bool operator==(const request&, const request&) = default;
 };
 
-/// Requests in order of arrival, numbered from 0: the number settles ties. A run begins with the first of them, whatever the clock says
-/// then. Source  EPARA, section 3.3 (R); semantics, section 11.
+/// Requests in order of arrival; their numbers from 0 break ties. A run begins with the first, whatever the clock.
+/// Source  EPARA, section 3.3 (R); semantics, section 11.
 class request_stream {
  public:
   request_stream() = default;
-  /// Throws invalid_input: more than 2^32 - 2 requests, an arrival that is negative, not finite or before the one before it, an id
-  /// below 0, a length of 0.
+  /// Throws invalid_input: more than 2^32 - 2 requests, a negative, non-finite or unordered arrival, a negative id, a length of 0.
   explicit request_stream(std::vector<request> requests);
 
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
   [[nodiscard]] bool empty() const { return requests_.empty(); }
   [[nodiscard]] const request& operator[](std::size_t i) const { return requests_[i]; }
-  /// Fetches a request into the cache.
   void fetch(std::size_t i) const { prefetch(&requests_[i]); }
   [[nodiscard]] auto begin() const { return requests_.begin(); }
   [[nodiscard]] auto end() const { return requests_.end(); }
-  /// 0 where there is none.
+  /// Returns 0 without requests.
   [[nodiscard]] seconds first_arrival() const { return seconds(empty() ? 0 : requests_.front().arrival_s); }
-  [[nodiscard]] seconds last_arrival() const { return seconds(empty() ? 0 : requests_.back().arrival_s); }
-  /// How long after the first arrival a clock says that time. A clock that began more than a day before is read to a microsecond: one of
-  /// 2026 that counts from 1970 in a double tells no more.
+  /// Returns the time since the first arrival. A clock that began over a day before is read to a microsecond: a double that counts from
+  /// 1970 resolves no more.
   [[nodiscard]] double since_first_s(double clock_s) const {
     const double since_s = clock_s - first_arrival().value();
     constexpr double day_s = 86'400;
     return first_arrival().value() > day_s ? std::round(since_s * 1e6) / 1e6 : since_s;
   }
-  /// Of request i, after the first one.
+  /// Returns the arrival of request i, after the first one.
   [[nodiscard]] double arrival_s(std::size_t i) const { return since_first_s(requests_[i].arrival_s); }
-  /// From the first arrival to the last.
-  [[nodiscard]] seconds span() const { return seconds(since_first_s(last_arrival().value())); }
-  /// The time that they are taken to have come in: their span, a second where that is 0.
+  /// Returns the time from the first arrival to the last.
+  [[nodiscard]] seconds span() const { return seconds(empty() ? 0 : since_first_s(requests_.back().arrival_s)); }
+  /// Returns the time in which the requests came: their span, or a second if that is 0.
   [[nodiscard]] seconds window() const { return span().value() > 0 ? span() : seconds(1); }
-  /// Those that arrive in [from, to) after the first.
+  /// Returns the requests that arrive in [from, to) after the first.
   [[nodiscard]] std::span<const request> between(seconds from, seconds to) const;
 
   friend bool operator==(const request_stream&, const request_stream&) = default;
@@ -154,42 +142,39 @@ class request_stream {
   std::vector<request> requests_;
 };
 
-/// Throws invalid_input if a request names a service or a server that is not there.
+/// Throws invalid_input for a request with an unknown service or server.
 void validate(const request_stream& requests, const edge_cloud& cloud, const std::vector<service>& services);
 
-/// How much one request asks for.
 struct request_length {
-  std::uint32_t tokens_in = 0;  ///< of a service that generates
+  std::uint32_t tokens_in = 0;  ///< of services that generate tokens
   std::uint32_t length = 1;     ///< tokens out, or frames of a stream
   friend bool operator==(const request_length&, const request_length&) = default;
 };
 
-/// Requests for a service that enter at a server.
 struct request_rate {
   service_id service;
   server_id server;
-  double per_s = 0;  ///< on average
-  double cv = 1;     ///< coefficient of variation of the gaps: 1 a Poisson process, more is burstier, 0 evenly spaced
+  double per_s = 0;  ///< mean
+  double cv = 1;     ///< coefficient of variation of the gaps: 1 a Poisson process, above 1 bursty, 0 evenly spaced
 };
 
 struct request_process {
-  std::vector<request_rate> rates = {};  ///< of each service at each server once
+  std::vector<request_rate> rates = {};  ///< each service at each server once
   seconds duration;
-  std::vector<std::vector<request_length>> lengths = {};  ///< by service, each as likely as the others; none: its typical numbers, rounded
+  std::vector<std::vector<request_length>> lengths = {};  ///< by service, equally likely; none: its typical numbers, rounded
 };
 
-/// Throws invalid_input: a service or server that is not there, a pair of them twice, a rate that is negative or not finite, a cv other
-/// than 0 and 0.001 to 100, a duration that is negative or not finite, 2^32 - 2 requests or more to be expected, lengths of a service that
-/// has none or is not there, a length of 0.
+/// Throws invalid_input: an unknown service or server, a repeated pair of them, a negative or non-finite rate or duration, a cv other than
+/// 0 and 0.001 to 100, 2^32 - 2 or more expected requests, lengths of an unknown service or of one without any, a length of 0.
 void validate(const request_process& process, const edge_cloud& cloud, const std::vector<service>& services);
 
-/// Requests that arrive in [0, duration), in order of arrival; at one instant in the order of the rates.
+/// Returns random requests that arrive in [0, duration), in order of arrival; at one instant in the order of the rates.
 ///
-/// Gaps        Gamma distributed with mean 1 / per_s. Time 0 is no arrival but any instant of a process that has always run: then
-///             per_s * duration requests are expected whatever the cv, and those of several servers do not begin together.
-/// Determinism what enters at one server for one service depends on the seed, that rate and the duration alone; no distribution of the
-///             standard library, whose numbers differ, only its log, sqrt and pow.
-/// Throws      what validate throws.
+/// Gaps        gamma distributed with mean 1 / per_s. The process is stationary: time 0 is any instant, not an arrival. So per_s *
+///             duration requests are expected whatever the cv, and servers do not begin together.
+/// Determinism the requests at a server for a service depend only on the seed, that rate and the duration. Of the standard library
+///             only log, sqrt and pow are used, not its distributions, whose numbers differ.
+/// Throws      as validate.
 /// Complexity  O(n log n) for n requests.
 /// Source      AlpaServe (OSDI 2023), its repository's Gamma process of given rate and cv; its numbers by Marsaglia and Tsang (2000); the
 ///             start by Cox, Renewal Theory (1962). Deviation: AlpaServe's process begins with a whole gap.

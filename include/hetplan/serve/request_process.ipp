@@ -4,13 +4,9 @@
 #include <hetplan/serve/request_process.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
-#include <string>
 #include <utility>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 
@@ -56,7 +52,7 @@ namespace detail {
   return {s.generates ? rounded_count(s.tokens.in, 0) : 0, rounded_count(s.typical_length(), 1)};
 }
 
-/// One server's requests for one service: the gaps between them, one after another.
+/// The gaps between the requests at one server for one service.
 class gap_source {
  public:
   gap_source(const request_rate& rate, std::uint64_t seed)
@@ -67,7 +63,7 @@ class gap_source {
     if (cv_ == 1) return -std::log(1 - uniform()) * mean_s_;
     return gamma(shape_) * (mean_s_ / shape_);
   }
-  /// From an instant to the next arrival: the instant falls into a gap with a probability in proportion to its length, and anywhere in it.
+  /// Returns the time from a random instant to the next arrival: it falls into a gap in proportion to its length, and anywhere in it.
   [[nodiscard]] double first() {
     if (cv_ == 1) return next();
     const double gap = cv_ == 0 ? mean_s_ : gamma(shape_ + 1) * (mean_s_ / shape_);
@@ -77,7 +73,7 @@ class gap_source {
  private:
   [[nodiscard]] double uniform() { return draw(seed_, drawn_++, 0); }
 
-  /// The polar method of Marsaglia; needs no sine.
+  /// Returns a normal number by the polar method of Marsaglia, without a sine.
   [[nodiscard]] double normal() {
     for (;;) {
       const double x = 2 * uniform() - 1;
@@ -87,7 +83,7 @@ class gap_source {
     }
   }
 
-  /// Marsaglia and Tsang, "A simple method for generating gamma variables", section 2; below shape 1 its section 6.
+  /// Returns a gamma number: Marsaglia and Tsang, "A simple method for generating gamma variables", section 2 (below shape 1: 6).
   [[nodiscard]] double gamma(double shape) {
     if (shape < 1) {
       const double larger = gamma(shape + 1);
@@ -151,7 +147,7 @@ HETPLAN_INLINE request_stream draw_requests(const request_process& process, cons
   for (const auto& r : process.rates) {
     if (r.per_s == 0) continue;
     const std::uint64_t where = (std::uint64_t{r.service.index()} << 32) + r.server.index();
-    // The last turn is one that no handler draws.
+    // Handlers never use the last turn.
     const auto own_seed = static_cast<std::uint64_t>(draw(seed, where, 63) * 0x1p53);
     const auto s = r.service.index();
     std::vector<request_length> lengths{detail::typical_length(services[s])};

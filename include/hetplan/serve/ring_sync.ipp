@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 namespace hetplan::serve {
 
@@ -62,7 +63,7 @@ HETPLAN_INLINE std::optional<std::int64_t> ring_sync::distance(const topology& t
   const auto high = static_cast<std::size_t>(std::max(a, b));
   if (t.out[low] != 0 || t.out[high] != 0) return std::nullopt;
   if (low == high) return 0;
-  // Over the gaps low .. high - 1, or over all the others.
+  // Over the gaps low .. high - 1, or over all other gaps.
   const auto inner = t.rank[high] - t.rank[low];
   const auto outer = t.rank.back() - inner;
   const bool inner_cut = t.cuts[high] > t.cuts[low];
@@ -91,6 +92,74 @@ HETPLAN_INLINE std::int64_t ring_sync::known_with_faults(const ring_state& r, se
     if (d) known = std::max(known, last - *d);
   }
   return known != never_heard && k - known <= max_age(r) ? known : never_heard;
+}
+
+namespace detail {
+
+/// An entry of a table of lists in one array: row `key` is first[key] .. first[key + 1].
+struct keyed_instance {
+  std::size_t key;
+  instance_id id;
+};
+
+HETPLAN_INLINE void gather(const std::vector<keyed_instance>& entries, std::size_t keys, std::vector<std::uint32_t>& first,
+                           std::vector<instance_id>& rows) {
+  first.assign(keys + 1, 0);
+  for (const auto& e : entries) ++first[e.key + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  rows.resize(entries.size());
+  auto next = first;
+  for (const auto& e : entries) rows[next[e.key]++] = e.id;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE service_holders::service_holders(const deployment& d, std::span<const instance_id> ids, std::size_t servers,
+                                                std::size_t services, const ring_sync& rings)
+    : services_(services) {
+  std::vector<detail::keyed_instance> own;
+  std::vector<detail::keyed_instance> led;
+  for (std::size_t i = 0; i < d.instances.size(); ++i) {
+    const auto& x = d.instances[i];
+    const auto add = [&](server_id s, standing where) {
+      own.push_back({(s.index() * services + x.what.index()) * 3 + static_cast<std::size_t>(where), ids[i]});
+    };
+    if (x.device) {
+      add(x.device->server, standing::device);
+    } else if (x.spans_servers()) {
+      std::vector<server_id> members;
+      for (const auto& g : x.gpus) members.push_back(g.server);
+      std::ranges::sort(members);
+      members.erase(std::unique(members.begin(), members.end()), members.end());
+      for (const auto m : members) add(m, standing::spanning);
+    } else {
+      add(x.leader(), standing::local);
+    }
+    // Keys by ring, service and position: servers of a ring have consecutive numbers.
+    const auto ring = rings.ring_of(x.leader());
+    const auto& where = rings[ring];
+    const auto key = static_cast<std::size_t>(where.first) * services + x.what.index() * static_cast<std::size_t>(where.count) +
+                     static_cast<std::size_t>(x.leader().value - where.first);
+    led.push_back({key, ids[i]});
+  }
+  detail::gather(own, servers * services * 3, own_first_, own_);
+
+  std::vector<std::uint32_t> led_first;
+  detail::gather(led, servers * services, led_first, led_);
+  holders_first_.assign(rings.rings() * services + 1, 0);
+  std::size_t key = 0;
+  for (std::size_t ring = 0; ring < rings.rings(); ++ring) {
+    for (std::size_t l = 0; l < services; ++l) {
+      for (std::int32_t p = 0; p < rings[ring].count; ++p, ++key) {
+        if (led_first[key] == led_first[key + 1]) continue;
+        holders_.push_back({server_id(rings[ring].first + p), service_id(l), led_first[key], led_first[key + 1]});
+      }
+      holders_first_[ring * services + l + 1] = static_cast<std::uint32_t>(holders_.size());
+    }
+  }
+  order_.resize(holders_.size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  std::ranges::sort(order_, {}, [this](std::uint32_t n) { return led_[holders_[n].first]; });
 }
 
 }  // namespace hetplan::serve

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// What becomes of a stream of requests: the judge of handlers and placements.
+/// The simulation of a stream of requests under a handler and placements.
 
 #include <string>
 #include <utility>
@@ -9,7 +9,6 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/serve/parallelism_allocator.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/serving_options.hpp>
@@ -17,13 +16,13 @@
 
 namespace hetplan::serve {
 
-/// Plays requests through a cloud: each is handled by its server as soon as it is there, from a deployment to begin with.
+/// Simulates requests on a cloud from an initial deployment on. Each request is handled by its server as soon as it is there.
 ///
-/// Observers are told serving_progress every 2^16 requests that are handled; `stop` ends the run with what there is (stopped).
-/// Complexity   see serving_run; a handler's decisions on top.
-/// Throws       invalid_input before any work (see validate of each noun), and where a deployment of the policy breaks a rule;
-///              invalid_model where a service time is not finite and above 0, or a decision is none.
-/// Determinism  same input, same history; a handler's own numbers come from its seed.
+/// Observers get serving_progress every 2^16 handled requests; `stop` ends the run with the history so far (stopped).
+/// Complexity   see serving_run, plus the handler's decisions.
+/// Throws       invalid_input before any work (validate of each argument), and for a deployment of the policy that breaks a rule;
+///              invalid_model for a service time that is not finite and above 0, or an invalid decision.
+/// Determinism  the same input gives the same history; random numbers of a handler come from its seed.
 /// Source       EPARA, section 5.2 (event-driven simulator); semantics, section 11.
 template <request_handler H, observer<serving_progress>... Observers>
 [[nodiscard]] service_history serve_requests(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times,
@@ -44,28 +43,25 @@ template <request_handler H, observer<serving_progress>... Observers>
   return run.finish();
 }
 
-// A whole serving system: who places, and who handles.
-
-/// Good for one run: policy and handler remember.
+/// A serving system: placement policy and request handler. It has state, so it is good for one run.
 struct serving_system {
   std::string name;
   any_placement_policy placement;
   any_request_handler handler;
-  parallelism_operators operators = {};  ///< that the policy allocates with
+  parallelism_operators operators = {};  ///< operators of the policy's allocations
 };
 
-/// What a system made of a cloud.
+/// The result of a serving system.
 struct served {
-  deployment first;  ///< that of the beginning
+  deployment first;  ///< the initial deployment
   service_history history;
 };
 
-/// Places services for what is expected in the first `window`, then plays the requests, placing anew every `cycle` if it is above 0.
-///
-/// @param expected  requests that the first placement knows: of a day before, or (as in the paper's offline mode) those that will come; all
-///                  of them within the window.
-/// Throws           invalid_input before any work: see serve_requests and validate_fit; a system without policy or handler; options
-///                  that say who places, since the system does; more that is expected than the window is long.
+/// Places services for the requests expected in the first `window`, then simulates the requests, placing anew every `cycle` (0: never).
+/// @param expected  requests known to the first placement, within the window: of an earlier day or (the paper's offline mode) the actual
+///                  ones.
+/// Throws           invalid_input before any work: see serve_requests and validate_fit; a system without policy or handler; options that
+///                  define placements, since the system does; expected requests beyond the window.
 /// Source           EPARA, sections 3.3 and 3.4.
 template <observer<serving_progress>... Observers>
 [[nodiscard]] served serve_with(serving_system system, const edge_cloud& cloud, const std::vector<service>& services,

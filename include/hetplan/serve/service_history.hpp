@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The noun for what became of requests.
+/// The history of a stream of requests: outcomes, latencies and goodput.
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -16,13 +17,11 @@
 
 namespace hetplan::serve {
 
-// How long requests took, in bins that grow with the time.
-
-/// Counts of times from a microsecond to twelve days, in bins 1/64 of an octave wide at most, and of each bin the longest.
+/// Counts of times from a microsecond to twelve days, in bins at most 1/64 of an octave wide, with the longest time of each bin.
 /// Source  ours.
 class latency_histogram {
  public:
-  /// By which part a quantile may be above the exact one.
+  /// The most by which a quantile exceeds the exact one, relatively.
   static constexpr double resolution = 1.0 / 64;
 
   void add(double time_s) {
@@ -39,8 +38,7 @@ class latency_histogram {
   [[nodiscard]] seconds mean() const { return seconds(count_ == 0 ? 0 : sum_s_ / static_cast<double>(count_)); }
   [[nodiscard]] seconds largest() const { return seconds(largest_s_); }
 
-  /// The least of the times that as many as this part are at most as long as, or one above it by no more than `resolution`: the longest
-  /// of its bin. 0 without a time. Requires 0 <= q <= 1.
+  /// Returns the quantile, too high by at most `resolution`: the longest time of its bin. 0 without times. Requires 0 <= q <= 1.
   [[nodiscard]] seconds quantile(double q) const {
     auto left = q * static_cast<double>(count_);
     for (const auto& b : bins_) {
@@ -50,7 +48,7 @@ class latency_histogram {
     return seconds(largest_s_);
   }
 
-  /// How many took at most that long; of the bin that holds the time, the part below it. Requires time >= 0.
+  /// Returns how many times are at most this long, with the proportional part of the bin that holds the time. Requires time >= 0.
   [[nodiscard]] double count_within(seconds time) const {
     if (at_most(largest_s_, time.value())) return static_cast<double>(count_);
     const auto last = bin(time.value());
@@ -66,8 +64,8 @@ class latency_histogram {
   static constexpr std::uint64_t first_bits = std::bit_cast<std::uint64_t>(0x1p-20) >> (52 - steps_log2);
   static constexpr std::size_t last_bin = std::size_t{41} << steps_log2;
 
-  /// The number that sign, exponent and the first bits of the fraction spell: it grows with the time. An edge, but for rounding, is the
-  /// end of the bin below it: whoever is answered when an SLO is over is in time.
+  /// Returns the bin: sign, exponent and the first bits of the fraction, which grow with the time. A time at an edge, up to rounding,
+  /// belongs to the bin below: an answer at the end of its SLO is in time.
   [[nodiscard]] static std::size_t bin(double time_s) {
     time_s *= 1 - relative_tolerance;
     if (!(time_s >= 0x1p-20)) return 0;
@@ -86,16 +84,16 @@ class latency_histogram {
   double largest_s_ = 0;
 };
 
-/// How a request ended; each does once.
+/// The outcome of a request; each has exactly one.
 enum class request_outcome : std::uint8_t {
   served,             ///< within its SLO, or as a stream at its whole rate
   late,               ///< answered after its SLO
-  in_part,            ///< a stream at less than it wanted
+  in_part,            ///< a stream below its whole rate
   timed_out,          ///< its SLO was over before it began
-  too_many_offloads,  ///< nobody could, and it may be passed on no more
-  no_resources,       ///< nobody could, as far as is known
-  lost,               ///< its server is not there
-  failed,             ///< a fault took it along
+  too_many_offloads,  ///< no server could serve it, and it may be passed on no more
+  no_resources,       ///< no known server could serve it
+  lost,               ///< its server is absent
+  failed,             ///< ended by a fault
 };
 inline constexpr std::size_t request_outcomes = 8;
 
@@ -105,31 +103,31 @@ inline constexpr std::size_t request_outcomes = 8;
   return names[static_cast<std::size_t>(o)];
 }
 
-/// One request, where they are asked for. In a run that was stopped, one that has not ended has no server.
+/// The record of a request, if requested. In a stopped run, a request that has not ended has no server.
 struct request_record {
   request_outcome outcome = request_outcome::lost;
-  double end_s = 0;  ///< by the clock of the requests
-  server_id server;  ///< where it was handled last
+  double end_s = 0;  ///< on the clock of the requests
+  server_id server;  ///< the last server that handled it
   int offloads = 0;
   double credit = 0;
   [[nodiscard]] bool has_ended() const { return server.valid(); }
   friend bool operator==(const request_record&, const request_record&) = default;
 };
 
-/// What was asked and what was served: requests, or frames.
+/// What was asked and what was served, in requests or frames.
 struct attained {
   double asked = 0;
   double credit = 0;
-  /// Share of what was asked that was served.
+  /// Returns the served share.
   [[nodiscard]] double share() const { return asked > 0 ? credit / asked : 1; }
 };
 
-/// Requests of one service.
+/// Totals of the requests of one service.
 struct service_totals {
   std::array<std::uint64_t, request_outcomes> ended = {};
-  double asked = 0;  ///< credit of all requests, had they been served: 1 each, or their frames
+  double asked = 0;  ///< credit if all requests had been served: 1 each, or their frames
   double credit = 0;
-  latency_histogram latency;  ///< of those served or late, from arrival to answer
+  latency_histogram latency;  ///< of served and late requests, from arrival to answer
 
   [[nodiscard]] std::uint64_t requests() const {
     std::uint64_t sum = 0;
@@ -137,7 +135,7 @@ struct service_totals {
     return sum;
   }
   [[nodiscard]] std::uint64_t operator[](request_outcome o) const { return ended[static_cast<std::size_t>(o)]; }
-  /// Share of what was asked that was served.
+  /// Returns the served share.
   [[nodiscard]] double attainment() const { return attained{asked, credit}.share(); }
   friend bool operator==(const service_totals&, const service_totals&) = default;
 };
@@ -145,12 +143,12 @@ struct service_totals {
 struct server_totals {
   std::uint64_t entered = 0;
   std::uint64_t passed_on = 0;
-  double credit = 0;  ///< of requests that it was the last to handle
+  double credit = 0;  ///< of requests that it handled last
   std::uint64_t ended = 0;
   friend bool operator==(const server_totals&, const server_totals&) = default;
 };
 
-/// Requests that went from one server to another.
+/// Requests passed from one server to another.
 struct offload_flow {
   server_id from;
   server_id to;
@@ -158,48 +156,69 @@ struct offload_flow {
   friend bool operator==(const offload_flow&, const offload_flow&) = default;
 };
 
-/// Servers up to which a history holds how many requests waited where.
+/// The largest cloud whose history has credit_by_server and waiting.
 inline constexpr std::size_t most_detailed = 1000;
 
-/// What became of a stream of requests.
+/// The history of a stream of requests.
 ///
 /// Shapes  goodput: bins x services (credit of requests that ended then); offered: bins x services (credit of requests that arrived then,
-/// had they been served); credit_by_server: servers x services (of requests that the server was the last to handle); waiting: bins x
-/// servers (requests that waited on instances that the server leads, at the first publication of the bin). The last two are empty for
-/// clouds of more than most_detailed servers. Units: SI.
+///         if served); credit_by_server: servers x services (of requests that the server handled last); waiting: bins x servers (requests
+///         waiting on instances that the server leads, at the first publication of the bin). The last two are empty for clouds of more
+///         than most_detailed servers. Units: SI.
 /// Source  EPARA, eq. 2; semantics, section 11 (what counts).
 struct service_history {
-  status result;     ///< stopped where an observer said so, or after most_periods: then totals are of the requests that have ended
-  seconds begin;     ///< the first arrival: bins and the duration count from then
-  seconds duration;  ///< to the last arrival, or the last end with a credit if that is later
-  seconds bin;       ///< width of a bin of time; the last one holds all that is later
+  status result;     ///< stopped: by an observer or after most_periods; totals are then of the requests that have ended
+  seconds begin;     ///< the first arrival, from which bins and the duration count
+  seconds duration;  ///< to the last arrival, or to the last end with a credit if later
+  seconds bin;       ///< bin width; the last bin holds everything later
   std::vector<service_totals> services;
   std::vector<server_totals> servers;
   std::vector<std::vector<double>> goodput;
   std::vector<std::vector<double>> offered;
   std::vector<std::vector<double>> credit_by_server;
   std::vector<std::vector<std::uint32_t>> waiting;
-  std::vector<std::uint64_t> offloads;  ///< [h]: requests that had been passed on h times when they ended
+  std::vector<std::uint64_t> offloads;  ///< [h]: ended requests that had been passed on h times
   std::vector<offload_flow> flows;      ///< by from, then to
-  std::uint64_t events = 0;             ///< arrivals, hand-overs and publications that were played
+  std::uint64_t events = 0;             ///< arrivals, hand-overs and publications
   std::uint64_t publications = 0;
   std::uint64_t changes = 0;            ///< of the deployment
-  std::vector<request_record> records;  ///< by number of the request, where asked for
+  std::vector<request_record> records;  ///< by number of the request, if requested
 
-  [[nodiscard]] std::uint64_t requests() const;
-  [[nodiscard]] double credit() const;
-  /// Share of what was asked that was served.
-  [[nodiscard]] double attainment() const;
-  /// Of the services whose requests are to be answered within a latency (in requests), or of the streams (in frames).
-  [[nodiscard]] attained attained_by(const std::vector<service>& services, bool streams) const;
-  /// Requests (frames of streams) a second that were served within their SLO: eq. 2 adds both.
+  [[nodiscard]] std::uint64_t requests() const { return sum(std::uint64_t{0}, &service_totals::requests); }
+  [[nodiscard]] double credit() const { return sum(0.0, &service_totals::credit); }
+  /// Returns the served share.
+  [[nodiscard]] double attainment() const { return attained{sum(0.0, &service_totals::asked), credit()}.share(); }
+  /// Returns the totals of services within a latency (in requests), or of streams (in frames).
+  [[nodiscard]] attained attained_by(const std::vector<service>& all, bool streams) const {
+    attained of_them;
+    for (std::size_t l = 0; l < all.size(); ++l) {
+      if (all[l].is_stream() != streams) continue;
+      of_them.asked += services[l].asked;
+      of_them.credit += services[l].credit;
+    }
+    return of_them;
+  }
+  /// Returns the requests (frames of streams) per second served within their SLO: eq. 2 adds both.
   [[nodiscard]] double goodput_per_s() const { return duration.value() > 0 ? credit() / duration.value() : 0; }
-  [[nodiscard]] double mean_offloads() const;
-  [[nodiscard]] std::uint64_t count(request_outcome o) const;
+  [[nodiscard]] double mean_offloads() const {
+    double hops = 0;
+    double requests = 0;
+    for (std::size_t h = 0; h < offloads.size(); ++h) {
+      hops += static_cast<double>(h) * static_cast<double>(offloads[h]);
+      requests += static_cast<double>(offloads[h]);
+    }
+    return requests > 0 ? hops / requests : 0;
+  }
+  [[nodiscard]] std::uint64_t count(request_outcome o) const {
+    return sum(std::uint64_t{0}, [o](const service_totals& s) { return s[o]; });
+  }
+
+ private:
+  template <class T, class Of>
+  [[nodiscard]] T sum(T all, Of of) const {
+    for (const auto& s : services) all += std::invoke(of, s);
+    return all;
+  }
 };
 
 }  // namespace hetplan::serve
-
-#ifndef HETPLAN_SEPARATE
-#include <hetplan/serve/service_history.ipp>
-#endif

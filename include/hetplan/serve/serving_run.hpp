@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The simulator of requests, without the handler: it says who is to be handled next, and does what was decided.
+/// The simulation of requests without their handler: it returns the next request to handle and carries out the decision.
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -17,25 +16,20 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/large_pages.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/serve/deployment.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/instance_state.hpp>
-#include <hetplan/serve/placement_policy.hpp>
 #include <hetplan/serve/request_process.hpp>
 #include <hetplan/serve/ring_sync.hpp>
-#include <hetplan/serve/service_demand.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/service_time.hpp>
-#include <hetplan/serve/serving_faults.hpp>
 #include <hetplan/serve/serving_options.hpp>
 
 namespace hetplan::serve {
 
-// The instances of a run: those of the deployment that holds, and what is left of those before.
-
-/// Ids count over all deployments of a run; an instance that is in the next one keeps its id.
-///
-/// Complexity  O(instances log instances + servers x services) a change.
+/// The instances of a run: those of the current deployment, and earlier ones with work left. An instance keeps its id.
+/// Complexity  O(instances log instances + servers x services) per change.
 /// Source  EPARA, sections 3.3 and 4.2; semantics, section 11 (deployments that change).
 class running_deployment {
  public:
@@ -43,7 +37,7 @@ class running_deployment {
 
   [[nodiscard]] instance_state& operator[](instance_id i) { return states_[i.index()]; }
   [[nodiscard]] const instance_state& operator[](instance_id i) const { return states_[i.index()]; }
-  /// Fetches an instance into the cache.
+  /// Prefetches an instance.
   void fetch(instance_id i) const {
     const auto* first = reinterpret_cast<const char*>(&states_[i.index()]);
     for (std::size_t at = 0; at < sizeof(instance_state); at += 64) prefetch(first + at);
@@ -53,27 +47,23 @@ class running_deployment {
   [[nodiscard]] const deployment& present() const { return present_; }
   [[nodiscard]] std::span<const instance_id> ids() const { return ids_; }
 
-  /// Instances of deployments before that may still have work under way.
+  /// Returns the instances of earlier deployments that may still have work in progress.
   [[nodiscard]] std::span<const instance_id> retired() const { return retired_ids_; }
 
-  /// The next deployment holds from now on. Throws invalid_input where it breaks a rule. Answers who is in it no more: to be retired.
+  /// Makes a deployment current. Throws invalid_input if it breaks a rule. Returns the instances to retire.
   [[nodiscard]] std::vector<instance_id> change(deployment next, double now_s, const cloud_damage& damage, const ring_sync& rings);
 
-  /// Instances that a fault takes out.
-  [[nodiscard]] std::vector<instance_id> on_server(server_id s) const;
-  [[nodiscard]] std::vector<instance_id> on_gpu(gpu_slot g) const;
-  [[nodiscard]] std::vector<instance_id> on_device(gpu_slot d) const;
+  /// Returns the instances, retired ones included, for which is(instance) holds.
+  template <class Is>
+  [[nodiscard]] std::vector<instance_id> those(const Is& is) const;
 
-  /// What the instances of each holder can do together, a second.
+  /// Returns the total capacity per second of each holder's instances.
   [[nodiscard]] std::vector<holder_capacity> capacities() const;
-  /// What a holder has to publish; its instances have been advanced to now.
+  /// Returns the state that a holder publishes, whose instances have been advanced to now.
   [[nodiscard]] holder_state state_of(const holder& h, double now_s) const;
 
  private:
-  template <class Is>
-  [[nodiscard]] std::vector<instance_id> those(const Is& is) const;
   void forget_idle();
-  [[nodiscard]] const instance_times& times_of(const instance& i);
   [[nodiscard]] instance_state make_state(const instance& i, double ready_s);
 
   const edge_cloud* cloud_;
@@ -84,27 +74,26 @@ class running_deployment {
   std::vector<instance> retired_;
   std::vector<instance_id> retired_ids_;
   std::vector<instance_state, large_pages<instance_state>> states_;
-  std::map<std::array<int, 5>, std::unique_ptr<instance_times>> tables_;  ///< by what of an instance is not its place
+  std::map<std::array<int, 5>, std::unique_ptr<instance_times>> tables_;  ///< by the properties of an instance except its place
   std::optional<service_holders> holders_;
 };
 
-// The links of servers: one transfer at a time on each, in order.
-
-/// Complexity  O(1) a transfer, and O(times that the link was slow).
+/// The links of servers: one transfer at a time on each, in order.
+/// Complexity  O(1) per transfer, and O(periods in which the link was slow).
 /// Source  semantics, section 11 (the way).
 class server_links {
  public:
-  /// @param clock   whose first arrival is 0 here.
-  /// @param span_s  what the tolerance is a part of with which a transfer begins in the time of a fault.
+  /// @param clock   its first arrival is time 0.
+  /// @param span_s  scale of the tolerance at the start and end of a fault.
   server_links(const edge_cloud& cloud, const std::vector<serving_fault>& faults, const request_stream& clock, double span_s);
 
-  /// When the last byte of a request that leaves `from` has come to the downlink of `to`, if it is sent now.
+  /// Returns when the last byte of a request sent now reaches the downlink of `to`.
   [[nodiscard]] double send_s(server_id from, server_id to, double now_s, double size_b);
-  /// When a request that has come to the downlink now is at the server.
+  /// Returns when a request that is at the downlink now has reached the server.
   [[nodiscard]] double receive_s(server_id to, double now_s, double size_b);
-  /// What an answer that begins at that time takes to the server where its request entered; it waits for nobody.
+  /// Returns the time that an answer takes from `at_s` to the server where its request entered; answers do not queue.
   [[nodiscard]] double answer_s(server_id from, server_id to, double size_b, double at_s) const;
-  /// To a registered device of a server, or back; 0 for device -1, which is none. Nobody waits there.
+  /// Returns the time to or from a registered device of a server, without queueing; 0 for device -1, which is none.
   [[nodiscard]] double device_s(server_id owner, std::int32_t device, double size_b) const {
     if (device < 0) return 0;
     const auto& d = (*cloud_)[owner].devices[static_cast<std::size_t>(device)];
@@ -128,30 +117,27 @@ class server_links {
   std::vector<std::vector<slow_time>> slow_;
 };
 
-// What servers know of each other during a run.
-
-/// The rings with their faults, and what has been published on them.
-///
-/// Complexity  O(holders of the service in the ring) for all of them, O(log holders) for one that is drawn.
+/// What servers know of each other: the rings with their faults, and the publications on them.
+/// Complexity  O(holders of the service in the ring) for all of them, O(log holders) for a drawn one.
 /// Source      EPARA, sections 3.2, 3.4 and 5.3.3; semantics, section 11 (what servers know of each other, faults).
 class ring_knowledge {
  public:
-  /// Without faults, what is remembered of publications is half as old.
-  /// @param first_s  of the first publication, before all that happens.
+  /// Without faults, publications are kept for half as long.
+  /// @param first_s  time of the first publication, before all events.
   ring_knowledge(const edge_cloud& cloud, const std::vector<serving_fault>& faults, double first_s);
 
   [[nodiscard]] const ring_sync& rings() const { return rings_; }
-  /// Of the next publication.
-  [[nodiscard]] std::int64_t next_period() const { return next_; }
   [[nodiscard]] double next_publication_s() const { return first_s_ + static_cast<double>(next_) * period_s_; }
 
-  /// Another deployment holds from the next publication on.
+  /// Makes a deployment current from the next publication on.
   void begin_deployment(const running_deployment& d);
-  /// Goes on to the next period and publishes; `publish` is then called for each holder that is there.
+  /// Opens the next period; `publish` is then called for each present holder.
   void open_period();
   void fetch(std::size_t holder) const { published_->fetch(holder); }
-  void publish(std::size_t holder, server_id server, const holder_state& state);
-  /// Leaves out periods before that time in which nothing changes, but for the last ones that are remembered.
+  void publish(std::size_t holder, server_id server, const holder_state& state) {
+    published_->publish(holder, state, wrong_[server.index()] > 0);
+  }
+  /// Skips periods before a time, in which nothing changes, except for the last remembered ones.
   void skip_until(double next_s);
 
   void fail(server_id s);
@@ -160,13 +146,13 @@ class ring_knowledge {
   void set_cut(server_id s, bool cut) { rings_.set_cut(s, cut, next_); }
   void set_wrong(server_id s, bool wrong) { wrong_[s.index()] += wrong ? 1 : -1; }
 
-  /// See server_view::others. Good until the next call.
+  /// See server_view::others. Valid until the next call.
   [[nodiscard]] std::span<const known_server> known(const pending_request& r, const service_holders& holders);
   /// See server_view::other_at.
   [[nodiscard]] std::optional<server_at_share> at_share(const pending_request& r, const service_holders& holders, double share) const;
 
  private:
-  /// The period whose publication of this holder the request's server knows, if the holder may be asked.
+  /// Returns the period of a holder's latest publication that the request's server knows; empty if the holder is excluded.
   [[nodiscard]] std::optional<std::int64_t> period_heard_of(const pending_request& r, const holder& h) const;
   [[nodiscard]] known_server what_is_known(server_id s, std::size_t holder, std::int64_t period) const;
   struct seen_holder {
@@ -174,43 +160,40 @@ class ring_knowledge {
     std::size_t number;
     std::int64_t period;
   };
-  [[nodiscard]] bool knows_that_out(server_id observer, server_id other) const;
 
   ring_sync rings_;
   double period_s_;
   double first_s_;     ///< of period 0
-  std::int64_t kept_;  ///< publications of a holder
+  std::int64_t kept_;  ///< kept publications of a holder
   std::int64_t next_ = 0;
   std::optional<publications> published_;
-  std::vector<double> capacity_up_to_;     ///< by holder: of the holders of its ring and service up to this one, together
-  std::vector<std::int64_t> failed_from_;  ///< by server: the first period that sees it; -1: it has not failed
+  std::vector<double> capacity_up_to_;     ///< by holder: total capacity of the holders of its ring and service up to this one
+  std::vector<std::int64_t> failed_from_;  ///< by server: first period that sees the failure; -1: none
   bool any_failed_ = false;
-  std::vector<int> wrong_;  ///< by server: silent errors at a time
+  std::vector<int> wrong_;  ///< by server: number of current silent errors
   std::vector<seen_holder> seen_;
   std::vector<known_server> known_;
 };
 
-// The ways of requests that were passed on.
-
-/// Servers at which requests have been handled. A request that has stayed where it entered takes four bytes and no more.
+/// The servers that handled each request. A request that stays where it entered takes only four bytes.
 /// Source  EPARA, section 3.2 (offloading paths).
 class request_tracks {
  public:
   explicit request_tracks(std::size_t requests) : track_of_(requests) {}
 
   [[nodiscard]] int offloads(request_number r) const { return track_of_[r] == 0 ? 0 : static_cast<int>(tracks_[track_of_[r]].size()) - 1; }
-  /// Where it is now, or was handled last.
+  /// Returns the server that handles the request or handled it last.
   [[nodiscard]] server_id here(request_number r, server_id entered) const {
     return track_of_[r] == 0 ? entered : tracks_[track_of_[r]].back();
   }
-  /// All servers so far, the first is where it entered; good until the next call.
+  /// Returns all servers so far, beginning with the entry; valid until the next call.
   [[nodiscard]] std::span<const server_id> path(request_number r, server_id entered) {
     if (track_of_[r] != 0) return tracks_[track_of_[r]];
     tracks_[0].assign(1, entered);
     return tracks_[0];
   }
 
-  /// Fetches the way of a request into the cache.
+  /// Prefetches the track of a request.
   void fetch(request_number r) const { prefetch(&track_of_[r]); }
 
   void go(request_number r, server_id entered, server_id to) {
@@ -238,17 +221,15 @@ class request_tracks {
   std::vector<std::uint32_t> free_;
 };
 
-// Writes the history of a run.
-
-/// Complexity  O(1) a request.
+/// Writes the history of a run. Complexity  O(1) per request.
 /// Source  semantics, section 11 (what counts).
 class history_recorder {
  public:
   history_recorder(const edge_cloud& cloud, const std::vector<service>& services, const request_stream& all, const serving_options& o);
 
-  /// A request has ended; how.end_s is on the run's clock. Requires that it has not before.
+  /// Enters the end of a request, once for each; how.end_s is on the run's clock.
   void end(request_number r, const request& what, const request_record& how, double latency_s);
-  /// In order of arrival.
+  /// Enters an arrival, in order of time.
   void entered(const request& what) {
     ++history_.servers[what.server.index()].entered;
     const double arrival_s = all_->since_first_s(what.arrival_s);
@@ -260,7 +241,7 @@ class history_recorder {
     flows_.push_back({from, to, 1});
     if (flows_.size() > 2 * flows_added_up_ + 65'536) add_up_flows();
   }
-  /// Is this the first publication of a bin? Then `waiting` of every server is to be told.
+  /// True at the first publication of a bin, when `waiting` of every server is due.
   [[nodiscard]] bool wants_waiting(double now_s) const {
     return detailed_ && at_most(next_waiting_s_, now_s) && at_most(now_s, span_s_ + bin_s_);
   }
@@ -272,11 +253,11 @@ class history_recorder {
   [[nodiscard]] service_history take(std::uint64_t requests);
 
  private:
-  /// The bin that a time is in, which is also its beginning but for rounding.
+  /// Returns the bin of a time; up to rounding, the beginning of a bin belongs to it.
   [[nodiscard]] std::size_t bin_of(double time_s) const;
   void open_offered(double arrival_s);
   void add_up_flows();
-  /// Its credit, were it served.
+  /// Returns the credit of a request if it is served.
   [[nodiscard]] double asked(const request& what) const { return (*services_)[what.service.index()].credit(what.length); }
 
   service_history history_;
@@ -285,85 +266,40 @@ class history_recorder {
   double bin_s_ = 1;
   double span_s_ = 0;  ///< until the last arrival
   double next_waiting_s_ = 0;
-  double offered_until_s_ = 0;  ///< the end of the last bin of `offered`
+  double offered_until_s_ = 0;  ///< end of the last bin of `offered`
   double last_end_s_ = 0;
   double credit_ = 0;
   std::uint64_t ended_ = 0;
-  std::vector<bool> has_ended_;  ///< by number: the promise that each ends once
+  std::vector<bool> has_ended_;  ///< by number; checks that each request ends once
   bool detailed_;
-  std::vector<double> by_server_;    ///< servers x services, where detailed
-  std::vector<offload_flow> flows_;  ///< those of one pair added up, then one for each request since
+  std::vector<double> by_server_;    ///< servers x services, if detailed
+  std::vector<offload_flow> flows_;  ///< the sum of each pair, then one per request since
   std::size_t flows_added_up_ = 0;
 };
 
-// Requests on their way, in order of when they are there.
-
-/// A request that comes to a handler, a downlink or a registered device at a time.
+/// A request that reaches a handler, a downlink or a registered device at some time.
 struct flight {
   enum class to : std::uint8_t { handler, downlink, device };
   double at_s;
   request_number number;
   to what;
-  std::int32_t where;  ///< a server; or the instance on the device
+  std::int32_t where;  ///< server, or instance on the device
   friend bool operator>(const flight& a, const flight& b) { return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number; }
 };
 
-/// By time; of one instant, which is that but for rounding, by the number of the request.
-/// Complexity  O(log in flight) each, and for each of one instant.
-/// Source  semantics, section 11 (what happens at one instant).
-class flight_queue {
- public:
-  /// @param span_s  what the tolerance is a part of.
-  explicit flight_queue(double span_s) : span_s_(span_s) {}
-
-  [[nodiscard]] bool empty() const { return flights_.empty(); }
-  /// When the next one is there; infinite where there is none.
-  [[nodiscard]] double next_s() const { return empty() ? std::numeric_limits<double>::infinity() : flights_.front().at_s; }
-
-  void push(const flight& f) {
-    flights_.push_back(f);
-    std::ranges::push_heap(flights_, std::greater());
-  }
-  /// Takes out the next one. Requires that there is one.
-  [[nodiscard]] flight pop() {
-    flight first = take();
-    if (empty() || !at_most(flights_.front().at_s, first.at_s, span_s_)) return first;
-    const double instant_s = first.at_s;
-    std::vector<flight> others;
-    while (!empty() && at_most(flights_.front().at_s, instant_s, span_s_)) {
-      others.push_back(take());
-      if (others.back().number < first.number) std::swap(first, others.back());
-    }
-    for (const flight& f : others) push(f);
-    return first;
-  }
-
- private:
-  [[nodiscard]] flight take() {
-    std::ranges::pop_heap(flights_, std::greater());
-    const auto f = flights_.back();
-    flights_.pop_back();
-    return f;
-  }
-
-  double span_s_;
-  std::vector<flight> flights_;  ///< a heap: the next one in front
-};
-
-/// Plays requests through a deployment. Only what is in flight between servers, and what the clock brings (publications, faults,
-/// changes), are events; instances are advanced when somebody looks at them, since nothing else can change them.
+/// Simulates requests on a deployment. Only transfers between servers and the clock (publications, faults, changes) are events; instances
+/// are advanced when they are read, since nothing else can change them.
 ///
-///   while (const auto* r = run.next()) run.carry_out(*r, <what somebody decides>);
+///   while (const auto* r = run.next()) run.carry_out(*r, decide(*r));
 ///
-/// Complexity  O(log in flight) a hand-over, O(log B) a request at its instance, O(holders) a publication; nothing grows with the number of
-///             servers for a request.
+/// Complexity  O(log in flight) per hand-over, O(log B) per request at its instance, O(holders) per publication; the cost of a request does
+///             not grow with the number of servers. A flight costs O(log in flight) also for each other one of its instant.
 /// Source      semantics, section 11.
 class serving_run {
  public:
-  /// Throws invalid_input: see validate of cloud, services, requests, deployment and faults. What it is given must outlive it.
+  /// Throws invalid_input (validate of cloud, services, requests, deployment and faults). References must outlive the run.
   serving_run(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
               deployment first, const serving_options& options);
-  // A temporary is gone at the end of the line.
   serving_run(const edge_cloud&& the_cloud_must_outlive_it, const std::vector<service>&, any_service_time, const request_stream&,
               deployment, const serving_options&) = delete;
   serving_run(const edge_cloud&, const std::vector<service>&& the_services_must_outlive_it, any_service_time, const request_stream&,
@@ -371,17 +307,17 @@ class serving_run {
   serving_run(const edge_cloud&, const std::vector<service>&, any_service_time, const request_stream&& the_requests_must_outlive_it,
               deployment, const serving_options&) = delete;
 
-  /// The next request that is to be handled, after all that comes before it; good until the next call. None at the end.
+  /// Returns the next request to handle, after all earlier events; valid until the next call. Null at the end.
   [[nodiscard]] const pending_request* next();
-  /// Throws invalid_model where the decision is none: see request_handler.
+  /// Throws invalid_model for an invalid decision: see request_handler.
   void carry_out(const pending_request& r, const decision& d);
-  /// Ends the run: the history so far, complete if next() has said that nothing is left.
+  /// Ends the run. The history is complete if next() has returned null.
   [[nodiscard]] service_history finish();
   void stop(std::string reason) { recorder_.history().result = {outcome::stopped, std::move(reason)}; }
 
   [[nodiscard]] serving_progress progress() const { return {next_arrival_, all_->size(), seconds(now_s_), recorder_.credit()}; }
 
-  // What a server_view shows.
+  // Queries of server_view.
   [[nodiscard]] std::span<const instance_id> own(server_id s, service_id l, standing where) const {
     return instances_.holders().own(s, l, where);
   }
@@ -396,15 +332,16 @@ class serving_run {
   [[nodiscard]] const ring_sync& rings() const { return knowledge_.rings(); }
 
  private:
-  /// Fetches what the next arrivals will touch: with many servers it is not in a cache.
+  /// Prefetches the data of the next arrivals, which with many servers are not in a cache.
   void look_ahead() const;
-  /// Where a flight has come to; the request, if it is to be handled now.
+  /// Removes and returns the next flight: within one instant, up to rounding, the one of the smallest number.
+  [[nodiscard]] flight next_flight();
+  /// Processes the arrival of a flight. Returns the request if it is to be handled now.
   [[nodiscard]] const pending_request* land(const flight& f);
   [[nodiscard]] const pending_request* handle(request_number number, bool enters = false);
   void end(request_number r, request_outcome o, double at_s, double credit = 0, double latency_s = -1);
   void serve(const pending_request& r, instance_id i);
 
-  // The clock: what comes without a request.
   void set_clock();
   void play_clock();
   void skip_idle_periods(double until_s);
@@ -415,18 +352,17 @@ class serving_run {
   [[nodiscard]] double next_change_s() const;
   [[nodiscard]] double next_fault_s() const;
 
-  // Instances.
   void take_over(deployment next);
   void retire(instance_id i);
   void take_out(const std::vector<instance_id>& some);
   void send_back(instance_id i);
-  /// Plays what happens to an instance until then.
+  /// Advances an instance to a time.
   instance_state& touch(instance_id i, double until_s);
   void fetch(request_number r) const {
     all_->fetch(r);
     tracks_.fetch(r);
   }
-  /// Fetches those whom an instance looks at when it is touched.
+  /// Prefetches the requests that an instance reads when it is touched.
   void fetch_due(instance_id i, double until_s) const {
     instances_[i].show_due(until_s, [this](request_number r) { fetch(r); });
   }
@@ -436,24 +372,24 @@ class serving_run {
   [[nodiscard]] double deadline_s(request_number r) const { return all_->arrival_s(r) + service_of((*all_)[r]).latency.value(); }
   [[nodiscard]] bool is_there(server_id s) const { return !knowledge_.has_failed(s) && !damage_.is_absent(s); }
 
-  /// Has a time come at an instant?
+  /// True if a time has come, within the tolerance.
   [[nodiscard]] bool has_come(double at_s, double now_s) const { return at_most(at_s, now_s, span_s_); }
 
   const edge_cloud* cloud_;
   const std::vector<service>* services_;
-  any_service_time times_;  ///< for policies to ask
+  any_service_time times_;  ///< for placement policies
   const request_stream* all_;
   serving_options options_;
 
-  // Times from here on are the run's own: 0 is the first arrival.
-  double span_s_;   ///< the shortest SLO: the tolerance of an instant is a part of it
-  double begin_s_;  ///< of the period in which the first of all things happens; not above 0
+  // Times below are on the run's own clock: 0 is the first arrival.
+  double span_s_;   ///< shortest SLO, the scale of the tolerance
+  double begin_s_;  ///< start of the period of the first event; not above 0
   double now_s_;
   std::size_t next_arrival_ = 0;
-  flight_queue flights_;
-  double clock_s_ = 0;  ///< of whatever comes next without a request
+  min_queue<flight> flights_;
+  double clock_s_ = 0;  ///< next event of the clock
   std::int64_t changes_ = 0;
-  double looked_back_s_ = 0;  ///< the last change
+  double looked_back_s_ = 0;  ///< time of the last change
 
   running_deployment instances_;
   ring_knowledge knowledge_;
@@ -464,9 +400,9 @@ class serving_run {
   std::size_t next_turn_ = 0;
 
   cloud_damage damage_;
-  std::vector<std::pair<server_id, bool>> comers_and_goers_;  ///< who is to join (true) or leave with the next change
+  std::vector<std::pair<server_id, bool>> comers_and_goers_;  ///< servers that join (true) or leave with the next change
   ended_requests ended_;
-  pending_request pending_;  ///< the one that is to be handled now
+  pending_request pending_;  ///< the request to handle now
 };
 
 }  // namespace hetplan::serve

@@ -3,15 +3,9 @@
 
 #include <hetplan/serve/serving_run.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
-#include <string>
-#include <utility>
 #include <variant>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::serve {
 
@@ -30,15 +24,11 @@ HETPLAN_INLINE bool is_broken(const instance& i, const cloud_damage& damage) {
 HETPLAN_INLINE running_deployment::running_deployment(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times)
     : cloud_(&cloud), services_(&services), times_(std::move(times)) {}
 
-HETPLAN_INLINE const instance_times& running_deployment::times_of(const instance& i) {
-  auto& table = tables_[{i.what.value, i.variant, i.batch, i.frames, i.groups}];
-  if (!table) table = std::make_unique<instance_times>(times_, *services_, i);
-  return *table;
-}
-
 HETPLAN_INLINE instance_state running_deployment::make_state(const instance& i, double ready_s) {
   const auto& s = (*services_)[i.what.index()];
-  const auto& times = times_of(i);
+  auto& table = tables_[{i.what.value, i.variant, i.batch, i.frames, i.groups}];
+  if (!table) table = std::make_unique<instance_times>(times_, *services_, i);
+  const auto& times = *table;
   const auto work = [&]() -> decltype(instance_state::work) {
     if (s.is_stream()) return stream_set(times, s.rate, ready_s);
     if (s.batches == batching::continuous) return running_set(times, ready_s);
@@ -50,7 +40,7 @@ HETPLAN_INLINE instance_state running_deployment::make_state(const instance& i, 
 HETPLAN_INLINE std::vector<instance_id> running_deployment::change(deployment next, double now_s, const cloud_damage& damage,
                                                                    const ring_sync& rings) {
   validate(next, *cloud_, *services_, times_);
-  std::map<instance, std::vector<instance_id>> before;  // several may be alike
+  std::map<instance, std::vector<instance_id>> before;  // identical instances share an entry
   for (std::size_t k = ids_.size(); k > 0; --k) {
     if ((*this)[ids_[k - 1]].life != instance_life::out) before[present_.instances[k - 1]].push_back(ids_[k - 1]);
   }
@@ -91,7 +81,7 @@ HETPLAN_INLINE void running_deployment::forget_idle() {
   std::size_t kept = 0;
   for (std::size_t k = 0; k < retired_.size(); ++k) {
     if (!(*this)[retired_ids_[k]].busy()) continue;
-    if (kept != k) retired_[kept] = std::move(retired_[k]);  // moved onto itself it would lose its GPUs
+    if (kept != k) retired_[kept] = std::move(retired_[k]);  // a self-move would clear its GPUs
     retired_ids_[kept++] = retired_ids_[k];
   }
   retired_.resize(kept);
@@ -110,21 +100,8 @@ std::vector<instance_id> running_deployment::those(const Is& is) const {
   return found;
 }
 
-HETPLAN_INLINE std::vector<instance_id> running_deployment::on_server(server_id s) const {
-  return those(
-      [s](const instance& i) { return i.leader() == s || std::ranges::any_of(i.gpus, [s](const gpu_slot& g) { return g.server == s; }); });
-}
-
-HETPLAN_INLINE std::vector<instance_id> running_deployment::on_gpu(gpu_slot g) const {
-  return those([&](const instance& i) { return std::ranges::find(i.gpus, g) != i.gpus.end(); });
-}
-
-HETPLAN_INLINE std::vector<instance_id> running_deployment::on_device(gpu_slot d) const {
-  return those([&](const instance& i) { return i.device == d; });
-}
-
 HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() const {
-  // Of what is done a mean is taken over so many batches, or SLOs if they are longer: over fewer it shows who has just ended.
+  // Throughput is averaged over so many batches, or SLOs if they are longer: a shorter mean shows which batch has just ended.
   constexpr double batches = 4;
   std::vector<holder_capacity> sums;
   sums.reserve(holders_->holders().size());
@@ -225,14 +202,6 @@ HETPLAN_INLINE void ring_knowledge::begin_deployment(const running_deployment& d
 
 HETPLAN_INLINE void ring_knowledge::open_period() { published_->open(next_++); }
 
-HETPLAN_INLINE void ring_knowledge::publish(std::size_t holder, server_id server, const holder_state& state) {
-  if (wrong_[server.index()] > 0) {
-    published_->publish_wrongly(holder, state);
-  } else {
-    published_->publish(holder, state);
-  }
-}
-
 HETPLAN_INLINE void ring_knowledge::skip_until(double next_s) {
   const double periods = (next_s - first_s_) / period_s_ - static_cast<double>(rings_.history() + 2);
   if (periods > static_cast<double>(next_) && periods < 0x1p60) next_ = static_cast<std::int64_t>(periods);
@@ -244,19 +213,12 @@ HETPLAN_INLINE void ring_knowledge::fail(server_id s) {
   rings_.set_out(s, true, next_);
 }
 
-HETPLAN_INLINE bool ring_knowledge::knows_that_out(server_id observer, server_id other) const {
-  if (!has_failed(other)) return false;
-  const auto from = failed_from_[other.index()];
-  const auto d = rings_.distance(observer, other, std::max<std::int64_t>(0, from - 1));
-  return d && next_ - 1 >= from + *d;
-}
-
 HETPLAN_INLINE std::span<const known_server> ring_knowledge::known(const pending_request& r, const service_holders& holders) {
   known_.clear();
   if (!rings_.is_in(r.here, next_ - 1)) return known_;
   const auto all = holders.holders(rings_.ring_of(r.here), r.what);
   const auto behind = std::ranges::upper_bound(all, r.here, {}, &holder::server);
-  // In two rounds: each reads a far place of a large table, which the first round fetches all at a time.
+  // Two rounds: the first prefetches distant parts of a large table at once, the second reads them.
   seen_.clear();
   const auto look_at = [&](std::span<const holder> some) {
     for (const auto& h : some) {
@@ -288,8 +250,12 @@ HETPLAN_INLINE std::optional<server_at_share> ring_knowledge::at_share(const pen
 }
 
 HETPLAN_INLINE std::optional<std::int64_t> ring_knowledge::period_heard_of(const pending_request& r, const holder& h) const {
-  const bool was_there = std::ranges::find(r.path, h.server) != r.path.end();
-  if (was_there || knows_that_out(r.here, h.server)) return std::nullopt;
+  if (std::ranges::find(r.path, h.server) != r.path.end()) return std::nullopt;
+  if (has_failed(h.server)) {
+    const auto from = failed_from_[h.server.index()];
+    const auto d = rings_.distance(r.here, h.server, std::max<std::int64_t>(0, from - 1));
+    if (d && next_ - 1 >= from + *d) return std::nullopt;
+  }
   return rings_.known_period(r.here, h.server, next_ - 1);
 }
 
@@ -331,7 +297,7 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
   if (hops >= history_.offloads.size()) history_.offloads.resize(hops + 1);
   ++history_.offloads[hops];
   if (how.credit > 0) {
-    // The last bin holds all that is later: a long stream must not make millions of bins.
+    // The last bin holds everything later: a long stream must not make millions of bins.
     const auto bin = std::min(bin_of(how.end_s), static_cast<std::size_t>(2 * span_s_ / bin_s_ + 100));
     if (bin >= history_.goodput.size()) history_.goodput.resize(bin + 1, std::vector<double>(history_.services.size()));
     history_.goodput[bin][what.service.index()] += how.credit;
@@ -380,7 +346,6 @@ HETPLAN_INLINE service_history history_recorder::take(std::uint64_t requests) {
   for (auto row = by_server_.begin(); row != by_server_.end(); row += width) history_.credit_by_server.emplace_back(row, row + width);
   history_.duration = seconds(std::max(last_end_s_, span_s_));
   while (history_.offloads.size() > 1 && history_.offloads.back() == 0) history_.offloads.pop_back();
-  // The promise that every request ends exactly once.
   HETPLAN_ASSERT(history_.result.result == outcome::stopped || ended_ == requests);
   return std::move(history_);
 }
@@ -395,10 +360,9 @@ HETPLAN_INLINE serving_run::serving_run(const edge_cloud& cloud, const std::vect
     : cloud_((validate(cloud), &cloud)), services_((validate(services), &services)), times_(times),
       all_((validate(requests, cloud, services), &requests)),
       options_((validate(options.faults, cloud), validate(options, requests), options)), span_s_(shortest_latency(services).value()),
-      begin_s_(first_period_s(options, requests, cloud.ring.period)), now_s_(begin_s_), flights_(span_s_),
-      instances_(cloud, services, std::move(times)), knowledge_(cloud, options.faults, begin_s_),
-      links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()), recorder_(cloud, services, requests, options),
-      turns_(turns(options.faults)) {
+      begin_s_(first_period_s(options, requests, cloud.ring.period)), now_s_(begin_s_), instances_(cloud, services, std::move(times)),
+      knowledge_(cloud, options.faults, begin_s_), links_(cloud, options.faults, requests, span_s_), tracks_(requests.size()),
+      recorder_(cloud, services, requests, options), turns_(turns(options.faults)) {
   damage_ = damage_at_first(options_.faults, cloud);
   for (std::size_t s = 0; s < cloud.size(); ++s) {
     if (damage_.absent[s] != 0) knowledge_.set_absent(server_id(s), true);
@@ -444,7 +408,7 @@ HETPLAN_INLINE bool serving_run::nothing_left() {
 
 HETPLAN_INLINE void serving_run::skip_idle_periods(double until_s) {
   if (recorder_.ended() != next_arrival_ || !flights_.empty()) return;
-  // What is published while nobody asks anything does not change.
+  // Publications do not change while there are no requests.
   knowledge_.skip_until(std::min({until_s, next_fault_s(), next_change_s()}));
   set_clock();
 }
@@ -485,20 +449,21 @@ HETPLAN_INLINE void serving_run::apply(const serving_fault& f, bool ends) {
     knowledge_.fail(s);
     for (std::size_t g = 0; g < (*cloud_)[s].gpus.size(); ++g) damage_.broken_gpus.push_back({s, static_cast<int>(g)});
     for (std::size_t d = 0; d < (*cloud_)[s].devices.size(); ++d) damage_.gone_devices.push_back({s, static_cast<int>(d)});
-    take_out(instances_.on_server(s));
+    take_out(instances_.those(
+        [s](const instance& i) { return i.leader() == s || std::ranges::find(i.gpus, s, &gpu_slot::server) != i.gpus.end(); }));
   } else if (const auto* g = std::get_if<gpu_fails>(&f.what)) {
     damage_.broken_gpus.push_back({s, g->gpu});
-    take_out(instances_.on_gpu({s, g->gpu}));
+    take_out(instances_.those([&](const instance& i) { return std::ranges::find(i.gpus, damage_.broken_gpus.back()) != i.gpus.end(); }));
   } else if (const auto* d = std::get_if<device_leaves>(&f.what)) {
     damage_.gone_devices.push_back({s, d->device});
-    take_out(instances_.on_device({s, d->device}));
+    take_out(instances_.those([&](const instance& i) { return i.device == damage_.gone_devices.back(); }));
   } else if (const auto* n = std::get_if<device_registers>(&f.what)) {
     if (!knowledge_.has_failed(s)) std::erase(damage_.gone_devices, gpu_slot{s, n->device});
   } else if (std::holds_alternative<ring_cut>(f.what)) {
     knowledge_.set_cut(s, !ends);
   } else if (std::holds_alternative<wrong_state>(f.what)) {
     knowledge_.set_wrong(s, !ends);
-  } else if (!std::holds_alternative<slow_link>(f.what)) {  // links know theirs from the beginning
+  } else if (!std::holds_alternative<slow_link>(f.what)) {  // server_links has them from the beginning
     comers_and_goers_.emplace_back(s, std::holds_alternative<server_joins>(f.what));
   }
 }
@@ -534,7 +499,7 @@ HETPLAN_INLINE void serving_run::take_out(const std::vector<instance_id>& some) 
     if (instances_[i].life == instance_life::out) continue;
     touch(i, now_s_);
     instances_[i].life = instance_life::out;
-    send_back(i);  // first: what has nothing under way takes who waits
+    send_back(i);  // before fail: an idle instance would start the waiting requests
     instances_[i].fail(now_s_, ended_);
     touch(i, now_s_);
   }
@@ -548,7 +513,7 @@ HETPLAN_INLINE void serving_run::send_back(instance_id i) {
 HETPLAN_INLINE const pending_request* serving_run::next() {
   for (;;) {
     const double arrival_s = next_arrival_ < all_->size() ? all_->arrival_s(next_arrival_) : detail::never_s;
-    const double flight_s = flights_.next_s();
+    const double flight_s = flights_.empty() ? detail::never_s : flights_.first().at_s;
     const double request_s = std::min(arrival_s, flight_s);
     if (has_come(clock_s_, request_s)) {
       if (request_s == detail::never_s && nothing_left()) return nullptr;
@@ -561,7 +526,7 @@ HETPLAN_INLINE const pending_request* serving_run::next() {
     ++recorder_.history().events;
     const pending_request* r = nullptr;
     if (has_come(flight_s, arrival_s)) {
-      r = land(flights_.pop());
+      r = land(next_flight());
     } else {
       const auto number = static_cast<request_number>(next_arrival_++);
       look_ahead();
@@ -573,7 +538,7 @@ HETPLAN_INLINE const pending_request* serving_run::next() {
 }
 
 HETPLAN_INLINE void serving_run::look_ahead() const {
-  // Each step needs what the one before it has fetched some arrivals ago.
+  // Each step reads what the one before it prefetched some arrivals ago.
   const auto& holders = instances_.holders();
   const auto coming = [&](std::size_t in, const auto& look) {
     if (next_arrival_ + in < all_->size()) look((*all_)[next_arrival_ + in]);
@@ -588,6 +553,18 @@ HETPLAN_INLINE void serving_run::look_ahead() const {
   own_of_coming(12, [&](instance_id i, const request&) { instances_.fetch(i); });
   own_of_coming(8, [&](instance_id i, const request&) { instances_[i].fetch(); });
   own_of_coming(4, [&](instance_id i, const request& r) { fetch_due(i, all_->since_first_s(r.arrival_s)); });
+}
+
+HETPLAN_INLINE flight serving_run::next_flight() {
+  flight first = flights_.pop();
+  const double at_s = first.at_s;
+  std::vector<flight> others;
+  while (!flights_.empty() && has_come(flights_.first().at_s, at_s)) {
+    others.push_back(flights_.pop());
+    if (others.back().number < first.number) std::swap(first, others.back());
+  }
+  for (const flight& f : others) flights_.push(f);
+  return first;
 }
 
 HETPLAN_INLINE const pending_request* serving_run::land(const flight& f) {

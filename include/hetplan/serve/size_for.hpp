@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// How many GPUs a load needs.
+/// The number of GPUs that a load needs.
 
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,20 +17,16 @@
 
 namespace hetplan::serve {
 
-// What a deployment serves a second, by playing requests.
-
-/// phi as the paper defines it: requests are played, by a handler that begins anew each time.
-///
+/// phi as the paper defines it: requests are simulated, by a new copy of the handler each time.
 /// Complexity  a run of the requests for every gain: for small clouds, and to test estimates.
 /// Source  EPARA, section 3.3, algorithm 2 (line 7).
 template <request_handler H>
 class simulated_goodput {
  public:
-  /// What it is given must outlive it.
+  /// References must outlive the object.
   simulated_goodput(const edge_cloud& cloud, const std::vector<service>& services, any_service_time times, const request_stream& requests,
                     H handler)
       : cloud_(&cloud), services_(&services), times_(std::move(times)), requests_(&requests), handler_(std::move(handler)) {}
-  // A temporary is gone at the end of the line.
   simulated_goodput(const edge_cloud&& the_cloud_must_outlive_it, const std::vector<service>&, any_service_time, const request_stream&,
                     H) = delete;
   simulated_goodput(const edge_cloud&, const std::vector<service>&& the_services_must_outlive_it, any_service_time, const request_stream&,
@@ -45,7 +42,7 @@ class simulated_goodput {
     auto more = present_;
     more.instances.push_back(i);
     const double gain = of(more) - value_;
-    return {gain > 1e-9 * value_ ? gain : 0, 0};  // sums of other orders may differ by rounding
+    return {gain > 1e-9 * value_ ? gain : 0, 0};  // sums in another order differ by rounding
   }
   void add(const instance& i, const allocation& /*a*/) {
     present_.instances.push_back(i);
@@ -53,7 +50,7 @@ class simulated_goodput {
   }
   [[nodiscard]] double value() const { return value_; }
 
-  /// Served a second under a deployment.
+  /// Returns the credit per second that a deployment serves.
   [[nodiscard]] double of(const deployment& d) const {
     auto handler = handler_;
     const auto h = serve_requests(*cloud_, *services_, times_, *requests_, d, handler);
@@ -70,35 +67,41 @@ class simulated_goodput {
   double value_ = 0;
 };
 
-/// One size that was tried.
 struct sizing_step {
   int gpus_per_server = 0;
-  std::size_t gpus = 0;   ///< that have an instance
-  double attainment = 0;  ///< share of what was asked that was served
+  std::size_t gpus = 0;   ///< with an instance
+  double attainment = 0;  ///< served share of what was asked
   friend bool operator==(const sizing_step&, const sizing_step&) = default;
 };
 
-/// The smallest size found that serves the share wanted.
+/// The smallest size found that serves the wanted share.
 struct sizing {
-  status result;  ///< none found where the most GPUs that were allowed are not enough: then the best that was found; stopped
-                  ///< where an observer said so, or a run did not end
+  status result;  ///< none found: the most GPUs are not enough, the best is given; stopped: by an observer, or a run did not end
   sizing_step best;
   deployment placed;
   std::vector<sizing_step> tried = {};
 };
 
-/// A cloud whose servers have `count` GPUs each, like the first that they have; servers without GPUs stay without.
-[[nodiscard]] edge_cloud with_gpus(edge_cloud cloud, int count);
-/// GPUs of servers that have an instance.
-[[nodiscard]] std::size_t used_gpus(const deployment& d);
+/// Returns a cloud with `count` GPUs per server, like the first of each; servers without GPUs stay without.
+[[nodiscard]] inline edge_cloud with_gpus(edge_cloud cloud, int count) {
+  for (auto& s : cloud.servers) {
+    if (!s.gpus.empty()) s.gpus.assign(static_cast<std::size_t>(count), gpu(s.gpus.front()));
+  }
+  return cloud;
+}
+/// Returns the number of GPUs of servers with an instance.
+[[nodiscard]] inline std::size_t used_gpus(const deployment& d) {
+  std::set<gpu_slot> used;
+  for (const auto& i : d.instances) used.insert(i.gpus.begin(), i.gpus.end());
+  return used.size();
+}
 
-/// Finds how many GPUs each server needs so that a system serves a share of the requests: twice as many until they are enough, then halving
-/// what is between. GPUs that the system leaves without an instance are not counted.
+/// Finds the GPUs per server that a system needs to serve a share of the requests: doubling until they are enough, then bisection. GPUs
+/// without an instance are not counted.
 ///
 /// @param system  called for every size: a system is good for one run.
 /// @param target  0 < target <= 1.
-/// Complexity     O(log most) runs. More GPUs are taken to serve more; where that does not hold, what is answered is enough, but a smaller
-///                size might be, too.
+/// Complexity     O(log most) runs. More GPUs are assumed to serve more; otherwise the result is enough, but a smaller size might be, too.
 /// Throws         invalid_input: a target outside of (0, 1], most below 1, a cloud without GPUs; see serve_with.
 /// Source         EPARA, section 5.2 and figure 15 (GPUs to serve all requests).
 template <std::invocable System, observer<sizing_step>... Observers>
@@ -114,7 +117,7 @@ template <std::invocable System, observer<sizing_step>... Observers>
   status cut_short;
   const auto is_enough = [&](int count) {
     auto run = serve_with(system(), with_gpus(cloud, count), services, times, requests, requests, requests.window());
-    if (!run.history.result.ok()) {  // nobody knows how much it would have served
+    if (!run.history.result.ok()) {  // the served share is unknown
       cut_short = run.history.result;
       return false;
     }
@@ -145,7 +148,3 @@ template <std::invocable System, observer<sizing_step>... Observers>
 }
 
 }  // namespace hetplan::serve
-
-#ifndef HETPLAN_SEPARATE
-#include <hetplan/serve/size_for.ipp>
-#endif

@@ -92,7 +92,7 @@ template <class P>
 /// Returns the plan with explicit orders that any plan can follow: all forwards, then all backwards, one microbatch after another through
 /// the stages. Rules for orders start from it, since a plan with several stages on a device needs some orders to be expanded.
 ///
-/// @return     without warm-up or prediction; without orders if a stage names no layer, size or pipeline, which `validate` reports.
+/// @return     without warm-up; without orders if a stage names no layer, size or pipeline, which `validate` reports.
 /// Complexity  O(n log n) for n passes of all stages, beside the stage graph.
 [[nodiscard]] plan with_any_orders(plan p, const planning_problem& problem);
 

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include <hetplan/core/error.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
 
@@ -218,7 +218,6 @@ HETPLAN_INLINE plan with_any_orders(plan p, const planning_problem& problem) {
   p.schedule.kind = schedule_kind::explicit_orders;
   p.schedule.warmup.clear();
   p.schedule.orders.assign(problem.cluster.size(), {});
-  p.predicted.reset();
   // Invalid stages are left to `validate`, which says what is wrong.
   const auto known = [&](const stage& s) {
     return std::ranges::all_of(s.layers, [&](layer_id l) { return l.valid() && l.index() < problem.model.size(); }) && p.size_of(s) > 0 &&

@@ -3,8 +3,7 @@
 /// Evaluation of plans: expansion, simulation, energy and bounds.
 
 #include <hetplan/plan/stage_costs.hpp>
-#include <hetplan/simulate/simulator_options.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/solve/lp.hpp>
 #include <hetplan/tasks/expand.hpp>
 

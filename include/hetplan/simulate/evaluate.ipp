@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <hetplan/estimate/bounds.hpp>
-#include <hetplan/plan/limits.hpp>
+#include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 

@@ -13,9 +13,10 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/cluster/network_sharing.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/version.hpp>
-#include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::detail {
@@ -192,7 +193,7 @@ class max_min_levels {
   [[nodiscard]] double level_beside_others(std::uint32_t r, const std::vector<fluid_flow>& flows, const fluid_resource& s);
 
   std::vector<double> level_, next_;  ///< by resource: level that the others use, and level that follows from theirs
-  std::vector<entry> queue_;          ///< heap, smallest first; outdated entries are skipped
+  min_queue<entry> queue_;            ///< outdated entries are skipped
   std::vector<part> limited_;         ///< rates and weights of flows that other resources limit
   std::vector<std::uint32_t> reached_, beside_;
   std::vector<char> seen_;

@@ -3,9 +3,7 @@
 
 #include <hetplan/simulate/fluid_sharing.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include <hetplan/core/error.hpp>
 
@@ -138,9 +136,7 @@ HETPLAN_INLINE bool max_min_levels::update(std::span<const std::uint32_t> change
   reached_.assign(changed.begin(), changed.end());
   for (const std::uint32_t r : changed) look_at(r, flows, resources[r]);
   while (!queue_.empty() && looks_ <= most) {
-    const auto [smaller, r] = queue_.front();
-    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
-    queue_.pop_back();
+    const auto [smaller, r] = queue_.pop();
     if (level_[r] == next_[r] || smaller != std::min(level_[r], next_[r])) continue;
     level_[r] = next_[r];
     reached_.push_back(r);
@@ -168,8 +164,7 @@ HETPLAN_INLINE void max_min_levels::look_at(std::uint32_t r, const std::vector<f
   if (level == next_[r]) return;
   next_[r] = level;
   if (level == level_[r]) return;
-  queue_.emplace_back(std::min(level, level_[r]), r);
-  std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+  queue_.push({std::min(level, level_[r]), r});
 }
 
 HETPLAN_INLINE double max_min_levels::level_beside_others(std::uint32_t r, const std::vector<fluid_flow>& flows, const fluid_resource& s) {

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include <hetplan/cluster/network_sharing.hpp>
-#include <hetplan/simulate/simulator_options.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {

@@ -17,12 +17,11 @@
 
 #include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/fluid_sharing.hpp>
-#include <hetplan/simulate/network_policy.hpp>
 #include <hetplan/simulate/prescribed.hpp>
-#include <hetplan/simulate/simulator_options.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan::detail {
@@ -36,9 +35,7 @@ struct event {
   kind_type kind;
   std::uint32_t what;
   std::uint32_t version;
-  friend bool operator<(const event& a, const event& b) {  // priority_queue keeps the largest on top
-    return std::tie(a.at, a.kind, a.what) > std::tie(b.at, b.kind, b.what);
-  }
+  friend bool operator>(const event& a, const event& b) { return std::tie(a.at, a.kind, a.what) > std::tie(b.at, b.kind, b.what); }
 };
 struct device_state {
   std::size_t next = 0;  ///< position in its order
@@ -179,7 +176,7 @@ class event_loop {
     for (std::size_t d = 0; d < devices_.size(); ++d) wake_.push_back(d);
     settle();
     while (!stopped_ && done_ < g_.size()) {
-      const double next = std::min(events_.empty() ? never : events_.top().at, sharing_.next_end());
+      const double next = std::min(events_.empty() ? never : events_.first().at, sharing_.next_end());
       if (next > until) {
         cut_off(until);
         break;
@@ -214,9 +211,8 @@ class event_loop {
         now_ = std::max(now_, end);
         sharing_.finish_until(until, [&](std::uint32_t t) { end_transfer(t); });
       }
-      while (!events_.empty() && events_.top().at <= until) {
-        const event e = events_.top();
-        events_.pop();
+      while (!events_.empty() && events_.first().at <= until) {
+        const event e = events_.pop();
         now_ = std::max(now_, e.at);
         handle(e);
         again = true;
@@ -451,7 +447,7 @@ class event_loop {
   std::tuple<Observers&...> observers_;
   Sharing sharing_;
   route_access access_;
-  std::priority_queue<event> events_;
+  min_queue<event> events_;
   std::vector<std::uint32_t> waiting_;  ///< by node: predecessors that have not ended
   std::vector<device_state> devices_;
   std::vector<std::size_t> wake_;                                 ///< devices that may have a task to start

@@ -3,8 +3,6 @@
 
 #include <hetplan/simulate/simulator.hpp>
 
-#include <hetplan/core/error.hpp>
-
 namespace hetplan::detail {
 
 HETPLAN_INLINE grant_queue::grant_queue(const tasks::task_graph& g, route_access access, std::size_t resources)

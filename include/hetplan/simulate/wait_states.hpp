@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
-#include <hetplan/simulate/trace.hpp>
+#include <hetplan/simulate/simulation.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
 namespace hetplan {

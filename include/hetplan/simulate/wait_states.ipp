@@ -7,8 +7,6 @@
 #include <iterator>
 #include <numeric>
 
-#include <hetplan/tasks/task_graph.hpp>
-
 namespace hetplan {
 
 HETPLAN_INLINE wait_states::wait_states(const tasks::task_graph& g, const trace& t)

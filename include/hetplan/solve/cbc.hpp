@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Cbc of COIN-OR behind the milp_solver door, for those who cannot take GLPK's licence: Cbc is under the EPL. Only this header
-/// includes it.
+/// Cbc of COIN-OR as a milp_solver: under the EPL, an alternative to GLPK's GPL. Only this header includes Cbc.
 
 #include <algorithm>
 #include <cmath>
@@ -18,22 +17,20 @@
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/clp.hpp>
 #include <hetplan/solve/lp.hpp>
-#include <hetplan/solve/milp.hpp>
 
 namespace hetplan {
 
-/// Branch and cut by Cbc, silent, with those of its own heuristics and cuts that are sound; Clp solves the relaxation first and,
-/// once the integers are found, for the other columns beside them.
+/// Branch and cut by Cbc, silent, with only those of its heuristics and cuts that are sound. Clp solves the relaxation first
+/// and, with the integers fixed, the other columns last.
 ///
-/// Cbc keeps its options in global variables: calls wait for each other, whatever their thread. A program that calls Cbc
-/// by itself too must not do both at once.
+/// Cbc has global options: calls from several threads wait for each other; a program's own calls must not run at the same time.
 ///
 /// Throws       invalid_input before any call into Cbc.
 /// Determinism  yes, unless `time_limit` strikes: the other limits count nodes and pivots.
 struct cbc_milp {
   long long max_nodes = 100'000;
-  int max_iterations = 1'000'000;  ///< pivots of each linear program that Clp solves; Cbc does not count
-  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of Cbc, all that `solve` tries together
+  int max_iterations = 1'000'000;  ///< pivots of each linear program that Clp solves; those inside Cbc are not limited
+  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of Cbc, over all attempts of `solve` together
 
   [[nodiscard]] milp_solution solve(const milp_problem& p) const { return solve(p, std::vector<double>{}); }
 
@@ -58,7 +55,7 @@ struct cbc_milp {
     const std::lock_guard lock(cbc_is_in_use);
     try {
       return run(p, columns, relaxed.objective, tolerance, left(), start);
-    } catch (...) {  // CoinError, which no header of C tells of, and std::bad_alloc
+    } catch (...) {  // CoinError, which the C headers do not declare, and std::bad_alloc
       return {.bound = relaxed.objective};
     }
   }
@@ -77,12 +74,12 @@ struct cbc_milp {
     Cbc_setParameter(model, "threads", "0");
     Cbc_setParameter(model, "timeMode", "elapsed");
     Cbc_setParameter(model, "integerTolerance", to_text(tolerance).c_str());
-    // Cbc 2.10 loses the optimum of about one program in a thousand by these, where columns lack limits.
+    // With these options and columns without limits, Cbc 2.10 loses the optimum of about one program in a thousand.
     for (const char* unsound : {"preprocess", "mixedIntegerRoundingCuts", "flowCoverCuts", "twoMirCuts"}) {
       Cbc_setParameter(model, unsound, "off");
     }
-    Cbc_setParameter(model, "feasibilityPump", "off");  // Clp's assertions end the process in it, once in some thousand programs
-    Cbc_setParameter(model, "increment", "1e-9");       // else it drops what is better by little
+    Cbc_setParameter(model, "feasibilityPump", "off");  // aborts in Clp's assertions, once in some thousand programs
+    Cbc_setParameter(model, "increment", "1e-9");       // the default drops slightly better solutions
     Cbc_setMaximumNodes(model, static_cast<int>(std::clamp<long long>(max_nodes, 0, std::numeric_limits<int>::max())));
     if (is_finite(limit)) Cbc_setMaximumSeconds(model, limit.value());
     if (!start.empty()) Cbc_setInitialSolution(model, start.data());
@@ -100,7 +97,7 @@ struct cbc_milp {
       return s;
     }
     const double open = Cbc_getBestPossibleObjValue(model);
-    s.bound = std::abs(open) < 1e50 ? std::max(relaxed, open) : relaxed;  // beyond: nothing was known
+    s.bound = std::abs(open) < 1e50 ? std::max(relaxed, open) : relaxed;  // larger values: no bound is known
     return s;
   }
 };

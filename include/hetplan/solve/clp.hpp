@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Clp of COIN-OR behind the lp_solver door, for those who cannot take GLPK's licence: Clp is under the EPL. Only this header
-/// includes it.
+/// Clp of COIN-OR as an lp_solver: under the EPL, an alternative to GLPK's GPL. Only this header includes Clp.
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +15,7 @@
 
 namespace hetplan::detail {
 
-// A linear program as COIN-OR's libraries take it: by column, in arrays.
-
-/// Column c has the terms start[c] up to start[c + 1]; no limit is the largest double.
+/// Linear program in COIN-OR's column arrays: column c has terms start[c] to start[c + 1]; no limit is the largest double.
 template <class Index>
 struct by_columns {
   std::vector<Index> start;
@@ -57,8 +54,7 @@ struct by_columns {
 
 namespace hetplan {
 
-/// Simplex by Clp, silent: dual, which by itself goes on with the primal where that is nearer.
-///
+/// Simplex by Clp, silent: the dual method, which switches to the primal by itself where that is nearer.
 /// Throws       invalid_input before any call into Clp.
 /// Determinism  yes: limited in iterations, never in time.
 struct clp_lp {
@@ -71,13 +67,13 @@ struct clp_lp {
     const detail::by_columns<CoinBigIndex> columns(p);
     try {
       return run(p, columns, could_be_basis(start, p) ? &start : nullptr);
-    } catch (...) {  // CoinError, which no header of C tells of, and std::bad_alloc
+    } catch (...) {  // CoinError, which the C headers do not declare, and std::bad_alloc
       return {};
     }
   }
 
  private:
-  // Clp's numbers for positions and for results.
+  // Clp's codes of positions and results.
   enum position { free = 0, basic = 1, at_upper = 2, at_lower = 3, superbasic = 4 };
   enum result { optimal = 0, infeasible = 1, unbounded = 2, abandoned = 4 };
 
@@ -98,7 +94,7 @@ struct clp_lp {
     Clp_dual(lp.get(), 0);
     long long iterations = Clp_numberIterations(lp.get());
     if (Clp_status(lp.get()) == infeasible || Clp_status(lp.get()) == unbounded) {
-      // Clp takes one for the other. Without costs, and without what is left of its first try, it cannot.
+      // Clp confuses infeasible and unbounded problems, but not in a fresh model without costs.
       lp = load(p, a, std::vector<double>(p.objective.size(), 0.0));
       Clp_primal(lp.get(), 0);
       iterations += Clp_numberIterations(lp.get());
@@ -121,7 +117,7 @@ struct clp_lp {
     }
   }
 
-  /// Not basic is at a limit that exists.
+  /// Returns Clp's code; a nonbasic position goes to a limit that exists.
   static int to_clp(lp_position p, double low, double high) {
     if (p == lp_position::basic) return basic;
     if (std::isinf(low)) return std::isinf(high) ? free : at_upper;

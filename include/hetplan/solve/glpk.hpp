@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// GLPK behind the doors lp_solver and milp_solver. GLPK is GPL-3: only this header includes it, and nothing includes this one.
+/// GLPK as an lp_solver and a milp_solver. GLPK is GPL-3: only this header includes it, and no header includes this one.
 
 #include <algorithm>
 #include <cmath>
@@ -15,20 +15,18 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/solve/lp.hpp>
-#include <hetplan/solve/milp.hpp>
 
 namespace hetplan {
 namespace detail {
 
-/// Every call into GLPK happens in here. Runs `work` with GLPK silent, within `max_memory_MB`; false if GLPK met a fatal
-/// error, at which it would have aborted the process. Then all that GLPK held in this thread is gone. Leaves GLPK without
-/// hooks and limits of its memory.
+/// Runs `work` with GLPK silent and within `max_memory_MB`; every call into GLPK happens in here. Returns false after a fatal
+/// error, which would have aborted the process; GLPK then holds nothing in this thread. Hooks and memory limits are reset.
 ///
-/// GLPK is left by longjmp: `work` and what it calls hold nothing that has a destructor.
+/// A fatal error leaves GLPK by longjmp: `work` and its callees must not hold objects with destructors.
 template <class Work>
 [[nodiscard]] bool guard_glpk(int max_memory_MB, const Work& work) {
   if (max_memory_MB < 1) throw invalid_input("glpk: max_memory_MB = " + std::to_string(max_memory_MB) + "; expected >= 1");
-  struct environment {  // GLPK makes one for each thread that uses it and leaves it behind
+  struct environment {  // GLPK creates one per thread that uses it and never frees it
     ~environment() { glp_free_env(); }
   };
   thread_local const environment owner;
@@ -39,7 +37,7 @@ template <class Work>
     return false;
   }
   glp_error_hook([](void* to) { std::longjmp(*static_cast<std::jmp_buf*>(to), 1); }, &back);  // NOLINT(cert-err52-cpp)
-  glp_term_hook([](void*, const char*) { return 1; }, nullptr);  // it prints of errors whatever glp_term_out says
+  glp_term_hook([](void*, const char*) { return 1; }, nullptr);  // GLPK prints errors whatever glp_term_out says
   glp_term_out(GLP_OFF);
   glp_mem_limit(max_memory_MB);
   work();
@@ -49,7 +47,7 @@ template <class Work>
   return true;
 }
 
-/// A problem on its way into GLPK: reserves before what GLPK needs, so that nothing is allocated while it is guarded.
+/// Copies a problem into GLPK. Allocates in advance, so that nothing is allocated inside guard_glpk.
 class glpk_loader {
  public:
   explicit glpk_loader(const lp_problem& p) : problem_(p) {
@@ -82,7 +80,6 @@ class glpk_loader {
     }
   }
 
-  /// GLPK's kind of limits: free, one-sided, double or fixed.
   static int kind(double low, double high) {
     if (std::isinf(low)) return std::isinf(high) ? GLP_FR : GLP_UP;
     if (std::isinf(high)) return GLP_LO;
@@ -97,12 +94,10 @@ class glpk_loader {
 
 }  // namespace detail
 
-/// Simplex by GLPK, silent, one environment per thread: primal, and dual from a start that is optimal but for its limits.
-/// A fatal error of GLPK, such as more than `max_memory_MB`, leaves the problem unsolved; it also ends what else the
-/// calling thread holds of GLPK.
+/// Simplex by GLPK, silent, one environment per thread: primal, or dual from a start that is dual but not primal feasible. A
+/// fatal error, such as more than `max_memory_MB`, leaves the problem unsolved and ends all that the thread holds of GLPK.
 ///
-/// Throws       invalid_input before any call into GLPK, which aborts the process on a bad index and
-///              answers "optimal" to a NaN.
+/// Throws       invalid_input before any call into GLPK, which aborts the process on a bad index and answers "optimal" to NaN.
 /// Determinism  yes: limited in iterations, never in time.
 struct glpk_lp {
   int max_iterations = 20000;
@@ -142,7 +137,7 @@ struct glpk_lp {
     glp_delete_prob(lp);
   }
 
-  /// Moves to the start, or back if it is singular.
+  /// Sets the start basis, or the standard basis if the start is singular.
   static void place(glp_prob* lp, const lp_basis& start, glp_smcp& options) {
     for (std::size_t c = 0; c < start.columns.size(); ++c) glp_set_col_stat(lp, static_cast<int>(c) + 1, to_glpk(start.columns[c]));
     for (std::size_t r = 0; r < start.rows.size(); ++r) glp_set_row_stat(lp, static_cast<int>(r) + 1, to_glpk(start.rows[r]));
@@ -153,7 +148,7 @@ struct glpk_lp {
     }
   }
 
-  /// GLPK itself moves what is not basic to a limit that exists.
+  /// Returns GLPK's code. GLPK itself moves a nonbasic position to a limit that exists.
   static int to_glpk(lp_position p) {
     switch (p) {
       case lp_position::basic: return GLP_BS;
@@ -194,7 +189,7 @@ struct glpk_lp {
 };
 
 /// Branch and cut by GLPK, silent, one environment per thread. A fatal error of GLPK leaves the problem unsolved, as in
-/// glpk_lp. Once the integers are found, the other columns are solved for again beside them; so they are for those of a start.
+/// glpk_lp. The other columns are solved again with the integers of the result, or of a start, fixed.
 ///
 /// Throws       invalid_input before any call into GLPK.
 /// Determinism  yes, unless `time_limit` strikes: the other limits count nodes and pivots.
@@ -202,7 +197,7 @@ struct glpk_milp {
   long long max_nodes = 100'000;
   int max_iterations = 1'000'000;  ///< pivots of all nodes together
   int max_memory_MB = std::numeric_limits<int>::max();
-  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of the search, all that `solve` tries together
+  seconds time_limit = seconds(std::numeric_limits<double>::infinity());  ///< of the search, over all attempts of `solve` together
 
   [[nodiscard]] milp_solution solve(const milp_problem& p) const { return solve(p, std::vector<double>{}); }
 
@@ -221,7 +216,7 @@ struct glpk_milp {
   struct search {
     long long max_nodes;
     int max_iterations;
-    const double* start = nullptr;  ///< a solution that GLPK has not been told, from [1] on
+    const double* start = nullptr;  ///< solution not yet passed to GLPK, from index 1 on
     long long nodes = 0;
     double bound = -std::numeric_limits<double>::infinity();
   };
@@ -240,7 +235,7 @@ struct glpk_milp {
     return s;
   }
 
-  /// Called at every step of the search: what is open bounds what can still be found.
+  /// Callback at every step of the search: the best open node bounds all solutions still to be found.
   static void watch(glp_tree* tree, void* info) {
     search& state = *static_cast<search*>(info);
     int nodes = 0;
@@ -249,7 +244,7 @@ struct glpk_milp {
     const int best = glp_ios_best_node(tree);
     if (best != 0) state.bound = std::max(state.bound, glp_ios_node_bound(tree, best));
     if (state.start != nullptr && glp_ios_reason(tree) == GLP_IHEUR) {
-      glp_ios_heur_sol(tree, state.start);  // it does not look at rows: what it is told must be a solution
+      glp_ios_heur_sol(tree, state.start);  // GLPK does not check the rows: the start must be a solution
       state.start = nullptr;
     }
     if (nodes > state.max_nodes || glp_get_it_cnt(glp_ios_get_prob(tree)) >= state.max_iterations) glp_ios_terminate(tree);

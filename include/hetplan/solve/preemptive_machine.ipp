@@ -11,7 +11,7 @@ namespace hetplan {
 HETPLAN_INLINE double preemptive_machine_bound(std::span<machine_job> jobs) {
   std::sort(jobs.begin(), jobs.end(), [](const machine_job& a, const machine_job& b) { return a.head_s < b.head_s; });
   const auto less_urgent = [](const machine_job& a, const machine_job& b) { return a.tail_s < b.tail_s; };
-  // Jobs that are ready are a heap in front of those that are not there yet: [0, ready), [next, end).
+  // [0, ready) is a heap of released jobs; [next, end) holds the jobs not yet released.
   const auto at = [&](std::size_t i) { return jobs.begin() + static_cast<std::ptrdiff_t>(i); };
   std::size_t ready = 0;
   const auto push = [&](const machine_job& job) {
@@ -25,7 +25,7 @@ HETPLAN_INLINE double preemptive_machine_bound(std::span<machine_job> jobs) {
     std::pop_heap(jobs.begin(), at(ready), less_urgent);
     machine_job job = jobs[--ready];
     const double end = now + job.work_s;
-    if (next < jobs.size() && jobs[next].head_s < end) {  // the next arrival may be more urgent
+    if (next < jobs.size() && jobs[next].head_s < end) {  // the next job may be more urgent
       job.work_s = end - jobs[next].head_s;
       now = jobs[next].head_s;
       push(job);

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <vector>
 
 #include <hetplan/solve/preemptive_machine.hpp>
 

@@ -4,11 +4,6 @@
 #include <hetplan/zoo/models.hpp>
 
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
 
 namespace hetplan::zoo {
 

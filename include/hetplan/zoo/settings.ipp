@@ -5,13 +5,10 @@
 
 #include <cmath>
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cluster/topology.hpp>
-#include <hetplan/graph/planning_graph.hpp>
-#include <hetplan/zoo/models.hpp>
 
 namespace hetplan::zoo {
 

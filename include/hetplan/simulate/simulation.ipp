@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <hetplan/simulate/simulator_options.hpp>
+#include <hetplan/simulate/simulation.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
-
-#include <hetplan/core/error.hpp>
 
 namespace hetplan::detail {
 
