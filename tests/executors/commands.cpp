@@ -77,9 +77,7 @@ class files {
   std::filesystem::path folder_;
 };
 
-std::string refusal(const std::function<void()>& work) {
-  return test::message_of([&] { work(); });
-}
+std::string refusal(const std::function<void()>& work) { return hetplan::test::message_of(work); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_node.hpp>
+#include <hetplan/io/json_text.hpp>
 
 #include "io/reading.hpp"
 
