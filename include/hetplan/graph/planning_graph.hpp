@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/version.hpp>
 
@@ -228,7 +228,7 @@ class planning_graph_builder {
   std::vector<layer_spec> specs_;
   std::vector<layer_id> group_head_;
   std::unordered_map<std::string, std::int32_t> group_index_;
-  std::set<std::pair<layer_id, layer_id>> pairs_;
+  key_index pairs_;
 };
 
 /// Returns the specification from which a builder makes the same layer, with every default spelled out.
@@ -237,9 +237,9 @@ class planning_graph_builder {
 /// Calls f(layer) for the first layer of each distinct tensor, in the order given; a weight group is one tensor.
 template <class F>
 void for_each_tensor(const planning_graph& model, std::span<const layer_id> layers, F&& f) {
-  std::set<std::int32_t> seen;
+  key_index seen;
   for (const layer_id l : layers) {
-    if (model[l].weight_group >= 0 && !seen.insert(model[l].weight_group).second) continue;
+    if (model[l].weight_group >= 0 && !seen.insert({model[l].weight_group})) continue;
     f(model[l]);
   }
 }

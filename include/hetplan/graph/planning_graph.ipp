@@ -105,7 +105,7 @@ HETPLAN_INLINE void planning_graph_builder::add_edge(layer_id from, layer_id to,
   if (from == to) fail(where + " joins a layer to itself");
   require_amount(forward, where + " bytes");
   if (gradient) require_amount(*gradient, where + " gradient");
-  if (!pairs_.emplace(from, to).second) fail(where + " appears twice");
+  if (!pairs_.insert({from, to})) fail(where + " appears twice");
   graph_.edges_.push_back({from, to, forward, gradient.value_or(forward)});
 }
 
@@ -146,9 +146,9 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
   if (s.split == layer_split::along && s.weight > bytes{}) fail(where + "is split along others; expected a layer without weights");
   require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
-  std::set<std::string_view> kinds;
+  key_index kinds;
   for (const layer_profile& p : s.profiles) {
-    if (!kinds.insert(p.device_kind).second) fail(where + "profile \"" + p.device_kind + "\" appears twice");
+    if (!kinds.insert(parts_of(p.device_kind))) fail(where + "profile \"" + p.device_kind + "\" appears twice");
     check(p, where);
   }
 }

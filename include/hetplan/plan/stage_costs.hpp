@@ -2,10 +2,10 @@
 #pragma once
 /// Costs of a plan's stages: the one place where the layers of a whole plan add up.
 
-#include <map>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -44,7 +44,7 @@ struct stage_costs {
   };
   struct stage_parts {
     std::vector<part> devices;                           ///< in the order of stage::devices
-    std::map<long long, std::vector<part>> passes = {};  ///< stages with cuts: the same for passes of other sizes, by samples
+    keyed<std::vector<part>> passes = {};  ///< stages with cuts: the same for passes of other sizes, by samples
     double trainable_bytes = 0;                          ///< reduced among its devices; a single device reduces nothing
   };
 
@@ -72,7 +72,7 @@ struct stage_costs {
   /// Returns the costs of a stage's device for a pass of `samples` samples.
   [[nodiscard]] const part& of_pass(stage_id s, std::size_t position, long long samples) const {
     const stage_parts& all = stages[s.index()];
-    return (all.passes.empty() ? all.devices : all.passes.at(samples))[position];
+    return (all.passes.empty() ? all.devices : *all.passes.find({samples}))[position];
   }
   [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
 

@@ -4,10 +4,10 @@
 #include <hetplan/schedule/automatic_orders.hpp>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/schedule/order_rules.hpp>
 
 namespace hetplan::schedule::detail {
@@ -173,14 +173,13 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
   }
   std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<int> ahead(3 * few.stages.size(), 0);                      // tasks by stage and phase, less the first stage's forwards
-  std::map<std::vector<int>, std::pair<std::size_t, std::size_t>> seen;  // last position and forward count of each state
+  keyed<std::pair<std::size_t, std::size_t>> seen;  // last position and forward count of each state
   std::size_t forwards = 0;
   std::vector<partial_orders::task> repeated;
   for (std::size_t i = 0; i <= timed.size(); ++i) {
-    const auto [old, is_new] = seen.try_emplace(ahead, i, forwards);
-    if (!is_new) {
-      const auto [from, forwards_then] = old->second;
-      old->second = {i, forwards};
+    const key_parts state_now = parts_of(ahead);
+    if (!seen.insert(state_now, {i, forwards})) {
+      const auto [from, forwards_then] = std::exchange(*seen.find(state_now), {i, forwards});
       const std::size_t more_each = forwards - forwards_then;
       if (more_each > 0 && (more.m - few.m) % more_each == 0) {
         repeated.clear();
