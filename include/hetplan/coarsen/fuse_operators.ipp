@@ -345,8 +345,8 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
   layer_profile sum{.device_kind = kind, .batch = {}, .forward_s = {}, .backward_s = {}};
   const double* rate = bandwidth_.find(parts_of(kind));
   const double saved_s = rate == nullptr || !(*rate > 0) ? 0 : saved.value() / *rate;  // per sample
-  std::vector<double> before(members.size());                                                                 // at the previous batch size
-  double most_rise = 0, forward_s = 0;                                                                        // at the last batch size
+  std::vector<double> before(members.size());                                          // at the previous batch size
+  double most_rise = 0, forward_s = 0;                                                 // at the last batch size
   for (const double b : batches) {
     if (b > largest && !sum.batch.empty()) break;
     double longest_s = 0, backward_s = 0;

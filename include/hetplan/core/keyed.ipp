@@ -10,9 +10,7 @@
 
 namespace hetplan {
 
-HETPLAN_INLINE std::size_t key_index::find(key_view key) const {
-  return slots_.empty() ? none : std::size_t{slots_[slot_of(key)]} - 1;
-}
+HETPLAN_INLINE std::size_t key_index::find(key_view key) const { return slots_.empty() ? none : std::size_t{slots_[slot_of(key)]} - 1; }
 
 HETPLAN_INLINE std::size_t key_index::number(key_view key) {
   if (2 * (size() + 1) > slots_.size()) grow();

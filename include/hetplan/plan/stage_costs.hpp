@@ -43,9 +43,9 @@ struct stage_costs {
     [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
   };
   struct stage_parts {
-    std::vector<part> devices;                           ///< in the order of stage::devices
+    std::vector<part> devices;             ///< in the order of stage::devices
     keyed<std::vector<part>> passes = {};  ///< stages with cuts: the same for passes of other sizes, by samples
-    double trainable_bytes = 0;                          ///< reduced among its devices; a single device reduces nothing
+    double trainable_bytes = 0;            ///< reduced among its devices; a single device reduces nothing
   };
 
   stage_costs(const planning_problem& problem, const hetplan::plan& p);

@@ -3,7 +3,6 @@
 
 #include <hetplan/plan/stage_graph.hpp>
 
-
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/keyed.hpp>
 

@@ -101,8 +101,8 @@ struct memory_of_blocks {
 
   [[nodiscard]] bytes state(const layer& block, const workload& w) const {
     key_index held;
-    return members.sum(
-        block, [&](const layer& l) { return l.weight_group < 0 || held.insert({l.weight_group}) ? asked.state(l, w) : bytes{}; });
+    return members.sum(block,
+                       [&](const layer& l) { return l.weight_group < 0 || held.insert({l.weight_group}) ? asked.state(l, w) : bytes{}; });
   }
   [[nodiscard]] bytes activations(const layer& block, const workload& w) const {
     return members.sum(block, [&](const layer& l) { return asked.activations(l, w); });

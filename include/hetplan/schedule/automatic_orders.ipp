@@ -172,8 +172,8 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
     state.give(a, start);
   }
   std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<int> ahead(3 * few.stages.size(), 0);                      // tasks by stage and phase, less the first stage's forwards
-  keyed<std::pair<std::size_t, std::size_t>> seen;  // last position and forward count of each state
+  std::vector<int> ahead(3 * few.stages.size(), 0);  // tasks by stage and phase, less the first stage's forwards
+  keyed<std::pair<std::size_t, std::size_t>> seen;   // last position and forward count of each state
   std::size_t forwards = 0;
   std::vector<partial_orders::task> repeated;
   for (std::size_t i = 0; i <= timed.size(); ++i) {

@@ -117,10 +117,10 @@ class order_program {
   event_order order_;
   lp_problem lp_;
   timing_rows timing_;
-  std::vector<lp_time> times_;           ///< limits of intervals: the window's start, the events, the window's end
-  bool opens_ = false;                   ///< true if the window begins within the run
-  keyed<int> share_;     ///< columns of fractions, by transfer and interval, in this order
-  keyed<int> capacity_;  ///< rows of capacities, by resource and interval
+  std::vector<lp_time> times_;  ///< limits of intervals: the window's start, the events, the window's end
+  bool opens_ = false;          ///< true if the window begins within the run
+  keyed<int> share_;            ///< columns of fractions, by transfer and interval, in this order
+  keyed<int> capacity_;         ///< rows of capacities, by resource and interval
   std::size_t first_share_ = 0, first_capacity_ = 0;
 };
 

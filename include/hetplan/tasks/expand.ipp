@@ -703,9 +703,9 @@ class expander {
   task_graph_builder out_;
   transfer_sender sender_;
   int tokens_;
-  keyed<handle> sent_;  ///< copies per device: by producer stage, receiver, microbatch, token
-  keyed<handle> rows_;  ///< grids: by stage, row, phase, pass, token
-  keyed<sharded_stage> sharded_;  ///< by stage
+  keyed<handle> sent_;                    ///< copies per device: by producer stage, receiver, microbatch, token
+  keyed<handle> rows_;                    ///< grids: by stage, row, phase, pass, token
+  keyed<sharded_stage> sharded_;          ///< by stage
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
 };
 
