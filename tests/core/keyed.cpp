@@ -73,6 +73,21 @@ TEST_CASE("parts of a key are equal and ordered as numbers, ids, enumerators and
   CHECK(names.in_order() == std::vector<std::size_t>{3, 4, 1, 0, 2});
 }
 
+TEST_CASE("texts as keys are in the order of std::string") {
+  std::mt19937_64 random(7);
+  std::map<std::string, std::size_t> expected;
+  key_index found;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text(random() % 17, '\0');
+    for (char& c : text) c = "\0a\x7f\xff"[random() % 4];
+    REQUIRE(found.insert(parts_of(text)) == expected.emplace(text, expected.size()).second);
+    REQUIRE(found.find(parts_of(text)) == expected.at(text));
+  }
+  std::vector<std::size_t> numbers;
+  for (const auto& [text, number] : expected) numbers.push_back(number);
+  CHECK(found.in_order() == numbers);
+}
+
 TEST_CASE("a table without keys has none, and takes the empty key") {
   key_index names;
   CHECK(names.find({}) == key_index::none);

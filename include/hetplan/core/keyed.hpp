@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,15 +34,14 @@ struct key_part {
 
 using key_parts = std::vector<key_part>;
 
-/// Returns the elements of a range as parts of a key. The characters of a text are ordered as in std::string.
+/// Returns a text as parts of a key, several characters in each, in the order of std::string.
+[[nodiscard]] key_parts parts_of(std::string_view text);
+
+/// Returns the elements of a range as parts of a key.
 template <class R>
+  requires(!std::is_convertible_v<const R&, std::string_view>)
 [[nodiscard]] key_parts parts_of(const R& range) {
-  key_parts parts;
-  for (const auto& x : range) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(x)>, char>) parts.emplace_back(static_cast<unsigned char>(x));
-    else parts.emplace_back(x);
-  }
-  return parts;
+  return key_parts(range.begin(), range.end());
 }
 
 /// Key of any length, which must live as long as the call that it is passed to.

@@ -10,6 +10,17 @@
 
 namespace hetplan {
 
+HETPLAN_INLINE key_parts parts_of(std::string_view text) {
+  constexpr std::size_t most = 7;
+  key_parts parts;
+  for (; !text.empty(); text.remove_prefix(std::min(most, text.size()))) {
+    std::int64_t part = 0;
+    for (std::size_t i = 0; i < most; ++i) part = part << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
+    parts.emplace_back(part << 3 | static_cast<std::int64_t>(std::min(most, text.size())));  // a prefix comes first
+  }
+  return parts;
+}
+
 HETPLAN_INLINE std::size_t key_index::find(key_view key) const { return slots_.empty() ? none : std::size_t{slots_[slot_of(key)]} - 1; }
 
 HETPLAN_INLINE std::size_t key_index::number(key_view key) {

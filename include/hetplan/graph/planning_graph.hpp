@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -147,7 +146,7 @@ class planning_graph {
 
   /// Returns the layer of that name. Throws invalid_input if there is none.
   [[nodiscard]] layer_id find(std::string_view name) const;
-  [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(std::string(name)); }
+  [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(parts_of(name)); }
 
   [[nodiscard]] double bytes_per_parameter() const { return bytes_per_parameter_; }
   [[nodiscard]] int tokens_per_sample() const { return tokens_per_sample_; }
@@ -174,7 +173,7 @@ class planning_graph {
   std::vector<std::string> weight_groups_;
   std::vector<std::size_t> first_out_, first_in_;
   std::vector<std::uint32_t> in_;
-  std::unordered_map<std::string, layer_id> by_name_;
+  keyed<layer_id> by_name_;
 };
 
 /// Builder of planning graphs, and the only way to make one: checks every rule about layers and edges.
@@ -227,7 +226,7 @@ class planning_graph_builder {
   planning_graph graph_;
   std::vector<layer_spec> specs_;
   std::vector<layer_id> group_head_;
-  std::unordered_map<std::string, std::int32_t> group_index_;
+  key_index groups_;
   key_index pairs_;
 };
 

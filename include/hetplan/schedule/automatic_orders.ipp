@@ -108,7 +108,7 @@ class optimum_search {
     state_.reached(times_);
     std::uint64_t key = state_.counts_hash();
     for (const std::uint64_t w : waits_) key = (key ^ w) * 0x9e3779b97f4a7c15U;
-    std::vector<entry>& same = seen_[key];
+    std::vector<entry>& same = seen_[{key}];
     for (const entry& e : same) {
       if (e.counts == state_.counts() && e.waits == waits_ &&
           std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return theirs <= mine; }))
@@ -140,7 +140,7 @@ class optimum_search {
   long long most_;
   std::vector<partial_orders::task> sequence_;
   std::vector<ticks> times_;
-  std::unordered_map<std::uint64_t, std::vector<entry>> seen_;
+  keyed<std::vector<entry>> seen_;  ///< by hash
   std::size_t stored_ = 0;
   optimum best_;
 };
