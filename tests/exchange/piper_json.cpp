@@ -2,6 +2,7 @@
 // Piper's inputs: one by hand, every way to be wrong, every file of the collection against totals counted apart.
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include <catch2/catch.hpp>
