@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstdio>
 #include <iostream>
+#include <map>
 
 #include <hetplan/exchange/moirai_json.hpp>
 #ifdef HETPLAN_HAS_ONNX

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include <catch2/catch.hpp>

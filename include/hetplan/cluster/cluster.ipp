@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan {
 
@@ -31,13 +31,13 @@ HETPLAN_INLINE device_id cluster::find(std::string_view name) const {
 
 HETPLAN_INLINE void cluster::number_devices() {
   if (devices_.empty()) throw invalid_input("cluster \"" + name_ + "\": expected at least one device");
-  std::set<std::string_view> seen;
+  key_index seen;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     device& d = devices_[i];
     d.id = device_id(i);
     if (d.kind.empty()) d.kind = d.name;
     check_device(d);
-    if (!seen.insert(d.name).second) throw invalid_input("cluster \"" + name_ + "\": device \"" + d.name + "\" appears twice");
+    if (!seen.insert(parts_of(d.name))) throw invalid_input("cluster \"" + name_ + "\": device \"" + d.name + "\" appears twice");
   }
 }
 

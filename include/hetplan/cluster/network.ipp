@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_set>
+
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan {
 
@@ -24,10 +25,9 @@ HETPLAN_INLINE bytes_per_second network::peak_bandwidth(device_id from, device_i
 }
 
 HETPLAN_INLINE void network::check_resources() const {
-  std::unordered_set<std::string_view> names;
-  names.reserve(resources_.size());
+  key_index names;
   for (const resource& r : resources_) {
-    if (!names.insert(r.name).second) throw invalid_model("network: resource \"" + r.name + "\" appears twice");
+    if (!names.insert(parts_of(r.name))) throw invalid_model("network: resource \"" + r.name + "\" appears twice");
     if (!is_finite(r.capacity) || r.capacity.value() <= 0) {
       throw invalid_model("network: resource \"" + r.name + "\" has capacity " + to_text(r.capacity.value()) + " B/s; expected finite > 0");
     }

@@ -7,11 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cluster/network.hpp>
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan {
 
@@ -82,8 +82,8 @@ struct hierarchical {
     const auto known = groups_by_device_name();
     std::vector<std::size_t> of_device;
     for (const device& d : devices) {
-      const auto it = known.find(d.name);
-      of_device.push_back(it == known.end() ? group_of(d) : it->second.front());
+      const std::vector<std::size_t>* named = known.find(parts_of(d.name));
+      of_device.push_back(named == nullptr ? group_of(d) : named->front());
     }
     return [this, of_device = std::move(of_device)](device_id from, device_id to) {
       return between(of_device[from.index()], of_device[to.index()]);
@@ -93,7 +93,7 @@ struct hierarchical {
  private:
   [[nodiscard]] std::optional<route> between(std::size_t a, std::size_t b) const;
   /// Returns for each device the groups that name it, ascending.
-  [[nodiscard]] std::unordered_map<std::string_view, std::vector<std::size_t>> groups_by_device_name() const;
+  [[nodiscard]] keyed<std::vector<std::size_t>> groups_by_device_name() const;
   [[nodiscard]] std::size_t group_of(const device& d) const;
   void check(std::span<const device> devices) const;
 };

@@ -114,10 +114,10 @@ HETPLAN_INLINE std::optional<route> hierarchical::between(std::size_t a, std::si
       {{resource_id(each * a), 1}, {resource_id(each * a + 1), 1}, {resource_id(each * b + each - 1), 1}, {resource_id(each * b), 1}}};
 }
 
-HETPLAN_INLINE std::unordered_map<std::string_view, std::vector<std::size_t>> hierarchical::groups_by_device_name() const {
-  std::unordered_map<std::string_view, std::vector<std::size_t>> all;
+HETPLAN_INLINE keyed<std::vector<std::size_t>> hierarchical::groups_by_device_name() const {
+  keyed<std::vector<std::size_t>> all;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const std::string& name : groups[g].devices) all[name].push_back(g);
+    for (const std::string& name : groups[g].devices) all[parts_of(name)].push_back(g);
   }
   return all;
 }
@@ -134,8 +134,8 @@ HETPLAN_INLINE std::size_t hierarchical::group_of(const device& d) const {
 HETPLAN_INLINE void hierarchical::check(std::span<const device> devices) const {
   const auto known = groups_by_device_name();
   for (const device& d : devices) {
-    const auto it = known.find(d.name);
-    const std::size_t found = it == known.end() ? 0 : it->second.size();
+    const std::vector<std::size_t>* named = known.find(parts_of(d.name));
+    const std::size_t found = named == nullptr ? 0 : named->size();
     if (found != 1) {
       throw invalid_input("hierarchical topology: device \"" + d.name + "\" is in " + std::to_string(found) +
                           " groups; expected exactly one");

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/coarsen/merge_small.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/version.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
@@ -131,15 +131,12 @@ class rule_tree {
   [[nodiscard]] std::int32_t number_of(const std::string& type) const;
   [[nodiscard]] std::int32_t step(std::int32_t from, std::int32_t type) const;
   /// Returns the number of types of the rule that ends at a node; 0 if none does.
-  [[nodiscard]] std::size_t rule_length(std::int32_t at) const { return nodes_[static_cast<std::size_t>(at)].rule_length; }
+  [[nodiscard]] std::size_t rule_length(std::int32_t at) const { return rule_lengths_[static_cast<std::size_t>(at)]; }
 
  private:
-  struct node {
-    std::map<std::int32_t, std::int32_t> next;  ///< by type
-    std::size_t rule_length = 0;
-  };
-  std::map<std::string, std::int32_t> types_;
-  std::vector<node> nodes_;
+  key_index types_;
+  keyed<std::int32_t> next_;               ///< by node and type
+  std::vector<std::size_t> rule_lengths_;  ///< by node
 };
 
 /// Matches of rules along edges that may fuse. These edges make a forest: each operator has at most one, to its only reader.

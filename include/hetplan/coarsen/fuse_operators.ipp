@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <set>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
@@ -220,8 +219,8 @@ class layer_fusion {
   const planning_graph& model_;
   const blocks& blocks_;
   const fusion_rules& rules_;
-  std::map<std::string, double> bandwidth_;  ///< by kind, bytes per second
-  std::set<std::string> names_;
+  keyed<double> bandwidth_;  ///< by kind, bytes per second
+  key_index names_;
 };
 
 HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blocks& b, const fusion_rules& rules,
@@ -239,10 +238,10 @@ HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blo
   }
   for (std::size_t i = 0; i < b.size(); ++i) {
     if (b.layers[i].empty() || found[i] != b.layers[i].size()) fail("block " + std::to_string(i) + " is not made of its layers");
-    if (b.layers[i].size() == 1) names_.insert(model[b.layers[i].front()].name);
+    if (b.layers[i].size() == 1) names_.insert(parts_of(model[b.layers[i].front()].name));
   }
   for (const device& d : devices) {
-    double& rate = bandwidth_[d.kind.empty() ? d.name : d.kind];
+    double& rate = bandwidth_[parts_of(d.kind.empty() ? d.name : d.kind)];
     rate = std::max(rate, d.memory_bandwidth.value());
   }
 }
@@ -290,7 +289,7 @@ HETPLAN_INLINE std::string layer_fusion::name_of(std::span<const layer_id> membe
   for (const layer_id l : members) name += (l == members.front() ? "" : "+") + model_[l].name;
   if (name.size() > longest) name = model_[members.front()].name + "+" + std::to_string(members.size() - 1) + " more";
   std::string unique = name;
-  for (int i = 2; !names_.insert(unique).second; ++i) unique = name + "#" + std::to_string(i);
+  for (int i = 2; !names_.insert(parts_of(unique)); ++i) unique = name + "#" + std::to_string(i);
   return unique;
 }
 
@@ -329,23 +328,25 @@ HETPLAN_INLINE std::vector<layer_profile> layer_fusion::profiles_of(std::span<co
 HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, const std::string& kind, std::span<const layer_id> members,
                                               bytes saved) const {
   const device on{.name = kind, .kind = kind};
-  std::set<double> batches;
+  std::vector<double> batches;
   double largest = std::numeric_limits<double>::infinity();  // limit beyond which a member's measurements say nothing
   bool backward = true;
   for (const layer_id l : members) {
     const layer_profile& p = *model_[l].profile_for(kind);
-    batches.insert(p.batch.begin(), p.batch.end());
+    batches.insert(batches.end(), p.batch.begin(), p.batch.end());
     backward = backward && !p.backward_s.empty();
   }
   for (const layer_id l : members) {
     largest = std::min(largest, profiled{}.largest_batch({model_[l], phase::forward}, on));
     if (backward) largest = std::min(largest, profiled{}.largest_batch({model_[l], phase::backward_input}, on));
   }
+  std::ranges::sort(batches);
+  batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   layer_profile sum{.device_kind = kind, .batch = {}, .forward_s = {}, .backward_s = {}};
-  const auto rate = bandwidth_.find(kind);
-  const double saved_s = rate == bandwidth_.end() || !(rate->second > 0) ? 0 : saved.value() / rate->second;  // per sample
-  std::vector<double> before(members.size());                                                                 // at the previous batch size
-  double most_rise = 0, forward_s = 0;                                                                        // at the last batch size
+  const double* rate = bandwidth_.find(parts_of(kind));
+  const double saved_s = rate == nullptr || !(*rate > 0) ? 0 : saved.value() / *rate;  // per sample
+  std::vector<double> before(members.size());                                          // at the previous batch size
+  double most_rise = 0, forward_s = 0;                                                 // at the last batch size
   for (const double b : batches) {
     if (b > largest && !sum.batch.empty()) break;
     double longest_s = 0, backward_s = 0;
@@ -377,27 +378,29 @@ HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blo
   detail::layer_fusion fusion(model, b, rules, devices);
   planning_graph_builder builder(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
   for (std::size_t i = 0; i < b.size(); ++i) builder.add_layer(fusion.fused(i));
-  std::map<std::pair<std::size_t, std::size_t>, std::pair<bytes, bytes>> crossing;  // forward and gradient
-  std::map<std::size_t, std::pair<bytes, bytes>> tensor;                            // of one layer, by reading block
+  keyed<std::pair<bytes, bytes>> crossing;  // forward and gradient, by the blocks at both ends
   for (const layer& l : model.layers()) {
     const std::size_t from = b.block_of[l.id.index()];
-    tensor.clear();
+    keyed<std::pair<bytes, bytes>> tensor;  // of this layer, by reading block
     for (const layer_edge& e : model.out_edges(l.id)) {
       const std::size_t to = b.block_of[e.to.index()];
       if (to == from) continue;
       if (to < from)
         throw invalid_input("fused_graph: an edge goes from block " + std::to_string(from) + " back to block " + std::to_string(to));
-      auto& [forward, gradient] = tensor[to];
+      auto& [forward, gradient] = tensor[{to}];
       forward = std::max(forward, e.forward);
       gradient = std::max(gradient, e.gradient);
     }
-    for (const auto& [to, moved] : tensor) {
-      auto& [forward, gradient] = crossing[{from, to}];
-      forward += moved.first;
-      gradient += moved.second;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      auto& [forward, gradient] = crossing[{from, tensor.keys().key_of(i)[0]}];
+      forward += tensor.values()[i].first;
+      gradient += tensor.values()[i].second;
     }
   }
-  for (const auto& [pair, moved] : crossing) builder.add_edge(layer_id(pair.first), layer_id(pair.second), moved.first, moved.second);
+  for (const std::size_t i : crossing.keys().in_order()) {
+    const key_view ends = crossing.keys().key_of(i);
+    builder.add_edge(layer_id(ends[0].value), layer_id(ends[1].value), crossing.values()[i].first, crossing.values()[i].second);
+  }
   return std::move(builder).build();
 }
 
@@ -422,41 +425,39 @@ HETPLAN_INLINE const char* members_of_one_layer::join(const layer& l) {
   return nullptr;
 }
 
-HETPLAN_INLINE rule_tree::rule_tree(const fusion_rules& rules) : nodes_(1) {
+HETPLAN_INLINE rule_tree::rule_tree(const fusion_rules& rules) : rule_lengths_(1) {
   for (const std::vector<std::string>& rule : rules_as_types(rules)) {
     std::size_t at = 0;
     for (const std::string& name : rule) {
-      const std::int32_t type = types_.emplace(name, static_cast<std::int32_t>(types_.size())).first->second;
-      const auto [next, fresh] = nodes_[at].next.emplace(type, static_cast<std::int32_t>(nodes_.size()));
-      at = static_cast<std::size_t>(next->second);
-      if (fresh) nodes_.emplace_back();
+      const std::size_t type = types_.number(parts_of(name));
+      if (next_.insert({at, type}, static_cast<std::int32_t>(rule_lengths_.size()))) rule_lengths_.push_back(0);
+      at = static_cast<std::size_t>(*next_.find({at, type}));
     }
-    nodes_[at].rule_length = rule.size();
+    rule_lengths_[at] = rule.size();
   }
 }
 
 HETPLAN_INLINE std::int32_t rule_tree::number_of(const std::string& type) const {
-  const auto known = types_.find(type);
-  return known == types_.end() ? none : known->second;
+  const std::size_t known = types_.find(parts_of(type));
+  return known == key_index::none ? none : static_cast<std::int32_t>(known);
 }
 
 HETPLAN_INLINE std::int32_t rule_tree::step(std::int32_t from, std::int32_t type) const {
-  const auto& next = nodes_[static_cast<std::size_t>(from)].next;
-  const auto found = next.find(type);
-  return found == next.end() ? none : found->second;
+  const std::int32_t* next = next_.find({from, type});
+  return next == nullptr ? none : *next;
 }
 
 HETPLAN_INLINE operator_fusion::operator_fusion(const planning_graph& model, const fusion_rules& rules)
     : model_(model), rules_(rules), reader_(model.size(), none), head_(model.size()), position_(model.size()), match_(model.size()) {
-  std::map<std::string, std::size_t> kinds;
+  key_index kinds;
   kind_.reserve(model.size());
   for (const layer& l : model.layers()) {
-    const auto [kind, fresh] = kinds.emplace(l.kind, types_.size());
-    if (fresh) {
+    const std::size_t kind = kinds.number(parts_of(l.kind));
+    if (kind == types_.size()) {
       types_.emplace_back();
       for (const std::string& type : operator_types(l.kind, rules.aliases)) types_.back().push_back(rules_.number_of(type));
     }
-    kind_.push_back(kind->second);
+    kind_.push_back(kind);
     const auto out = model.out_edges(l.id);
     if (out.size() == 1) reader_[l.id.index()] = out.front().to.index();
   }

@@ -9,28 +9,13 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
+
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan {
 
 struct remembered_cost::tables {
-  struct question {
-    std::size_t device;
-    work_kind kind;
-    friend bool operator==(const question&, const question&) = default;
-  };
-  struct hash {
-    [[nodiscard]] std::size_t operator()(const question& q) const {
-      std::size_t h = std::hash<double>{}(q.kind.batch) * 31 + std::hash<double>{}(q.kind.fraction);
-      for (const std::size_t part : {q.device, static_cast<std::size_t>(q.kind.phase), static_cast<std::size_t>(q.kind.tensor_parallel),
-                                     static_cast<std::size_t>(q.kind.context)}) {
-        h = h * 1000003 + part;
-      }
-      return h;
-    }
-  };
-
   /// Cached seconds of one device and kind of work, by layer.
   struct row {
     struct price {
@@ -47,18 +32,18 @@ struct remembered_cost::tables {
   std::size_t most;
   bool boundaries = asked.times_boundaries();
   std::mutex one_at_a_time = {};
-  std::unordered_map<question, row, hash> rows = {};
+  keyed<row> rows = {};
 
   [[nodiscard]] bool knows(const planning_graph& m, const device& d) const {
     return &m == model && d.id.valid() && d.id.index() < devices.size() && &d == &devices[d.id.index()];
   }
-  [[nodiscard]] row& row_of(const question& q) {
-    const auto it = rows.find(q);
-    if (it != rows.end()) return it->second;
-    if ((rows.size() + 1) * model->size() > most) rows.clear();
+  [[nodiscard]] row& row_of(std::size_t device, const work_kind& k) {
+    const std::initializer_list<key_part> key{device, k.phase, k.batch, k.tensor_parallel, k.context, k.fraction};
+    if (row* known = rows.find(key)) return *known;
+    if ((rows.size() + 1) * model->size() > most) rows = {};
     row empty{std::vector<double>(model->size(), std::numeric_limits<double>::quiet_NaN()), {}};
     if (boundaries) empty.boundary.resize(model->size());
-    return rows.emplace(q, std::move(empty)).first->second;
+    return rows[key] = std::move(empty);
   }
 };
 
@@ -98,7 +83,7 @@ HETPLAN_INLINE double remembered_cost::total_s(const planning_graph& model, std:
                                                const device& d, double before) const {
   const std::lock_guard lock(tables_->one_at_a_time);
   if (!tables_->knows(model, d)) return tables_->asked.total_s(model, layers, k, d, before);
-  tables::row& row = tables_->row_of({d.id.index(), k});
+  tables::row& row = tables_->row_of(d.id.index(), k);
   const auto time_s = [&](layer_id l) {
     double& s = row.time_s[l.index()];
     if (std::isnan(s)) s = checked_time_s(tables_->asked, k.of(model[l]), d);

@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
@@ -64,7 +63,7 @@ struct least_holding {
   if (excludes(worst)) return worst;
   const auto pressure = [](double needed, double available) { return available > 0 ? needed / available : needed > 0 ? most : 0; };
   double needed = 0, activations = 0, available = 0;
-  std::set<std::int32_t> groups;
+  key_index groups;
   std::size_t next = 0;
   for (std::size_t k = 1; k <= devices.size(); ++k) {
     available += usable(devices[k - 1]);
@@ -73,7 +72,7 @@ struct least_holding {
     for (; next < layers.size() && (all || layers[next].alone > elsewhere); ++next) {
       const least_holding& l = layers[next];
       const std::int32_t group = problem.model[l.layer].weight_group;
-      if (group < 0 || groups.insert(group).second) needed += l.state;
+      if (group < 0 || groups.insert({group})) needed += l.state;
       needed += l.cache * problem.job.batch;
       activations = std::max(activations, l.activations);
     }
@@ -191,7 +190,7 @@ struct work_class {
   const double steps = w.steps(), run_s = steps * path_bound(problem.model, least, w.mode).value();
   std::vector<double> most_s;
   for (const device& d : devices) most_s.push_back(most_work_s(problem, d, run_s));
-  std::map<std::vector<double>, work_class> merged;
+  keyed<work_class> merged;  // by time_s
   for (const least_holding& l : layers) {
     std::vector<double> time_s;
     bool anywhere = false;
@@ -210,11 +209,13 @@ struct work_class {
       }
     }
     if (!anywhere) return one.what.empty() ? std::optional<infeasibility_proof::row>() : one;
-    work_class& k = merged.try_emplace(time_s, work_class{.example = l.layer, .time_s = time_s}).first->second;
+    work_class& k = merged[parts_of(time_s)];
+    if (k.count == 0) k.example = l.layer, k.time_s = std::move(time_s);
     k.count += 1;
   }
   std::vector<work_class> classes;
-  for (auto& [times, k] : merged) {
+  for (const std::size_t i : merged.keys().in_order()) {
+    work_class& k = merged.values()[i];
     const bool free = std::any_of(k.time_s.begin(), k.time_s.end(), [](double t) { return t == 0; });
     if (!free) classes.push_back(std::move(k));
   }
@@ -271,18 +272,22 @@ struct layer_class {
   for (const layer& l : model.layers()) {
     if (l.weight_group >= 0) group_size[static_cast<std::size_t>(l.weight_group)] += 1;
   }
-  std::map<std::pair<double, std::vector<double>>, double> counts;
+  keyed<layer_class> merged;  // by bytes and time_s
   for (const layer& l : model.layers()) {
     const auto row = std::span(m.per_sample_s).subspan(l.id.index() * m.devices, m.devices);
     // A shared tensor counts at least at the average of its layers' fractions. A shard of the optimizer state is held whole, however
     // small the fraction, so it counts at its least size over all numbers of devices.
     double held = checked_state(memory, l, w, shards) / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
     if (w.mode == mode::generation) held += memory.cache(l, w).value() * batch;
-    counts[{held, std::vector<double>(row.begin(), row.end())}] += 1;
+    key_parts key{held};
+    key.insert(key.end(), row.begin(), row.end());
+    layer_class& k = merged[key];
+    if (k.count == 0) k = {0, {row.begin(), row.end()}, held};
+    k.count += 1;
   }
   std::vector<layer_class> classes;
-  for (const auto& [key, count] : counts) {
-    layer_class k{count, key.second, key.first};
+  for (const std::size_t i : merged.keys().in_order()) {
+    layer_class& k = merged.values()[i];
     for (double& t : k.time_s) t *= batch;
     classes.push_back(std::move(k));
   }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
 
@@ -50,15 +50,15 @@ HETPLAN_INLINE std::vector<device_id> devices_of(const stage& s) {
 }
 
 HETPLAN_INLINE double tied_bytes(const plan& p, const planning_graph& model, std::size_t s) {
-  std::set<std::int32_t> later;
+  key_index later;
   for (std::size_t t = s + 1; t < p.stages.size(); ++t) {
     for (const layer_id l : p.stages[t].layers) {
-      if (model[l].weight_group >= 0) later.insert(model[l].weight_group);
+      if (model[l].weight_group >= 0) later.insert({model[l].weight_group});
     }
   }
   double total = 0;
   for_each_tensor(model, p.stages[s], [&](const layer& l) {
-    if (later.contains(l.weight_group)) total += l.trainable_weight().value();
+    if (later.contains({l.weight_group})) total += l.trainable_weight().value();
   });
   return total;
 }

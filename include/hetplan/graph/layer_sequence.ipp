@@ -4,7 +4,8 @@
 #include <hetplan/graph/layer_sequence.hpp>
 
 #include <algorithm>
-#include <map>
+
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan {
 
@@ -95,7 +96,7 @@ HETPLAN_INLINE std::pair<double, double> sequence_cuts::bytes_in(std::size_t fir
 
 HETPLAN_INLINE std::pair<double, double> sequence_cuts::bytes_out(std::size_t first, std::size_t last,
                                                                   const std::vector<std::size_t>& stage_of) const {
-  std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> most;  // by (tensor, reading stage)
+  keyed<std::pair<double, double>> most;  // by (tensor, reading stage)
   for (const std::uint32_t t : crossed_by_[last]) {
     if (tensors_[t].from < first) break;
     for (const reader& r : readers_after(t, last)) {
@@ -105,9 +106,9 @@ HETPLAN_INLINE std::pair<double, double> sequence_cuts::bytes_out(std::size_t fi
     }
   }
   std::pair<double, double> sum;
-  for (const auto& [key, forward_and_gradient] : most) {
-    sum.first += forward_and_gradient.first;
-    sum.second += forward_and_gradient.second;
+  for (const std::size_t i : most.keys().in_order()) {
+    sum.first += most.values()[i].first;
+    sum.second += most.values()[i].second;
   }
   return sum;
 }
@@ -122,17 +123,20 @@ HETPLAN_INLINE bool sequence_cuts::serial() const {
 
 HETPLAN_INLINE void sequence_cuts::add_tensor(const planning_graph& model, const std::vector<std::size_t>& block_of, layer_id l) {
   const std::size_t from = block_of[l.index()];
-  std::map<std::size_t, std::pair<double, double>> by_block;
+  keyed<std::pair<double, double>> by_block;
   for (const layer_edge& e : model.out_edges(l)) {
     const std::size_t to = block_of[e.to.index()];
     if (to == from) continue;
-    auto& [forward, gradient] = by_block[to];
+    auto& [forward, gradient] = by_block[{to}];
     forward = std::max(forward, e.forward.value());
     gradient = std::max(gradient, e.gradient.value());
   }
   if (by_block.empty()) return;
   tensors_.push_back({from, l.index(), readers_.size(), by_block.size()});
-  for (const auto& [block, most] : by_block) readers_.push_back({block, most.first, most.second, most.first, most.second});
+  for (const std::size_t i : by_block.keys().in_order()) {
+    const auto [forward, gradient] = by_block.values()[i];
+    readers_.push_back({static_cast<std::size_t>(by_block.keys().key_of(i)[0].value), forward, gradient, forward, gradient});
+  }
   for (std::size_t i = readers_.size() - 1; i > tensors_.back().first_reader; --i) {
     reader& before = readers_[i - 1];
     before.most_forward_bytes = std::max(before.most_forward_bytes, readers_[i].most_forward_bytes);

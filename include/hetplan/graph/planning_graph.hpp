@@ -5,15 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/version.hpp>
 
@@ -147,7 +146,7 @@ class planning_graph {
 
   /// Returns the layer of that name. Throws invalid_input if there is none.
   [[nodiscard]] layer_id find(std::string_view name) const;
-  [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(std::string(name)); }
+  [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(parts_of(name)); }
 
   [[nodiscard]] double bytes_per_parameter() const { return bytes_per_parameter_; }
   [[nodiscard]] int tokens_per_sample() const { return tokens_per_sample_; }
@@ -174,7 +173,7 @@ class planning_graph {
   std::vector<std::string> weight_groups_;
   std::vector<std::size_t> first_out_, first_in_;
   std::vector<std::uint32_t> in_;
-  std::unordered_map<std::string, layer_id> by_name_;
+  keyed<layer_id> by_name_;
 };
 
 /// Builder of planning graphs, and the only way to make one: checks every rule about layers and edges.
@@ -227,8 +226,8 @@ class planning_graph_builder {
   planning_graph graph_;
   std::vector<layer_spec> specs_;
   std::vector<layer_id> group_head_;
-  std::unordered_map<std::string, std::int32_t> group_index_;
-  std::set<std::pair<layer_id, layer_id>> pairs_;
+  key_index groups_;
+  key_index pairs_;
 };
 
 /// Returns the specification from which a builder makes the same layer, with every default spelled out.
@@ -237,9 +236,9 @@ class planning_graph_builder {
 /// Calls f(layer) for the first layer of each distinct tensor, in the order given; a weight group is one tensor.
 template <class F>
 void for_each_tensor(const planning_graph& model, std::span<const layer_id> layers, F&& f) {
-  std::set<std::int32_t> seen;
+  key_index seen;
   for (const layer_id l : layers) {
-    if (model[l].weight_group >= 0 && !seen.insert(model[l].weight_group).second) continue;
+    if (model[l].weight_group >= 0 && !seen.insert({model[l].weight_group})) continue;
     f(model[l]);
   }
 }

@@ -59,9 +59,9 @@ HETPLAN_INLINE std::span<const std::uint32_t> planning_graph::in_edges(layer_id 
 }
 
 HETPLAN_INLINE layer_id planning_graph::find(std::string_view name) const {
-  const auto it = by_name_.find(std::string(name));
-  if (it == by_name_.end()) throw invalid_input("model \"" + name_ + "\" has no layer \"" + std::string(name) + "\"");
-  return it->second;
+  const layer_id* found = by_name_.find(parts_of(name));
+  if (found == nullptr) throw invalid_input("model \"" + name_ + "\" has no layer \"" + std::string(name) + "\"");
+  return *found;
 }
 
 HETPLAN_INLINE double planning_graph::parameters() const {
@@ -94,7 +94,7 @@ HETPLAN_INLINE planning_graph_builder::planning_graph_builder(std::string name, 
 HETPLAN_INLINE layer_id planning_graph_builder::add_layer(layer_spec spec) {
   check(spec);
   const layer_id id(specs_.size());
-  if (!graph_.by_name_.emplace(spec.name, id).second) fail("layer \"" + spec.name + "\" appears twice");
+  if (!graph_.by_name_.insert(parts_of(spec.name), id)) fail("layer \"" + spec.name + "\" appears twice");
   specs_.push_back(std::move(spec));
   return id;
 }
@@ -105,7 +105,7 @@ HETPLAN_INLINE void planning_graph_builder::add_edge(layer_id from, layer_id to,
   if (from == to) fail(where + " joins a layer to itself");
   require_amount(forward, where + " bytes");
   if (gradient) require_amount(*gradient, where + " gradient");
-  if (!pairs_.emplace(from, to).second) fail(where + " appears twice");
+  if (!pairs_.insert({from, to})) fail(where + " appears twice");
   graph_.edges_.push_back({from, to, forward, gradient.value_or(forward)});
 }
 
@@ -146,9 +146,9 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
   if (s.split == layer_split::along && s.weight > bytes{}) fail(where + "is split along others; expected a layer without weights");
   require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
-  std::set<std::string_view> kinds;
+  key_index kinds;
   for (const layer_profile& p : s.profiles) {
-    if (!kinds.insert(p.device_kind).second) fail(where + "profile \"" + p.device_kind + "\" appears twice");
+    if (!kinds.insert(parts_of(p.device_kind))) fail(where + "profile \"" + p.device_kind + "\" appears twice");
     check(p, where);
   }
 }
@@ -185,7 +185,7 @@ HETPLAN_INLINE void planning_graph_builder::renumber() {
   }
   specs_ = std::move(ordered);
   for (layer_edge& e : edges) e = {position[e.from.index()], position[e.to.index()], e.forward, e.gradient};
-  for (auto& [name, id] : graph_.by_name_) id = position[id.index()];
+  for (layer_id& id : graph_.by_name_.values()) id = position[id.index()];
 }
 
 HETPLAN_INLINE void planning_graph_builder::index_edges() {
@@ -240,14 +240,14 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
 
 HETPLAN_INLINE std::int32_t planning_graph_builder::group_of(const layer_spec& s, layer_id id) {
   if (s.weight_group.empty()) return -1;
-  const auto [known, fresh] = group_index_.emplace(s.weight_group, static_cast<std::int32_t>(graph_.weight_groups_.size()));
-  const std::int32_t index = known->second;
-  if (fresh) {
+  const std::size_t group = groups_.number(parts_of(s.weight_group));
+  const auto index = static_cast<std::int32_t>(group);
+  if (group == graph_.weight_groups_.size()) {
     graph_.weight_groups_.push_back(s.weight_group);
     group_head_.push_back(id);
     return index;
   }
-  const layer& head = graph_.layers_[group_head_[static_cast<std::size_t>(index)].index()];
+  const layer& head = graph_.layers_[group_head_[group].index()];
   if (head.weight != s.weight || head.trainable != s.trainable) {
     fail("layers \"" + head.name + "\" and \"" + s.name + "\" share weight_group \"" + s.weight_group +
          "\" but differ in weight or trainable");

@@ -7,15 +7,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -29,7 +27,13 @@ struct grid {
   std::vector<int> rows;            ///< samples by row
   std::vector<int> columns;         ///< weights by column
 
-  friend auto operator<=>(const grid&, const grid&) = default;
+  [[nodiscard]] key_parts key() const {
+    key_parts key{places.size(), rows.size()};
+    key.insert(key.end(), places.begin(), places.end());
+    key.insert(key.end(), rows.begin(), rows.end());
+    key.insert(key.end(), columns.begin(), columns.end());
+    return key;
+  }
 };
 
 class grid_search {
@@ -71,8 +75,8 @@ class grid_search {
   /// Returns the time of a microbatch's work on a device, without all-reduces; infinite where a profile forbids splitting.
   [[nodiscard]] double time_s(std::size_t d, int samples, int weight, int all) {
     const int g = std::gcd(weight, all);
-    const auto key = std::tuple(d, samples, weight / g, all / g);
-    if (const auto it = times_.find(key); it != times_.end()) return it->second;
+    const std::initializer_list<key_part> key{d, samples, weight / g, all / g};
+    if (const double* known = times_.find(key)) return *known;
     const auto [part, a] = part_of(d, samples, weight, all);
     const device& at = problem_.cluster[devices_[d]];
     if (weight < all && profiled_on(at)) return times_[key] = inf;
@@ -100,8 +104,8 @@ class grid_search {
 
   /// Returns the fraction of a device's memory that its state, caches and share of one microbatch take; at most 1 if it fits.
   [[nodiscard]] double load(std::size_t d, int samples, int weight, int all) {
-    const auto key = std::tuple(d, samples, weight, all);
-    if (const auto it = loads_.find(key); it != loads_.end()) return it->second;
+    const std::initializer_list<key_part> key{d, samples, weight, all};
+    if (const double* known = loads_.find(key)) return *known;
     const auto [part, a] = part_of(d, samples, weight, all);
     const workload& w = problem_.job.workload;
     const double needed = stage_static_bytes(problem_.models.memory, problem_.model, part, a, w, problem_.job.batch / size_) +
@@ -161,7 +165,7 @@ class grid_search {
     if (load(g) > 1) return false;
     double busiest_s = 0;
     for (std::size_t r = 0; r < g.rows.size(); ++r) busiest_s = std::max(busiest_s, row_s(g, r, g.rows[r]));
-    if (!may_help(busiest_s) || !seen_.insert(g).second) return false;
+    if (!may_help(busiest_s) || !seen_.insert(g.key())) return false;
     ++judged_;
     const double score = judge_.score(stage_of(g));
     if (!(score < score_)) return false;
@@ -388,9 +392,9 @@ class grid_search {
   int units_ = 0;  ///< unit of column widths; 0: any width
   std::vector<double> forward_sums_, backward_sums_;
   std::vector<double> speed_;  ///< by device, for all layers
-  std::map<std::tuple<std::size_t, int, int, int>, double> times_;
-  std::map<std::tuple<std::size_t, int, int, int>, double> loads_;
-  std::set<grid> seen_;
+  keyed<double> times_;
+  keyed<double> loads_;
+  key_index seen_;
   grid best_;
   double score_ = inf;
   long long judged_ = 0, most_ = options_.judged;
@@ -406,7 +410,8 @@ HETPLAN_INLINE std::optional<found_grid> best_grid(const planning_problem& probl
     throw invalid_input("best_grid: microbatch_size = " + std::to_string(microbatch_size) + "; expected an integer >= 1");
   if (options.largest_weight < 1)
     throw invalid_input("best_grid: largest_weight = " + std::to_string(options.largest_weight) + "; expected an integer >= 1");
-  if (std::set<device_id>(devices.begin(), devices.end()).size() != devices.size())
+  key_index seen;
+  if (!std::ranges::all_of(devices, [&](device_id d) { return seen.insert({d}); }))
     throw invalid_input("best_grid: a device twice; expected each once");
   return detail::grid_search(problem, of, devices, microbatch_size, judge, options).run();
 }

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <numeric>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/orders.hpp>
 
@@ -162,14 +162,16 @@ class group_numbers {
  public:
   explicit group_numbers(std::vector<device_space::device_group>& groups) : groups_(groups) {}
   std::size_t of(const device_space::device_group& g) {
-    const auto [it, fresh] = known_.emplace(g, groups_.size());
-    if (fresh) groups_.push_back(g);
-    return it->second;
+    key_parts key;
+    for (const device_space::part& p : g) key.insert(key.end(), {p.of_class, p.devices});
+    const std::size_t n = known_.number(key);
+    if (n == groups_.size()) groups_.push_back(g);
+    return n;
   }
 
  private:
   std::vector<device_space::device_group>& groups_;
-  std::map<device_space::device_group, std::size_t> known_;
+  key_index known_;
 };
 
 }  // namespace detail

@@ -4,10 +4,10 @@
 #include <hetplan/place/operator_schedule.hpp>
 
 #include <cmath>
-#include <map>
 #include <tuple>
 #include <utility>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/version.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -89,7 +89,7 @@ class schedule_check {
       const double takes_s = carried_s(table_, rules_.copies, x.edge, x.from, x.to);
       if (!(std::abs(x.end_s - x.start_s - takes_s) <= slack_s_)) return name + " takes another time";
       const std::size_t key = rules_.copies == transfer_copies::per_edge ? x.edge : producer;
-      if (!arrival_s_.emplace(std::pair(key, x.to), x.end_s).second) return name + " runs twice";
+      if (!arrival_s_.insert({key, x.to}, x.end_s)) return name + " runs twice";
       const double held = held_s(table_, rules_, x.edge, x.from, x.to);
       if (rules_.contention == contention::shared && held <= 0) continue;
       for (const std::size_t c : holds.of(x.from, x.to)) busy[c].emplace_back(x.end_s - held, x.end_s);
@@ -106,9 +106,9 @@ class schedule_check {
       double there_s = end_s(from);
       if (schedule_.device[from] != schedule_.device[to]) {
         const std::size_t key = rules_.copies == transfer_copies::per_edge ? e : from;
-        const auto it = arrival_s_.find({key, schedule_.device[to]});
-        if (it == arrival_s_.end()) return "no transfer carries the data of " + named(from) + " to " + named(to);
-        there_s = it->second;
+        const double* arrival_s = arrival_s_.find({key, schedule_.device[to]});
+        if (arrival_s == nullptr) return "no transfer carries the data of " + named(from) + " to " + named(to);
+        there_s = *arrival_s;
       }
       if (schedule_.start_s[to] < there_s - slack_s_) return named(to) + " starts before the data of " + named(from) + " are there";
     }
@@ -119,7 +119,7 @@ class schedule_check {
   const placement_rules& rules_;
   const operator_schedule& schedule_;
   double slack_s_;
-  std::map<std::pair<std::size_t, std::size_t>, double> arrival_s_;  ///< by (edge or producer, device)
+  keyed<double> arrival_s_;  ///< by (edge or producer, device)
 };
 
 }  // namespace detail
@@ -247,7 +247,7 @@ HETPLAN_INLINE placement_table make_placement_table(const planning_problem& prob
   const planning_graph& model = problem.model;
   const double batch = problem.job.batch;
   placement_data t;
-  std::map<std::int32_t, std::vector<std::pair<double, std::size_t>>> holders;  // by weight group: (bytes, block)
+  keyed<std::vector<std::pair<double, std::size_t>>> holders;  // by weight group: (bytes, block)
   plan apart = blank_plan(problem, "", problem.job.batch);
   for (const auto& layers : blocks.layers) {
     const stage& s = apart.stages.emplace_back(detail::stage_of_block(model, layers));
@@ -256,14 +256,14 @@ HETPLAN_INLINE placement_table make_placement_table(const planning_problem& prob
     double held = 0;
     for_each_tensor(model, s, [&](const layer& l) {
       const double bytes = checked_bytes(problem.models.memory.state(l, w), "state", l);
-      if (const auto [shared, group] = tensor_of(l); shared) holders[group].emplace_back(bytes, t.held_bytes.size());
+      if (const auto [shared, group] = tensor_of(l); shared) holders[{group}].emplace_back(bytes, t.held_bytes.size());
       else held += bytes;
     });
     t.held_bytes.push_back(held);
     t.working_bytes.push_back(
         stage_share_memory(problem.models.memory, model, s, {device_id(std::size_t{0}), problem.job.batch}, w, 0).forward);
   }
-  for (auto& [group, all] : holders) detail::put_tied(t, all);
+  for (const std::size_t i : holders.keys().in_order()) detail::put_tied(t, holders.values()[i]);
   for (const stage_edge& e : make_stage_graph(apart, model).edges)
     t.edges.push_back({e.from.index(), e.to.index(), e.forward_cut.value() * batch});
   for (const device& d : problem.cluster.devices()) {

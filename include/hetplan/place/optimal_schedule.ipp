@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <tuple>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 
@@ -321,7 +321,7 @@ class device_search {
       g.work_s.push_back(table_.time_s(v, device[v]));
       g.machines[device[v]].push_back(v);
     }
-    std::map<std::pair<std::size_t, std::size_t>, std::size_t> sent;
+    keyed<std::size_t> sent;  // by edge or producer, and receiver
     for (std::size_t e = 0; e < table_.edges().size(); ++e) {
       const auto [u, v, size] = table_.edges()[e];
       if (device[u] == device[v]) {
@@ -329,9 +329,8 @@ class device_search {
         continue;
       }
       const std::size_t key = rules_.copies == transfer_copies::per_device ? u : n + e;
-      const auto [it, is_new] = sent.try_emplace({key, device[v]}, 0);
-      if (is_new) it->second = add_transfer(jobs, e, device[u], device[v], shared);
-      g.arcs.emplace_back(it->second, v);
+      if (!sent.contains({key, device[v]})) sent[{key, device[v]}] = add_transfer(jobs, e, device[u], device[v], shared);
+      g.arcs.emplace_back(*sent.find({key, device[v]}), v);
     }
     return jobs;
   }

@@ -5,20 +5,21 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/strong_components.hpp>
+
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan::place {
 
 namespace detail {
 
 HETPLAN_INLINE std::size_t renumber(std::vector<std::size_t>& label) {
-  std::map<std::size_t, std::size_t> number;
-  for (std::size_t& l : label) l = number.emplace(l, number.size()).first->second;
-  return number.size();
+  key_index numbers;
+  for (std::size_t& l : label) l = numbers.number({l});
+  return numbers.size();
 }
 
 /// Returns the edges between the labels of their ends, without duplicates and loops.
@@ -69,14 +70,16 @@ HETPLAN_INLINE placement_units units_of(const placement_workload& w, const std::
     if (ends[from].empty()) ends[from].push_back(label[from]);
     ends[from].push_back(label[to]);
   }
-  std::map<std::vector<std::size_t>, double> transfer_s;
+  keyed<placement_units::tensor> tensors;  // by units
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (ends[i].empty() || w.operators[i].transfer.value() == 0) continue;
     std::sort(ends[i].begin(), ends[i].end());
     ends[i].erase(std::unique(ends[i].begin(), ends[i].end()), ends[i].end());
-    transfer_s[ends[i]] += w.operators[i].transfer.value();
+    placement_units::tensor& t = tensors[parts_of(ends[i])];
+    t.transfer_s += w.operators[i].transfer.value();
+    t.units = std::move(ends[i]);
   }
-  for (const auto& [units, time_s] : transfer_s) u.tensors.push_back({time_s, units});
+  for (const std::size_t i : tensors.keys().in_order()) u.tensors.push_back(std::move(tensors.values()[i]));
   u.edges = lifted(edges, label);
   u.unit_of = std::move(label);
   return u;
@@ -108,10 +111,11 @@ HETPLAN_INLINE std::vector<std::size_t> free_leaves(const placement_units& u) {
 }  // namespace detail
 
 HETPLAN_INLINE placement_units make_placement_units(const placement_workload& w) {
-  std::map<long long, std::size_t> first_of_color;
+  keyed<std::size_t> first_of_color;
   std::vector<std::size_t> label(w.operators.size());
   for (std::size_t i = 0; i < label.size(); ++i) {
-    label[i] = w.operators[i].color ? first_of_color.emplace(*w.operators[i].color, i).first->second : i;
+    label[i] = i;
+    if (const auto& color = w.operators[i].color; color && !first_of_color.insert({*color}, i)) label[i] = *first_of_color.find({*color});
   }
   std::size_t n = detail::renumber(label);
   const auto edges = detail::contiguity_edges(w, label);

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <string_view>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::place {
@@ -76,12 +76,13 @@ HETPLAN_INLINE std::vector<seconds> device_loads(const placement_workload& w, st
 
 HETPLAN_INLINE std::optional<std::string> find_broken_rule(const placement_workload& w, std::span<const std::size_t> device) {
   const std::size_t devices = device_loads(w, device).size(), accelerators = static_cast<std::size_t>(w.accelerators);
-  std::map<long long, std::size_t> first_of_color;
+  keyed<std::size_t> first_of_color;
   std::vector<bytes> taken(devices);
   for (std::size_t i = 0; i < device.size(); ++i) {
     const placed_operator& o = w.operators[i];
     if (o.color) {
-      const std::size_t first = first_of_color.emplace(*o.color, i).first->second;
+      first_of_color.insert({*o.color}, i);
+      const std::size_t first = *first_of_color.find({*o.color});
       if (device[first] != device[i])
         return "operators " + std::to_string(first) + " and " + std::to_string(i) + " have color " + std::to_string(*o.color) +
                " and are on two devices";

@@ -8,63 +8,50 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <tuple>
 #include <utility>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/version.hpp>
 
 namespace hetplan::place {
-
-namespace detail {
-
-/// Numbering of keys by first occurrence.
-template <class Key>
-class numbering {
- public:
-  [[nodiscard]] std::size_t operator()(Key key) { return numbers_.try_emplace(std::move(key), numbers_.size()).first->second; }
-  [[nodiscard]] std::size_t size() const { return numbers_.size(); }
-
- private:
-  std::map<Key, std::size_t> numbers_;
-};
-
-}  // namespace detail
 
 HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, const std::vector<device_set>& sets) {
   const std::size_t n = t.size(), d = t.devices();
   alike_operators a;
   // Kind of each edge, its ends aside.
-  detail::numbering<std::vector<double>> edge_kinds;
+  key_index edge_kinds;
   std::vector<std::size_t> edge_kind;
   for (std::size_t e = 0; e < t.edges().size(); ++e) {
-    std::vector<double> key{t.edges()[e].bytes};
+    key_parts key{t.edges()[e].bytes};
     if (!t.data().edge_time_s.empty()) {
       const auto first = t.data().edge_time_s.begin() + static_cast<std::ptrdiff_t>(e * d * d);
       key.insert(key.end(), first, first + static_cast<std::ptrdiff_t>(d * d));
     }
-    edge_kind.push_back(edge_kinds(std::move(key)));
+    edge_kind.push_back(edge_kinds.number(key));
   }
   std::size_t classes = 0;
   {
-    detail::numbering<std::pair<device_set, std::vector<double>>> kinds;
+    key_index kinds;
     for (std::size_t v = 0; v < n; ++v) {
-      std::vector<double> key{t.shared_out_bytes(v), t.working_bytes(v)};
-      for (std::size_t k = 0; k < d; ++k) key.push_back(t.time_s(v, k));
-      a.class_of.push_back(kinds({sets[v], std::move(key)}));
+      key_parts key{sets[v], t.shared_out_bytes(v), t.working_bytes(v)};
+      for (std::size_t k = 0; k < d; ++k) key.emplace_back(t.time_s(v, k));
+      a.class_of.push_back(kinds.number(key));
     }
     classes = kinds.size();
   }
   for (bool refined = true; refined;) {
     using neighbour = std::tuple<bool, std::size_t, std::size_t>;  // (true for readers, edge kind, class)
-    detail::numbering<std::pair<std::size_t, std::vector<neighbour>>> kinds;
+    key_index kinds;
     std::vector<std::size_t> next;
     for (std::size_t v = 0; v < n; ++v) {
       std::vector<neighbour> around;
       for (const std::uint32_t e : t.in_edges(v)) around.emplace_back(false, edge_kind[e], a.class_of[t.edges()[e].from]);
       for (const std::uint32_t e : t.out_edges(v)) around.emplace_back(true, edge_kind[e], a.class_of[t.edges()[e].to]);
       std::sort(around.begin(), around.end());
-      next.push_back(kinds({a.class_of[v], std::move(around)}));
+      key_parts key{a.class_of[v]};
+      for (const auto& [reads, kind, of_class] : around) key.insert(key.end(), {reads, kind, of_class});
+      next.push_back(kinds.number(key));
     }
     refined = kinds.size() > classes;
     classes = kinds.size();
@@ -76,10 +63,10 @@ HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, co
     a.like[a.class_of[v]] = std::min(a.like[a.class_of[v]], v);
     ++a.size[a.class_of[v]];
   }
-  detail::numbering<std::tuple<std::size_t, std::size_t, std::size_t>> edge_classes;
+  key_index edge_classes;
   for (std::size_t e = 0; e < t.edges().size(); ++e) {
     const std::size_t from = a.class_of[t.edges()[e].from], to = a.class_of[t.edges()[e].to];
-    const std::size_t c = edge_classes({from, to, edge_kind[e]});
+    const std::size_t c = edge_classes.number({from, to, edge_kind[e]});
     if (c == a.edges.size()) a.edges.push_back({from, to, e, 0});
     ++a.edges[c].size;
   }

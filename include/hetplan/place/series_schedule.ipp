@@ -7,12 +7,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <numeric>
-#include <set>
 #include <string>
 #include <utility>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
@@ -276,10 +275,10 @@ namespace detail {
 HETPLAN_INLINE known_parts::known_parts(const placement_table& t, const placement_rules& r, const series_parts& s,
                                         const series_search_options& o)
     : table_(t), rules_(r), series_(s), options_(o), parts_(list_parts(s)), left_(o.steps) {
-  std::map<std::uint64_t, std::vector<std::size_t>> alike;
+  keyed<std::vector<std::size_t>> alike;
   for (const part_of_series& p : parts_) {
     placement_data data = part_data(t, p);
-    auto& candidates = alike[detail::fingerprint(data)];
+    auto& candidates = alike[{detail::fingerprint(data)}];
     const auto it = std::find_if(candidates.begin(), candidates.end(), [&](std::size_t k) {
       return kinds_[k].like.entry == p.entry && kinds_[k].like.exit == p.exit && kinds_[k].data == data;
     });
@@ -357,16 +356,17 @@ HETPLAN_INLINE bool known_parts::relax(const part_path& path) {
 }
 
 HETPLAN_INLINE bool known_parts::refine(std::initializer_list<const part_path*> paths) {
-  std::set<std::pair<std::size_t, std::size_t>> open;
+  key_index open;
   for (const part_path* path : paths) {
     for (std::size_t i = 0; i < path->steps.size(); ++i) {
       const part_kind& kind = kinds_[kind_of_[i]];
       const std::size_t pair = pair_of(kind, path->steps[i]);
-      if (!kind.between[pair].settled()) open.emplace(kind_of_[i], pair);
+      if (!kind.between[pair].settled()) open.insert({kind_of_[i], pair});
     }
   }
   bool any = false;
-  for (const auto& [kind, pair] : open) {
+  for (const std::size_t i : open.in_order()) {
+    const auto kind = static_cast<std::size_t>(open.key_of(i)[0].value), pair = static_cast<std::size_t>(open.key_of(i)[1].value);
     const long long before = kinds_[kind].between[pair].steps, most = (left_ - reserved_) / (2 * static_cast<long long>(open.size()));
     if (most <= before) continue;
     search(kinds_[kind], pair, std::min(4 * before, most));
@@ -381,10 +381,8 @@ HETPLAN_INLINE void known_parts::add_elsewhere() {
       if (!kind.between[b].best.found()) continue;
       const placement_table t = table_between(kind, b);
       const std::size_t entry = b / exits(kind), exit = b % exits(kind);
-      std::set<std::size_t> on;
-      if (kind.like.entry) on.insert(entry);
-      if (kind.like.exit) on.insert(exit);
-      for (const std::size_t k : on) {
+      for (std::size_t k = 0; k < table_.devices(); ++k) {
+        if (!(kind.like.entry && k == entry) && !(kind.like.exit && k == exit)) continue;
         std::vector<std::size_t> device(t.size(), k);
         if (kind.like.entry) device.front() = entry;
         if (kind.like.exit) device.back() = exit;
@@ -492,7 +490,7 @@ namespace detail {
 /// @param load   raised by the bytes of the path's parts in their programs' solutions.
 /// @param bases  of the programs at other prices, by kind and pair of devices.
 [[nodiscard]] HETPLAN_INLINE double bound_at(known_parts& known, const std::vector<double>& price, std::vector<double>& load,
-                                             std::map<std::pair<std::size_t, std::size_t>, std::vector<lp_basis>>& bases) {
+                                             keyed<std::vector<lp_basis>>& bases) {
   const placement_table& t = known.table();
   const std::size_t d = t.devices();
   const auto cheapest = [&](double bytes) { return bytes * *std::min_element(price.begin(), price.end()); };
@@ -600,7 +598,7 @@ HETPLAN_INLINE double bound_by_prices(known_parts& known, std::vector<double> pr
   const std::size_t d = t.devices();
   double best_s = 0;
   std::vector<double> step(d, *std::max_element(price.begin(), price.end()) / 8), before(d, 0);
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<lp_basis>> bases;
+  keyed<std::vector<lp_basis>> bases;
   for (int round = 0; round < rounds && known.options().lp.exists() && known.steps_left() > 0; ++round) {
     std::vector<double> load(d, 0);
     const double bound_s = detail::bound_at(known, price, load, bases);

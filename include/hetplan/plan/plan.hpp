@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/problem/planning_problem.hpp>
@@ -161,10 +162,9 @@ struct transfer_rule {
 /// Limit on the chunks of one transfer.
 inline constexpr int most_chunks = 100'000;
 
-/// Name of a transfer, or of those that a rule applies to. The microbatch of a reduction is not part of its name.
-using transfer_name = std::tuple<transfer_kind, device_id, device_id, stage_id, stage_id, int>;
+/// Returns the key of a transfer, or of those that a rule applies to. The microbatch of a reduction is not part of it.
 template <class T>
-[[nodiscard]] transfer_name name_of_transfer(const T& t) {
+[[nodiscard]] key_parts name_of_transfer(const T& t) {
   return {t.kind, t.from, t.to, t.from_stage, t.to_stage, t.kind == transfer_kind::sync ? 0 : t.microbatch};
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 /// Costs of a plan's stages: the one place where the layers of a whole plan add up.
 
-#include <map>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -43,9 +43,9 @@ struct stage_costs {
     [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
   };
   struct stage_parts {
-    std::vector<part> devices;                           ///< in the order of stage::devices
-    std::map<long long, std::vector<part>> passes = {};  ///< stages with cuts: the same for passes of other sizes, by samples
-    double trainable_bytes = 0;                          ///< reduced among its devices; a single device reduces nothing
+    std::vector<part> devices;             ///< in the order of stage::devices
+    keyed<std::vector<part>> passes = {};  ///< stages with cuts: the same for passes of other sizes, by samples
+    double trainable_bytes = 0;            ///< reduced among its devices; a single device reduces nothing
   };
 
   stage_costs(const planning_problem& problem, const hetplan::plan& p);
@@ -72,7 +72,7 @@ struct stage_costs {
   /// Returns the costs of a stage's device for a pass of `samples` samples.
   [[nodiscard]] const part& of_pass(stage_id s, std::size_t position, long long samples) const {
     const stage_parts& all = stages[s.index()];
-    return (all.passes.empty() ? all.devices : all.passes.at(samples))[position];
+    return (all.passes.empty() ? all.devices : *all.passes.find({samples}))[position];
   }
   [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
 

@@ -27,7 +27,7 @@ HETPLAN_INLINE stage_costs::stage_costs(const hetplan::plan& p, const planning_g
       const auto& cuts = s.cuts.of(what);
       for (std::size_t k = 1; k < cuts.size(); ++k) {
         const long long size = cuts[k] - cuts[k - 1];
-        if (!stages[i].passes.contains(size)) stages[i].passes.emplace(size, parts_of(s, size, inputs, cost, memory));
+        if (!stages[i].passes.contains({size})) stages[i].passes.insert({size}, parts_of(s, size, inputs, cost, memory));
       }
     }
   }

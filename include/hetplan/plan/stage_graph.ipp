@@ -3,9 +3,8 @@
 
 #include <hetplan/plan/stage_graph.hpp>
 
-#include <map>
-
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan {
 
@@ -40,21 +39,22 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
     }
   }
   std::ranges::stable_sort(holdings, {}, &holding::tensor);
-  std::map<std::vector<stage_id>, reduction> shared;  // by the set of holders
+  keyed<reduction> shared;  // by the set of holders
   for (auto first = holdings.begin(); first != holdings.end();) {
     const auto last = std::find_if(first, holdings.end(), [&](const holding& h) { return h.tensor != first->tensor; });
     if (last - first > 1) {
       std::vector<stage_id> holders;
       for (auto h = first; h != last; ++h) holders.push_back(h->holder);
-      reduction& r = shared[std::move(holders)];
+      reduction& r = shared[parts_of(holders)];
+      r.holders = std::move(holders);
       r.layers.push_back(first->layer);
       r.bytes += first->bytes;
     }
     first = last;
   }
-  for (auto& [holders, r] : shared) {
-    r.holders = holders;
-    for (const stage_id s : holders) {
+  for (const std::size_t i : shared.keys().in_order()) {
+    reduction& r = shared.values()[i];
+    for (const stage_id s : r.holders) {
       const device_id first = p[s].devices.front().device;
       const auto same = [&](const reduction::member& m) { return m.device == first; };
       if (std::none_of(r.members.begin(), r.members.end(), same)) r.members.push_back({first, s});
@@ -182,7 +182,7 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
   for (const stage& s : p.stages) {
     for (const assignment& a : s.devices) ++stages_on[a.device.index()];
   }
-  std::map<std::pair<device_id, tensor_key>, double> held;
+  keyed<double> held;  // by device and tensor
   for (const stage& s : p.stages) {
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
       const assignment& a = s.devices[i];
@@ -196,7 +196,8 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
       double more = 0;
       for_each_tensor(model, s, [&](const layer& l) {
         const double state = detail::state_of(memory, l, p.workload, s, column);
-        double& most = held[{a.device, tensor_of(l)}];
+        const auto [is_shared, number] = tensor_of(l);
+        double& most = held[{a.device, is_shared, number}];
         if (state <= most) return;
         more += state - most;
         most = state;

@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
@@ -329,13 +327,15 @@ class plan_validator {
 
   /// Checks tensors that are cut into parts: only one stage may hold them.
   void check_own_tensors() const {
-    std::map<tensor_key, std::vector<std::size_t>> holders;
+    keyed<std::vector<std::size_t>> holders;
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       for_each_tensor(model_, p_.stages[s], [&](const layer& l) {
-        if (l.weight.value() > 0) holders[tensor_of(l)].push_back(s);
+        const auto [shared, number] = tensor_of(l);
+        if (l.weight.value() > 0) holders[{shared, number}].push_back(s);
       });
     }
-    for (const auto& [tensor, stages] : holders) {
+    for (const std::size_t i : holders.keys().in_order()) {
+      const std::vector<std::size_t>& stages = holders.values()[i];
       if (stages.size() < 2) continue;
       for (const std::size_t s : stages) {
         const stage& st = p_.stages[s];
@@ -483,8 +483,8 @@ class plan_validator {
 
   void check_order(const stage_graph& g, device_id d, const std::string& where) const {
     const auto& order = p_.schedule.orders[d.index()];
-    std::map<std::tuple<stage_id, phase, int>, std::size_t> position;
-    std::set<stage_id> split;
+    keyed<std::size_t> position;
+    key_index split;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const order_entry& e = order[i];
       const std::string here = where + "/" + std::to_string(i);
@@ -498,8 +498,8 @@ class plan_validator {
         refuse(here, "a microbatch from 0 to " + std::to_string(passes - 1), std::to_string(e.microbatch));
       if (e.what == phase::optimizer_step) fail(here, "expected phase F, B or W; the optimizer's step follows by itself");
       if (p_.workload.mode != mode::training && e.what != phase::forward) fail(here, "expected phase F outside training");
-      if (!position.emplace(std::tuple(e.stage, e.what, e.microbatch), i).second) fail(here, "this piece of work is listed twice");
-      if (e.what == phase::backward_weight) split.insert(e.stage);
+      if (!position.insert({e.stage, e.what, e.microbatch}, i)) fail(here, "this piece of work is listed twice");
+      if (e.what == phase::backward_weight) split.insert({e.stage});
     }
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       const auto& devices = p_.stages[s].devices;
@@ -509,9 +509,9 @@ class plan_validator {
         return std::string(to_string(what)) + " of stage \"" + p_.stages[s].name + "\", microbatch " + std::to_string(m);
       };
       const auto place_of = [&](phase what, int m) {
-        const auto it = position.find({stage, what, m});
-        if (it == position.end()) fail(where, "missing: " + name(what, m));
-        return it->second;
+        const std::size_t* place = position.find({stage, what, m});
+        if (place == nullptr) fail(where, "missing: " + name(what, m));
+        return *place;
       };
       const auto require_before = [&](phase first, int f, phase what, int m) {
         const std::size_t place = place_of(what, m);
@@ -526,14 +526,18 @@ class plan_validator {
         for (int f = node.pass_of(phase::forward, begin); f < node.passes(phase::forward) && node.samples(phase::forward, f).first < end;
              ++f)
           require_before(phase::forward, f, phase::backward_input, m);
-        if (split.contains(stage)) require_before(phase::backward_input, m, phase::backward_weight, m);
+        if (split.contains({stage})) require_before(phase::backward_input, m, phase::backward_weight, m);
       }
     }
   }
 
   void check_transfers(const stage_graph& g) const {
     const auto& rules = p_.schedule.transfers;
-    std::map<transfer_name, std::map<int, std::size_t>> groups;
+    struct group {
+      std::size_t chunks = 0, first = 0;  ///< the rule of its lowest chunk
+    };
+    keyed<group> groups;
+    key_index listed;
     for (std::size_t i = 0; i < rules.size(); ++i) {
       const transfer_rule& r = rules[i];
       const std::string where = "/schedule/flows/" + std::to_string(i);
@@ -556,18 +560,21 @@ class plan_validator {
         refuse(where + "/of", "1 to " + std::to_string(most_chunks), std::to_string(r.chunks));
       if (!(r.chunk >= 0 && r.chunk < r.chunks)) refuse(where + "/chunk", "0 to " + std::to_string(r.chunks - 1), std::to_string(r.chunk));
       if (!(is_finite(r.release) && r.release.value() >= 0)) refuse(where + "/release", "finite seconds >= 0", to_text(r.release.value()));
-      auto& chunks = groups[name_of_transfer(r)];
-      if (!chunks.emplace(r.chunk, i).second)
+      key_parts name = name_of_transfer(r);
+      group& g_of = groups[name];
+      name.emplace_back(r.chunk);
+      if (!listed.insert(name))
         fail(where, "chunk " + std::to_string(r.chunk) + " of this flow is listed twice" +
                         std::string(r.kind == transfer_kind::sync ? "; a reduction has no microbatch" : ""));
-      if (!(rules[chunks.begin()->second].chunks == r.chunks))
+      if (g_of.chunks++ == 0 || r.chunk < rules[g_of.first].chunk) g_of.first = i;
+      if (!(rules[g_of.first].chunks == r.chunks))
         refuse(where + "/of", "the same number in every chunk of a flow", std::to_string(r.chunks));
     }
-    for (const auto& [key, chunks] : groups) {
-      const auto [first, index] = *chunks.begin();
-      if (!(chunks.size() == static_cast<std::size_t>(rules[index].chunks)))
+    for (const std::size_t n : groups.keys().in_order()) {
+      const auto [chunks, index] = groups.values()[n];
+      if (!(chunks == static_cast<std::size_t>(rules[index].chunks)))
         refuse("/schedule/flows/" + std::to_string(index), "every chunk 0 to " + std::to_string(rules[index].chunks - 1) + " of this flow",
-               std::to_string(chunks.size()) + " of them");
+               std::to_string(chunks) + " of them");
     }
   }
 

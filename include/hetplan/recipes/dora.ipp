@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/coarsen/decomposition.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/partition/search_tables.hpp>
@@ -133,17 +133,17 @@ class grid_mover {
 
   /// Completes and judges the plan. Returns infinity if it is invalid, breaks a limit, or no judgement is left.
   double score_of(plan& p) {
-    std::vector<std::int64_t> name{p.microbatch_size};
+    key_parts name{p.microbatch_size};
     for (const stage& s : p.stages) {
-      for (const layer_id l : s.layers) name.push_back(l.value);
+      for (const layer_id l : s.layers) name.emplace_back(l);
       for (const assignment& a : s.devices) name.insert(name.end(), {-1 - std::int64_t{a.device.value}, a.samples, a.tensor_parallel});
-      for (const int w : s.columns) name.push_back(-w);
-      name.push_back(std::numeric_limits<std::int64_t>::min());
+      for (const int w : s.columns) name.emplace_back(-w);
+      name.emplace_back(std::numeric_limits<std::int64_t>::min());
     }
     try {
       fit_warmup(p, problem_.model, problem_.cluster, problem_.models.memory);
       drop_usual_warmup(p, problem_.model);
-      if (const auto it = known_.find(name); it != known_.end()) return it->second;
+      if (const double* score = known_.find(name)) return *score;
       if (budget_.spent() || left_ <= 0) return inf;
       --left_;
       const auto [e, steps] = judge_quickly(problem_, p);
@@ -276,7 +276,7 @@ class grid_mover {
   step_budget& budget_;
   const grid_moves& options_;
   std::vector<device_id> by_speed_;
-  std::map<std::vector<std::int64_t>, double> known_;
+  keyed<double> known_;
   int left_ = 0;
 };
 

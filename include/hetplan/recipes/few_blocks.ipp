@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 
@@ -101,9 +100,9 @@ struct memory_of_blocks {
   members_of_blocks members;
 
   [[nodiscard]] bytes state(const layer& block, const workload& w) const {
-    std::set<std::int32_t> held;
-    return members.sum(
-        block, [&](const layer& l) { return l.weight_group < 0 || held.insert(l.weight_group).second ? asked.state(l, w) : bytes{}; });
+    key_index held;
+    return members.sum(block,
+                       [&](const layer& l) { return l.weight_group < 0 || held.insert({l.weight_group}) ? asked.state(l, w) : bytes{}; });
   }
   [[nodiscard]] bytes activations(const layer& block, const workload& w) const {
     return members.sum(block, [&](const layer& l) { return asked.activations(l, w); });
@@ -154,11 +153,11 @@ struct memory_of_blocks {
   for (std::size_t i = 0; i < b.size(); ++i) {
     layer_spec block{.name = "block " + std::to_string(i), .forward_flops = flops{}};
     bytes frozen;
-    std::set<std::int32_t> held;
+    key_index held;
     for (const layer_id id : b.layers[i]) {
       const layer& l = model[id];
       *block.forward_flops += l.forward_flops;
-      if (l.weight_group < 0 || held.insert(l.weight_group).second) (l.trainable ? block.weight : frozen) += l.weight;
+      if (l.weight_group < 0 || held.insert({l.weight_group})) (l.trainable ? block.weight : frozen) += l.weight;
       for (const layer_profile& p : l.profiles) {  // a profiled kind has no tensor parallelism
         const auto same = [&](const layer_profile& known) { return known.device_kind == p.device_kind; };
         if (std::none_of(block.profiles.begin(), block.profiles.end(), same)) block.profiles.push_back({p.device_kind, {1}, {1}, {1}});
@@ -175,18 +174,23 @@ struct memory_of_blocks {
   struct sent {
     bytes forward, gradient;
   };
-  std::map<std::pair<layer_id, std::size_t>, sent> tensors;  // by producing layer and reading block
+  keyed<sent> tensors;  // by producing layer and reading block
   for (const layer_edge& e : model.edges()) {
     if (b.block_of[e.from.index()] == b.block_of[e.to.index()]) continue;
     sent& t = tensors[{e.from, b.block_of[e.to.index()]}];
     t = {std::max(t.forward, e.forward), std::max(t.gradient, e.gradient)};
   }
-  std::map<std::pair<std::size_t, std::size_t>, sent> edges;
-  for (const auto& [ends, t] : tensors) {
-    sent& all = edges[{b.block_of[ends.first.index()], ends.second}];
+  keyed<sent> edges;  // by producing and reading block
+  for (const std::size_t i : tensors.keys().in_order()) {
+    const key_view ends = tensors.keys().key_of(i);
+    const sent& t = tensors.values()[i];
+    sent& all = edges[{b.block_of[static_cast<std::size_t>(ends[0].value)], ends[1]}];
     all = {all.forward + t.forward, all.gradient + t.gradient};
   }
-  for (const auto& [ends, t] : edges) g.add_edge(layer_id(ends.first), layer_id(ends.second), t.forward, t.gradient);
+  for (const std::size_t i : edges.keys().in_order()) {
+    const key_view ends = edges.keys().key_of(i);
+    g.add_edge(layer_id(ends[0].value), layer_id(ends[1].value), edges.values()[i].forward, edges.values()[i].gradient);
+  }
   return std::move(g).build();
 }
 

@@ -4,10 +4,10 @@
 #include <hetplan/schedule/automatic_orders.hpp>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/schedule/order_rules.hpp>
 
 namespace hetplan::schedule::detail {
@@ -108,7 +108,7 @@ class optimum_search {
     state_.reached(times_);
     std::uint64_t key = state_.counts_hash();
     for (const std::uint64_t w : waits_) key = (key ^ w) * 0x9e3779b97f4a7c15U;
-    std::vector<entry>& same = seen_[key];
+    std::vector<entry>& same = seen_[{key}];
     for (const entry& e : same) {
       if (e.counts == state_.counts() && e.waits == waits_ &&
           std::equal(times_.begin(), times_.end(), e.times.begin(), [](ticks mine, ticks theirs) { return theirs <= mine; }))
@@ -140,7 +140,7 @@ class optimum_search {
   long long most_;
   std::vector<partial_orders::task> sequence_;
   std::vector<ticks> times_;
-  std::unordered_map<std::uint64_t, std::vector<entry>> seen_;
+  keyed<std::vector<entry>> seen_;  ///< by hash
   std::size_t stored_ = 0;
   optimum best_;
 };
@@ -172,15 +172,14 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
     state.give(a, start);
   }
   std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<int> ahead(3 * few.stages.size(), 0);                      // tasks by stage and phase, less the first stage's forwards
-  std::map<std::vector<int>, std::pair<std::size_t, std::size_t>> seen;  // last position and forward count of each state
+  std::vector<int> ahead(3 * few.stages.size(), 0);  // tasks by stage and phase, less the first stage's forwards
+  keyed<std::pair<std::size_t, std::size_t>> seen;   // last position and forward count of each state
   std::size_t forwards = 0;
   std::vector<partial_orders::task> repeated;
   for (std::size_t i = 0; i <= timed.size(); ++i) {
-    const auto [old, is_new] = seen.try_emplace(ahead, i, forwards);
-    if (!is_new) {
-      const auto [from, forwards_then] = old->second;
-      old->second = {i, forwards};
+    const key_parts state_now = parts_of(ahead);
+    if (!seen.insert(state_now, {i, forwards})) {
+      const auto [from, forwards_then] = std::exchange(*seen.find(state_now), {i, forwards});
       const std::size_t more_each = forwards - forwards_then;
       if (more_each > 0 && (more.m - few.m) % more_each == 0) {
         repeated.clear();

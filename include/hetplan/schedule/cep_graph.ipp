@@ -5,16 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan::schedule {
 
 HETPLAN_INLINE cep_graph::cep_graph(tasks::task_graph g, const hetplan::network& net) : graph_(std::move(g)), network_(net) {
-  std::map<transfer_name, std::uint32_t> seen;
+  key_index seen;
   message_of_.reserve(graph_.transfers.size());
   for (std::uint32_t t = 0; t < graph_.transfers.size(); ++t) {
     const tasks::transfer& x = graph_.transfers[t];
@@ -24,10 +24,10 @@ HETPLAN_INLINE cep_graph::cep_graph(tasks::task_graph g, const hetplan::network&
     if (x.chunk != 0)
       throw invalid_input("cep_graph: transfer " + std::to_string(t) + " is chunk " + std::to_string(x.chunk) +
                           " of another; expected whole transfers");
-    const auto [it, is_new] = seen.try_emplace(name_of_transfer(x), static_cast<std::uint32_t>(transfers_of_.size()));
-    if (is_new) transfers_of_.emplace_back();
-    transfers_of_[it->second].push_back(t);
-    message_of_.push_back(it->second);
+    const std::size_t message = seen.number(name_of_transfer(x));
+    if (message == transfers_of_.size()) transfers_of_.emplace_back();
+    transfers_of_[message].push_back(t);
+    message_of_.push_back(static_cast<std::uint32_t>(message));
   }
   bound_ = tasks::contention_bound(graph_, network_);
 }

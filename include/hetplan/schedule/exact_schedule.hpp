@@ -6,13 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/event_order.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
@@ -96,8 +96,6 @@ class order_program {
   [[nodiscard]] lp_basis start_from(const order_program& other, const lp_basis& basis) const;
 
  private:
-  using interval_of = std::pair<std::uint32_t, std::size_t>;  ///< (transfer or resource, interval)
-
   [[nodiscard]] static trace whole_run(const cep_graph& cep, double unit_s);
 
   [[nodiscard]] lp_time time(const transfer_event& e) const;
@@ -107,7 +105,7 @@ class order_program {
   void add_shares();
 
   /// Returns the bytes that the run moves before and behind the window, by transfer.
-  [[nodiscard]] std::map<std::uint32_t, double> moved_outside() const;
+  [[nodiscard]] keyed<double> moved_outside() const;
 
   /// Adds the row sum of weight * volume * fraction / capacity <= length for each resource and interval.
   void capacity_rows();
@@ -119,10 +117,10 @@ class order_program {
   event_order order_;
   lp_problem lp_;
   timing_rows timing_;
-  std::vector<lp_time> times_;           ///< limits of intervals: the window's start, the events, the window's end
-  bool opens_ = false;                   ///< true if the window begins within the run
-  std::map<interval_of, int> share_;     ///< columns of fractions
-  std::map<interval_of, int> capacity_;  ///< rows of capacities
+  std::vector<lp_time> times_;  ///< limits of intervals: the window's start, the events, the window's end
+  bool opens_ = false;          ///< true if the window begins within the run
+  keyed<int> share_;            ///< columns of fractions, by transfer and interval, in this order
+  keyed<int> capacity_;         ///< rows of capacities, by resource and interval
   std::size_t first_share_ = 0, first_capacity_ = 0;
 };
 

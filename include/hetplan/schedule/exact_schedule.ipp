@@ -24,21 +24,22 @@ HETPLAN_INLINE prescribed order_program::rates(const lp_solution& s) const {
   std::vector<double> times_s;
   for (const lp_time& t : times_) times_s.push_back(times_s.empty() ? seconds_of(t, s) : std::max(seconds_of(t, s), times_s.back()));
   const std::vector<rate_change> inside = rates_of_shares(cep_, timing_.draining(), times_s, [&](std::uint32_t t, std::size_t k) {
-    const auto it = share_.find({t, k});
-    return it == share_.end() ? 0.0 : s.x[static_cast<std::size_t>(it->second)];
+    const int* column = share_.find({t, k});
+    return column == nullptr ? 0.0 : s.x[static_cast<std::size_t>(*column)];
   });
   const auto& [run, window] = *frame_;
   const double earlier_s = run.latency.value() - makespan_s(s);
   prescribed all;
-  std::map<std::uint32_t, double> at_end;  // rates of the run at the window's end
+  keyed<double> at_end;  // by transfer: rates of the run at the window's end
   for (const rate_change& r : run.rates) {
     if (r.at_s < window.from_s) all.rates.push_back(r);
-    if (r.at_s < window.to_s) at_end[r.transfer] = r.rate;
+    if (r.at_s < window.to_s) at_end[{r.transfer}] = r.rate;
   }
   all.rates.insert(all.rates.end(), inside.begin(), inside.end());
   if (std::isinf(window.to_s)) return all;
-  for (const auto& [t, rate] : at_end) {
-    if (rate > 0) all.rates.push_back({times_s.back(), t, rate});
+  for (const std::size_t i : at_end.keys().in_order()) {
+    const auto t = static_cast<std::uint32_t>(at_end.keys().key_of(i)[0].value);
+    if (const double rate = at_end.values()[i]; rate > 0) all.rates.push_back({times_s.back(), t, rate});
   }
   for (const rate_change& r : run.rates) {
     if (r.at_s >= window.to_s) all.rates.push_back({r.at_s - earlier_s, r.transfer, r.rate});
@@ -53,10 +54,10 @@ HETPLAN_INLINE lp_basis order_program::start_from(const order_program& other, co
   if (!known || first_share_ != other.first_share_ || first_capacity_ != other.first_capacity_) return {};
   std::copy_n(basis.columns.begin(), first_share_, start.columns.begin());
   std::copy_n(basis.rows.begin(), first_capacity_, start.rows.begin());
-  const auto take = [](const auto& mine, const auto& theirs, const auto& from, auto& to) {
-    for (const auto& [key, index] : mine) {
-      if (const auto it = theirs.find(key); it != theirs.end())
-        to[static_cast<std::size_t>(index)] = from[static_cast<std::size_t>(it->second)];
+  const auto take = [](const keyed<int>& mine, const keyed<int>& theirs, const auto& from, auto& to) {
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (const int* index = theirs.find(mine.keys().key_of(i)))
+        to[static_cast<std::size_t>(mine.values()[i])] = from[static_cast<std::size_t>(*index)];
     }
   };
   take(share_, other.share_, basis.columns, start.columns);
@@ -80,51 +81,53 @@ HETPLAN_INLINE double order_program::seconds_of(const lp_time& t, const lp_solut
 
 HETPLAN_INLINE void order_program::add_shares() {
   first_share_ = lp_.objective.size();
-  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> active;  // first interval, and one past the last
-  for (const std::uint32_t t : timing_.draining()) active[t] = {0, times_.empty() ? 0 : times_.size() - 1};
+  keyed<std::pair<std::size_t, std::size_t>> active;  // by transfer: first interval, and one past the last
+  for (const std::uint32_t t : timing_.draining()) active[{t}] = {0, times_.empty() ? 0 : times_.size() - 1};
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const std::size_t point = i + (opens_ ? 1 : 0);
-    (order_[i].ends ? active[order_[i].transfer].second : active[order_[i].transfer].first) = point;
+    (order_[i].ends ? active[{order_[i].transfer}].second : active[{order_[i].transfer}].first) = point;
   }
-  const std::map<std::uint32_t, double> outside = moved_outside();
-  for (const auto& [t, span] : active) {
-    const auto it = outside.find(t);
-    const double part = it == outside.end() ? 1 : std::clamp(1 - it->second / cep_.tasks().transfers[t].volume_bytes, 0.0, 1.0);
+  const keyed<double> outside = moved_outside();
+  for (const std::size_t i : active.keys().in_order()) {
+    const auto t = static_cast<std::uint32_t>(active.keys().key_of(i)[0].value);
+    const auto [from, to] = active.values()[i];
+    const double* moved = outside.find({t});
+    const double part = moved == nullptr ? 1 : std::clamp(1 - *moved / cep_.tasks().transfers[t].volume_bytes, 0.0, 1.0);
     lp_problem::row whole{.terms = {}, .lower = part, .upper = part};
-    for (std::size_t k = span.first; k < span.second; ++k) {
-      share_[{t, k}] = lp_.add_column(0);
-      whole.terms.emplace_back(share_[{t, k}], 1);
+    for (std::size_t k = from; k < to; ++k) {
+      const int column = share_[{t, k}] = lp_.add_column(0);
+      whole.terms.emplace_back(column, 1);
     }
     lp_.rows.push_back(std::move(whole));
   }
   first_capacity_ = lp_.rows.size();
 }
 
-HETPLAN_INLINE std::map<std::uint32_t, double> order_program::moved_outside() const {
+HETPLAN_INLINE keyed<double> order_program::moved_outside() const {
   const auto& [run, window] = *frame_;
-  std::map<std::uint32_t, double> bytes;
-  std::map<std::uint32_t, rate_change> last;
+  keyed<double> bytes;
+  keyed<rate_change> last;
   for (const rate_change& r : run.rates) {
-    if (const auto it = last.find(r.transfer); it != last.end() && it->second.rate > 0) {
-      const double from = it->second.at_s, to = r.at_s;
+    rate_change& before = last[{r.transfer}];
+    if (before.rate > 0) {
+      const double from = before.at_s, to = r.at_s;
       const double inside = std::max(0.0, std::min(to, window.to_s) - std::max(from, window.from_s));
-      bytes[r.transfer] += it->second.rate * (to - from - inside);
+      bytes[{r.transfer}] += before.rate * (to - from - inside);
     }
-    last[r.transfer] = r;
+    before = r;
   }
   return bytes;
 }
 
 HETPLAN_INLINE void order_program::capacity_rows() {
   const tasks::task_graph& g = cep_.tasks();
-  for (const auto& [key, share] : share_) {
-    const auto& [t, k] = key;
+  for (std::size_t i = 0; i < share_.size(); ++i) {
+    const key_view key = share_.keys().key_of(i);
+    const auto t = static_cast<std::size_t>(key[0].value), k = static_cast<std::size_t>(key[1].value);
     for (const resource_use& u : g.routes[g.transfers[t].route].via) {
-      const auto [it, is_new] =
-          capacity_.try_emplace({static_cast<std::uint32_t>(u.resource.index()), k}, static_cast<int>(lp_.rows.size()));
-      if (is_new) add_length(times_[k], times_[k + 1]);
-      lp_.rows[static_cast<std::size_t>(it->second)].terms.emplace_back(
-          share, tasks::work_s(g.transfers[t], u, cep_.network()) / timing_.unit_s());
+      if (capacity_.insert({u.resource, k}, static_cast<int>(lp_.rows.size()))) add_length(times_[k], times_[k + 1]);
+      lp_.rows[static_cast<std::size_t>(*capacity_.find({u.resource, k}))].terms.emplace_back(
+          share_.values()[i], tasks::work_s(g.transfers[t], u, cep_.network()) / timing_.unit_s());
     }
   }
 }

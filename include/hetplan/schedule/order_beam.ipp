@@ -7,7 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <tuple>
-#include <unordered_set>
+
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan::schedule::detail {
 
@@ -249,11 +250,11 @@ HETPLAN_INLINE found_orders beam_search(const tick_table& t, order_goal goal, st
     std::sort(children.begin(), children.end(), [](const child& a, const child& b) {
       return std::tie(a.bound, a.sum, a.parent, a.task.stage, a.task.what) < std::tie(b.bound, b.sum, b.parent, b.task.stage, b.task.what);
     });
-    std::unordered_set<std::uint64_t> seen;
+    key_index seen;
     next.clear();
     for (const child& x : children) {
       if (next.size() == width) break;
-      if (!seen.insert(x.hash).second) continue;
+      if (!seen.insert({x.hash})) continue;
       next.push_back({beam[x.parent].state, static_cast<std::uint32_t>(trail.size())});
       next.back().state.give(x.task, x.start);
       trail.push_back({beam[x.parent].last, x.task});

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <optional>
-#include <set>
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
@@ -166,7 +165,7 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
     refuse("memory for each of the " + std::to_string(s.cluster.size()) + " devices, got " + std::to_string(memory.size()) + " entries");
   plan_table t;
   t.times.microbatches = p.microbatches;
-  std::map<device_id, std::size_t> owner;  // index of the table's device
+  keyed<std::size_t> owner;  // index of the table's device
   std::vector<std::size_t> of_table(p.stages.size());
   for (std::size_t i = 0; i < p.stages.size(); ++i) {
     const stage& st = p.stages[i];
@@ -175,12 +174,11 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
     std::vector<device_id> members;
     for (const assignment& a : st.devices) members.push_back(a.device);
     std::ranges::sort(members);
-    const auto [it, fresh] = owner.try_emplace(members.front(), t.devices.size());
-    of_table[i] = it->second;
-    if (fresh) t.devices.push_back(members);
+    if (owner.insert({members.front()}, t.devices.size())) t.devices.push_back(members);
+    const std::size_t mine = of_table[i] = *owner.find({members.front()});
     for (const device_id d : members) {
-      const auto [mine, is_new] = owner.try_emplace(d, it->second);
-      if (mine->second != it->second || t.devices[it->second] != members)
+      owner.insert({d}, mine);
+      if (*owner.find({d}) != mine || t.devices[mine] != members)
         refuse("stages on the same devices or on none in common, got device \"" + s.cluster[d].name + "\" in stages of different ones");
     }
   }
@@ -277,23 +275,23 @@ HETPLAN_INLINE plan order_plan(plan p, const planning_problem& problem, order_ru
 
 namespace detail {
 
-/// Returns the plans to cut anew: the first one of each line of devices and microbatch size, those with the cheapest orders first, until
+/// Marks the plans to cut anew: the first one of each line of devices and microbatch size, those with the cheapest orders first, until
 /// `most` is spent. The cost is about stages^2 x microbatches. Short lines also send least.
-HETPLAN_INLINE std::set<std::size_t> lines_to_cut(const std::vector<plan>& plans, long long most) {
-  std::set<std::vector<int>> seen;
+HETPLAN_INLINE std::vector<char> lines_to_cut(const std::vector<plan>& plans, long long most) {
+  key_index seen;
   std::vector<std::pair<long long, std::size_t>> by_work;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    std::vector<int> line{plans[i].microbatch_size};
-    for (const device_id d : partition::detail::devices_in_line(plans[i])) line.push_back(d.value);
+    key_parts line{plans[i].microbatch_size};
+    for (const device_id d : partition::detail::devices_in_line(plans[i])) line.emplace_back(d);
     const auto stages = static_cast<long long>(line.size() - 1);
-    if (stages > 1 && seen.insert(std::move(line)).second) by_work.emplace_back(stages * stages * plans[i].microbatches, i);
+    if (stages > 1 && seen.insert(line)) by_work.emplace_back(stages * stages * plans[i].microbatches, i);
   }
   std::ranges::sort(by_work);
-  std::set<std::size_t> chosen;
+  std::vector<char> chosen(plans.size(), 0);
   for (const auto& [work, i] : by_work) {
-    if (!chosen.empty() && work > most) break;
+    if (i != by_work.front().second && work > most) break;
     most -= work;
-    chosen.insert(i);
+    chosen[i] = 1;
   }
   return chosen;
 }
@@ -342,8 +340,8 @@ HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, co
     bool ordered = false;
     std::string refused, broken;
   };
-  std::map<std::string, record> mine;
-  for (const named_schedule& s : own) mine[s.name];
+  keyed<record> mine;  // by name
+  for (const named_schedule& s : own) mine[parts_of(s.name)];
   struct ordered_plan {
     double latency_s;
     plan placed;  ///< the plan before ordering
@@ -353,7 +351,7 @@ HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, co
     if (stop) return inf;
     try {
       plan ordered = s.order(p, problem);
-      if (const auto it = mine.find(s.name); it != mine.end()) it->second.ordered = true;
+      if (record* r = mine.find(parts_of(s.name))) r->ordered = true;
       ordered.planner += ", " + s.name;
       judgement judged = judge(ordered, problem.model, problem.cluster, problem.cost, problem.models);
       const double latency = find_broken_limit(judged.evaluation, problem.cluster) ? inf : judged.evaluation.latency.value();
@@ -365,16 +363,16 @@ HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, co
     } catch (const invalid_input& e) {  // stages not placed for this schedule, or no room
       const std::string what = s.name + ": " + e.what();
       if (why.empty()) why = what;
-      if (const auto it = mine.find(s.name); it != mine.end() && it->second.refused.empty()) it->second.refused = what;
+      if (record* r = mine.find(parts_of(s.name)); r != nullptr && r->refused.empty()) r->refused = what;
       return inf;
     } catch (const invalid_model& e) {  // orders that no run can follow
-      const auto it = mine.find(s.name);
-      if (it == mine.end()) throw;
-      if (it->second.broken.empty()) it->second.broken = s.name + ": " + e.what();
+      record* r = mine.find(parts_of(s.name));
+      if (r == nullptr) throw;
+      if (r->broken.empty()) r->broken = s.name + ": " + e.what();
       return inf;
     }
   };
-  const std::set<std::size_t> to_cut = lines_to_cut(plans, most_cut);
+  const std::vector<char> to_cut = lines_to_cut(plans, most_cut);
   for (std::size_t place = 0; place < plans.size(); ++place) {
     const plan& p = plans[place];
     const bool placed_already = partition::detail::devices_in_line(p).empty();  // stages may already form a V or turns
@@ -386,11 +384,11 @@ HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, co
       promising.push_back({least, placed});
     };
     judge_all(p, [&](const named_schedule& s) { return s.shape == stage_shape::as_they_are || placed_already; });
-    if (!to_cut.contains(place)) continue;
-    std::set<std::pair<stage_shape, std::size_t>> done;
+    if (to_cut[place] == 0) continue;
+    key_index done;
     const auto shape_of = [](const named_schedule& s) { return std::pair(s.shape, s.shape == stage_shape::turns ? s.chunks : 0); };
     for (const named_schedule& wants : schedules) {
-      if (wants.shape == stage_shape::as_they_are || !done.insert(shape_of(wants)).second) continue;
+      if (wants.shape == stage_shape::as_they_are || !done.insert({wants.shape, shape_of(wants).second})) continue;
       // Schedules without a shape of their own apply to every cut.
       for (const plan& cut : wants.shape == stage_shape::v ? partition::in_a_v(p, problem) : partition::in_turns(p, problem, wants.chunks))
         judge_all(cut, [&](const named_schedule& s) { return s.shape == stage_shape::as_they_are || shape_of(s) == shape_of(wants); });
@@ -400,7 +398,9 @@ HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, co
   std::ranges::stable_sort(promising, {}, &ordered_plan::latency_s);
   for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
     static_cast<void>(judge_with(promising[i].placed, named_schedule(order_rule::automatic)));
-  for (const auto& [name, r] : mine) {
+  const std::vector<std::size_t> by_name = mine.keys().in_order();
+  for (const std::size_t i : by_name) {
+    const record& r = mine.values()[i];
     if (!r.ordered && !r.broken.empty()) throw invalid_model("schedule " + r.broken);
   }
   plan_result chosen = std::move(best).result();
@@ -412,7 +412,8 @@ HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, co
     chosen.status = found.status;
     chosen.out_of_steps = found.out_of_steps;
   }
-  for (const auto& [name, r] : mine) {
+  for (const std::size_t i : by_name) {
+    const record& r = mine.values()[i];
     if (!r.ordered && !r.refused.empty() && chosen.status.ok() && chosen.status.reason.empty())
       chosen.status.reason = "schedule " + r.refused;
   }

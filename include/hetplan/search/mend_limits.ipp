@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <numeric>
-#include <set>
 #include <string>
 
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
@@ -90,16 +89,15 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
     }
   };
   // Key of a moved plan: only layers, devices and samples differ from the chosen plan. Both rounds and similar sequences revisit plans.
-  using moved_plan = std::vector<std::int64_t>;
   const auto name_of = [](const plan& p) {
-    moved_plan name;
+    key_parts name;
     for (const stage& s : p.stages) {
-      for (const layer_id l : s.layers) name.push_back(l.value);
+      for (const layer_id l : s.layers) name.emplace_back(l);
       for (const assignment& a : s.devices) name.insert(name.end(), {-1 - std::int64_t{a.device.value}, a.samples});
     }
     return name;
   };
-  std::vector<std::map<moved_plan, double>> known(chosen.size());
+  std::vector<keyed<double>> known(chosen.size());
   for (const layer_sequence& row : rows) {
     if (chosen.empty()) break;
     const layer_sequence moved = options.boundaries == polish_boundaries::of_layers ? each_layer_of(row) : row;
@@ -110,9 +108,9 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
       const auto score_of = [&](plan& p) {
         fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
         drop_usual_warmup(p, problem.model);
-        moved_plan name = name_of(p);
-        const auto it = known[i].find(name);
-        return it != known[i].end() ? it->second : known[i].emplace(std::move(name), simulated(p)).first->second;
+        const key_parts name = name_of(p);
+        const double* score = known[i].find(name);
+        return score != nullptr ? *score : known[i][name] = simulated(p);
       };
       plan& p = chosen[i];
       p = partition::move_boundaries(std::move(p), moved, light, score_of, options.judged);
@@ -135,17 +133,22 @@ struct piped_shares {
   struct share {
     device_id device;
     int samples;
-    friend auto operator<=>(const share&, const share&) = default;
   };
   struct piece {
     std::size_t end = 0;
     std::vector<share> devices = {};
-    friend auto operator<=>(const piece&, const piece&) = default;
   };
   int size = 1;  ///< microbatch size
   std::vector<piece> pieces = {};
-  friend auto operator<=>(const piped_shares&, const piped_shares&) = default;
 
+  [[nodiscard]] key_parts key() const {
+    key_parts key{size};
+    for (const piece& p : pieces) {
+      key.insert(key.end(), {p.end, p.devices.size()});
+      for (const share& s : p.devices) key.insert(key.end(), {s.device, s.samples});
+    }
+    return key;
+  }
   [[nodiscard]] std::size_t begin(std::size_t i) const { return i == 0 ? 0 : pieces[i - 1].end; }
 };
 
@@ -202,8 +205,9 @@ class share_moves {
     const auto& devices = from_.pieces[i].devices;
     for (std::size_t a = 0; a < devices.size(); ++a) {
       const int all = devices[a].samples;
-      for (const int k : std::set<int>{1, all / 2, all}) {
-        if (k == 0) continue;
+      for (int before = 0; const int k : {1, all / 2, all}) {
+        if (k <= before) continue;
+        before = k;
         for (std::size_t b = 0; b < devices.size(); ++b) {
           if (a == b) continue;
           piped_shares to = from_;
@@ -343,13 +347,13 @@ class mending {
     return p;
   }
   void climb(piped_shares at) {
-    if (!seen_.insert(at).second) return;
+    if (!seen_.insert(at.key())) return;
     verdict here = judge(plan_of(at));
     for (int judged = 1; judged < options_.judged && !half_spent();) {
       bool moved = false;
       for (piped_shares& next : share_moves(at, problem_.cluster.size(), here.worst).take()) {
         if (judged >= options_.judged || half_spent()) break;
-        if (!seen_.insert(next).second) continue;
+        if (!seen_.insert(next.key())) continue;
         ++judged;
         const verdict there = judge(plan_of(next));
         if (!there.better(here)) continue;
@@ -396,7 +400,7 @@ class mending {
   step_budget& budget_;
   const mend_options& options_;
   long long used_ = 0;
-  std::set<piped_shares> seen_ = {};
+  key_index seen_ = {};
   std::optional<std::pair<verdict, piped_shares>> nearest_ = {};  ///< best end of a climb
   std::vector<std::pair<double, plan>> found_ = {};
 };

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <string>
 #include <tuple>
 
@@ -102,7 +101,7 @@ class dispatcher final : public work_source {
   /// Returns the most memory that a pass of the stage holds on a device, over all sizes of passes.
   [[nodiscard]] share_memory most(std::size_t stage, std::size_t position) const {
     share_memory m = costs_.stages[stage].devices[position].kept;
-    for (const auto& [size, parts] : costs_.stages[stage].passes) {
+    for (const auto& parts : costs_.stages[stage].passes.values()) {
       m.forward = std::max(m.forward, parts[position].kept.forward);
       m.backward = std::max(m.backward, parts[position].kept.backward);
     }

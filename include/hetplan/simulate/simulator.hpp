@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <queue>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include <hetplan/cluster/network_sharing.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/min_queue.hpp>
 #include <hetplan/core/observer.hpp>
 #include <hetplan/simulate/fluid_sharing.hpp>
@@ -134,7 +134,7 @@ class grant_queue {
   const tasks::task_graph* g_;
   bool ports_;
   transfer_order order_;
-  std::map<std::vector<std::uint32_t>, std::size_t> lines_by_needs_;
+  key_index lines_by_needs_;
   std::vector<std::uint32_t> line_of_transfer_;  ///< `none` until known
   std::vector<line> lines_;
   std::vector<std::vector<std::size_t>> needed_by_;  ///< lines by port or resource

@@ -37,13 +37,14 @@ HETPLAN_INLINE std::vector<std::uint32_t> grant_queue::needs_of(const tasks::tra
 
 HETPLAN_INLINE std::size_t grant_queue::line_of(std::uint32_t t) {
   if (line_of_transfer_[t] != none) return line_of_transfer_[t];
-  const auto [it, is_new] = lines_by_needs_.try_emplace(needs_of(g_->transfers[t]), lines_.size());
-  if (is_new) {
-    lines_.push_back({it->first, waiting_line(order_)});
-    for (const std::uint32_t n : it->first) needed_by_[n].push_back(it->second);
+  std::vector<std::uint32_t> needs = needs_of(g_->transfers[t]);
+  const std::size_t l = lines_by_needs_.number(parts_of(needs));
+  if (l == lines_.size()) {
+    for (const std::uint32_t n : needs) needed_by_[n].push_back(l);
+    lines_.push_back({std::move(needs), waiting_line(order_)});
   }
-  line_of_transfer_[t] = static_cast<std::uint32_t>(it->second);
-  return it->second;
+  line_of_transfer_[t] = static_cast<std::uint32_t>(l);
+  return l;
 }
 
 HETPLAN_INLINE guarded_sharing<any_network_sharing> sharing_of(const any_network_sharing& sharing, const tasks::task_graph&,

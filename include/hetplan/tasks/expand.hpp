@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/plan/stage_costs.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -36,7 +36,7 @@ class transfer_rules {
     bool used = false;
   };
   const plan& plan_;
-  std::map<transfer_name, entry> by_transfer_;
+  keyed<entry> by_transfer_;  ///< by name_of_transfer
 };
 
 /// Sender of the transfers between the devices of a cluster according to a plan.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <tuple>
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
@@ -18,23 +17,23 @@ HETPLAN_INLINE transfer_rules::transfer_rules(const plan& p) : plan_(p) {
   for (const transfer_rule& r : p.schedule.transfers) {
     by_transfer_[name_of_transfer(r)].chunks.push_back(&r);
   }
-  for (auto& [_, mine] : by_transfer_) {
+  for (entry& mine : by_transfer_.values()) {
     std::sort(mine.chunks.begin(), mine.chunks.end(), [](const transfer_rule* a, const transfer_rule* b) { return a->chunk < b->chunk; });
   }
 }
 
 HETPLAN_INLINE std::span<const transfer_rule* const> transfer_rules::find(const transfer& t) {
   if (by_transfer_.empty()) return {};
-  const auto it = by_transfer_.find(name_of_transfer(t));
-  if (it == by_transfer_.end()) return {};
-  it->second.used = true;
-  return it->second.chunks;
+  entry* rules = by_transfer_.find(name_of_transfer(t));
+  if (rules == nullptr) return {};
+  rules->used = true;
+  return rules->chunks;
 }
 
 HETPLAN_INLINE void transfer_rules::require_all_used(const cluster& c) const {
   for (std::size_t i = 0; i < plan_.schedule.transfers.size(); ++i) {
     const transfer_rule& r = plan_.schedule.transfers[i];
-    if (by_transfer_.at(name_of_transfer(r)).used) continue;
+    if (by_transfer_.find(name_of_transfer(r))->used) continue;
     const stage& from = plan_[r.from_stage];
     const bool inside = r.from_stage == r.to_stage && r.kind == transfer_kind::sync;
     throw invalid_input(
@@ -330,13 +329,10 @@ class expander {
   [[nodiscard]] handle row_end(stage_id s, std::size_t row, phase what, int number, int token) {
     const stage& st = p_[s];
     if (st.column_count() == 1) return at(s, row, what, number, token).end;
-    const auto [it, fresh] = rows_.try_emplace({s, row, what, number, token});
-    if (fresh) {
-      it->second = out_.add_barrier();
-      for (std::size_t c = 0; c < st.column_count(); ++c)
-        out_.depend(at(s, row * st.column_count() + c, what, number, token).end, it->second);
-    }
-    return it->second;
+    if (const handle* known = rows_.find({s, row, what, number, token})) return *known;
+    const handle end = out_.add_barrier();
+    for (std::size_t c = 0; c < st.column_count(); ++c) out_.depend(at(s, row * st.column_count() + c, what, number, token).end, end);
+    return rows_[{s, row, what, number, token}] = end;
   }
 
   /// Returns the samples [first, second) of the pipeline that a device processes in a pass, in proportion to its share.
@@ -568,16 +564,16 @@ class expander {
 
   /// Sends an output once to a device. Its first reader there, by stage, names the transfer; the volume is the producer's largest cut.
   void send_once(transfer t, handle producer, handle consumer) {
-    const auto [it, first] = sent_.try_emplace({t.from_stage, t.to, t.microbatch, t.token});
-    if (first) {
+    handle* sent = sent_.find({t.from_stage, t.to, t.microbatch, t.token});
+    if (sent == nullptr) {
       double largest = 0;
       for (const std::size_t e : stages_[t.from_stage].out) largest = std::max(largest, stages_.edges[e].forward_cut.value());
       t.volume_bytes = largest * static_cast<double>(t.last_sample - t.first_sample);
       const auto [first_chunk, last_chunk] = sender_.send(t);
       out_.depend(producer, first_chunk);
-      it->second = last_chunk;
+      sent = &(sent_[{t.from_stage, t.to, t.microbatch, t.token}] = last_chunk);
     }
-    out_.depend(it->second, consumer);
+    out_.depend(*sent, consumer);
   }
 
   /// Sends every sink's token to every source of its pipeline, which may then start the next token.
@@ -626,7 +622,8 @@ class expander {
   }
 
   void share_state(stage_id s) {
-    sharded_stage& shared = sharded_.emplace(s, sharded_stage(costs_, s, sender_)).first->second;
+    sharded_.insert({s}, sharded_stage(costs_, s, sender_));
+    sharded_stage& shared = *sharded_.find({s});
     const auto& parts = parts_[s.index()];
     if (p_[s].shard == sharding::fsdp) {
       std::vector<order_entry> passes;  // equal on all devices of the stage
@@ -675,7 +672,7 @@ class expander {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       finished.push_back(out_.add_barrier());
       for (std::size_t i = 0; i < p_.stages[s].devices.size(); ++i) wait_for_last_backward(stage_id(s), i, finished.back());
-      if (const auto it = sharded_.find(stage_id(s)); it != sharded_.end()) out_.depend(it->second.finish(), finished.back());
+      if (sharded_stage* shared = sharded_.find({s})) out_.depend(shared->finish(), finished.back());
     }
     const std::vector<handle> reduced = reduce_gradients(p_, costs_.model, stages_, finished, sender_);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
@@ -706,9 +703,9 @@ class expander {
   task_graph_builder out_;
   transfer_sender sender_;
   int tokens_;
-  std::map<std::tuple<stage_id, device_id, int, int>, handle> sent_;  ///< copies per device: by producer stage, receiver, microbatch, token
-  std::map<std::tuple<stage_id, std::size_t, phase, int, int>, handle> rows_;  ///< grids: by stage, row, phase, pass, token
-  std::map<stage_id, sharded_stage> sharded_;
+  keyed<handle> sent_;                    ///< copies per device: by producer stage, receiver, microbatch, token
+  keyed<handle> rows_;                    ///< grids: by stage, row, phase, pass, token
+  keyed<sharded_stage> sharded_;          ///< by stage
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
 };
 

@@ -4,7 +4,6 @@
 #include <hetplan/tasks/expand_placement.hpp>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
 
 namespace hetplan::tasks {
 
@@ -46,7 +46,7 @@ HETPLAN_INLINE placement_tasks expand(const place::placement_table& t, const pla
         compute_task{.stage = stage_id(i), .device = device_id(s.device[i]), .last_sample = 1, .duration_s = t.time_s(i, s.device[i])});
     out.append_to_order(task[i]);
   }
-  std::map<std::pair<std::size_t, std::size_t>, task_graph_builder::handle> sent;  // by edge or producer, and receiver
+  keyed<task_graph_builder::handle> sent;  // by edge or producer, and receiver
   const auto key = [&](std::size_t edge) { return r.copies == transfer_copies::per_edge ? edge : t.edges()[edge].from; };
   for (std::size_t x = 0; x < s.transfers.size(); ++x) {
     const place::scheduled_transfer& given = s.transfers[x];
@@ -63,16 +63,16 @@ HETPLAN_INLINE placement_tasks expand(const place::placement_table& t, const pla
                                          .latency_s = place::carried_s(t, r.copies, given.edge, given.from, given.to),
                                          .release_s = given.start_s});
     out.depend(task[edge.from], handle);
-    sent.emplace(std::pair(key(given.edge), given.to), handle);
+    sent.insert({key(given.edge), given.to}, handle);
   }
   for (std::size_t e = 0; e < t.edges().size(); ++e) {
     const auto& edge = t.edges()[e];
     if (s.device[edge.from] == s.device[edge.to]) {
       out.depend(task[edge.from], task[edge.to]);
     } else {
-      const auto it = sent.find({key(e), s.device[edge.to]});
-      HETPLAN_ASSERT(it != sent.end());  // by find_broken_rule
-      out.depend(it->second, task[edge.to]);
+      const auto* arrived = sent.find({key(e), s.device[edge.to]});
+      HETPLAN_ASSERT(arrived != nullptr);  // by find_broken_rule
+      out.depend(*arrived, task[edge.to]);
     }
   }
   const auto net = t.devices() > 1 ? cluster("table", devices, detail::table_network{t}) : cluster("table", devices.front());
