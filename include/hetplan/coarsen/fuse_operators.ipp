@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/cost/cost_model.hpp>
 
 namespace hetplan::coarsen {
@@ -158,7 +159,7 @@ HETPLAN_INLINE fusion_rules tensorrt_like() {
   r.rules.push_back({"softmax", "topk"});
   detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"reshape"}, {"transpose"}, {"reducemean"}, {"reducesum"}});
   detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"transpose", "reshape"}, {"reshape", "transpose"}});
-  std::sort(r.rules.begin(), r.rules.end());
+  sort_stably(r.rules);
   r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
   return r;
 }
@@ -189,7 +190,7 @@ HETPLAN_INLINE fusion_rules onednn_like() {
   detail::append_products(
       r.rules, {{"matmul"}, {"matmul", "div"}, {"matmul", "mul"}, {"matmul", "add"}, {"matmul", "div", "add"}, {"matmul", "mul", "add"}},
       {{"softmax", "matmul"}});
-  std::sort(r.rules.begin(), r.rules.end());
+  sort_stably(r.rules);
   r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
   return r;
 }

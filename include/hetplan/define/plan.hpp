@@ -16,6 +16,7 @@
 #include <hetplan/coarsen/fuse_operators.ipp>
 #include <hetplan/coarsen/merge_small.ipp>
 #include <hetplan/core/error.ipp>
+#include <hetplan/core/sorting.ipp>
 #include <hetplan/core/version.ipp>
 #include <hetplan/cost/cost_model.ipp>
 #include <hetplan/cost/energy_model.ipp>

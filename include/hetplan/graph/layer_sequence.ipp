@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan {
 
 HETPLAN_INLINE std::size_t layer_sequence::chain_of(std::size_t block) const {
@@ -39,7 +41,7 @@ HETPLAN_INLINE sequence_cuts::sequence_cuts(const planning_graph& model, const l
   }
   for (const layer& l : model.layers()) add_tensor(model, block_of, l.id);
   // The order in which boundaries list their tensors: by producing block, last first, then by layer.
-  std::stable_sort(tensors_.begin(), tensors_.end(), [](const tensor& x, const tensor& y) { return x.from > y.from; });
+  sort_stably(tensors_, [](const tensor& x, const tensor& y) { return x.from > y.from; });
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     const std::span<const reader> all = readers_of(t);
     for (std::size_t b = tensors_[t].from + 1, next = 0; b <= all.back().block; ++b) {

@@ -11,6 +11,8 @@
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/strong_components.hpp>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan::place {
 
 namespace detail {
@@ -28,7 +30,7 @@ HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> lifted(const std
   for (const auto& [from, to] : edges) {
     if (label[from] != label[to]) all.emplace_back(label[from], label[to]);
   }
-  std::sort(all.begin(), all.end());
+  sort_stably(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
@@ -197,9 +199,7 @@ HETPLAN_INLINE double cheapest_part_bound(const placement_units& u, int accelera
       network.add_edge(all, v, inf);
     }
   }
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return u.accelerator_s[a] > u.accelerator_s[b]; });
+  const auto order = sorted_indices(n, [&](std::size_t a, std::size_t b) { return u.accelerator_s[a] > u.accelerator_s[b]; });
   std::vector<double> most(n, inf);  // upper bound on each unit's least cost on an accelerator
   double bound = 0;
   for (const std::size_t v : order) {

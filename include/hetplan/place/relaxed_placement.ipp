@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/core/version.hpp>
 
 namespace hetplan::place {
@@ -63,7 +64,7 @@ HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, co
       std::vector<neighbour> around;
       for (const std::uint32_t e : t.in_edges(v)) around.emplace_back(false, edge_kind[e], a.class_of[t.edges()[e].from]);
       for (const std::uint32_t e : t.out_edges(v)) around.emplace_back(true, edge_kind[e], a.class_of[t.edges()[e].to]);
-      std::sort(around.begin(), around.end());
+      sort_stably(around);
       next.push_back(kinds({a.class_of[v], std::move(around)}));
     }
     refined = kinds.size() > classes;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan {
 
 HETPLAN_INLINE objective_kind job::effective_objective() const {
@@ -23,7 +25,7 @@ HETPLAN_INLINE std::vector<int> job::candidate_microbatch_sizes() const {
     }
   }
   std::erase_if(sizes, [&](int b) { return b < 1 || batch % b != 0; });
-  std::sort(sizes.begin(), sizes.end());
+  sort_stably(sizes);
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.empty()) throw invalid_input("job: no microbatch size divides the batch " + std::to_string(batch));
   const auto least_tasks = [&](int b) { return tasks_per_microbatch(workload) * (batch / b); };

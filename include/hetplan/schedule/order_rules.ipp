@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan::schedule::detail {
 
@@ -236,7 +237,7 @@ HETPLAN_INLINE std::vector<v_block> v_blocks(std::size_t devices, double memory,
                 blocks.push_back(b);
               }
   const auto key = [](const v_block& x) { return std::tuple(x.slots, x.peak, x.step, x.turn); };
-  std::sort(blocks.begin(), blocks.end(), [&](const v_block& x, const v_block& y) { return key(x) < key(y); });
+  sort_by(blocks, key);
   if (blocks.size() > most) blocks.resize(most);
   return blocks;
 }
@@ -325,7 +326,7 @@ HETPLAN_INLINE v_orders searched_v(const tick_table& t, order_goal goal, ticks t
     }
   }
   const auto best_first = [&] {
-    std::stable_sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.value < b.value; });
+    sort_by(all, &candidate::value);
     // Different rules often give the same orders.
     all.erase(std::unique(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.sequence == b.sequence; }),
               all.end());
