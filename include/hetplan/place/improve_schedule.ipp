@@ -230,7 +230,7 @@ class placement_window {
     }
     std::vector<std::size_t> all(sequence.begin() + static_cast<std::ptrdiff_t>(first),
                                  sequence.begin() + static_cast<std::ptrdiff_t>(last));
-    std::sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return position_[a] < position_[b]; });
+    sort_by(all, [&](std::size_t v) { return position_[v]; });
     return all;
   }
 

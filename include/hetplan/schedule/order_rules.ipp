@@ -254,7 +254,7 @@ HETPLAN_INLINE std::vector<partial_orders::task> orders_of_block(const tick_tabl
     for (int k = 0; k < static_cast<int>(t.m); ++k) {
       for (std::size_t i = 0; i < tasks.size(); ++i) timed.emplace_back(slots_of_a_microbatch * k + at[i], tasks[i]);
     }
-    std::sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    sort_by(timed, [](const auto& x) { return x.first; });
     for (const auto& [slot, task] : timed) passes[static_cast<std::size_t>(d)].push_back(task);
   }
   return filled_orders(t, std::move(passes), gaps, pull);
