@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,5 +38,10 @@ TEST_CASE("sorts over indices are std::stable_sort, whatever the ties") {
     sorted = all;
     sort_by(sorted, &std::pair<std::size_t, std::string>::first);
     REQUIRE(sorted == rising);
+    std::vector<std::size_t> some;
+    for (const auto& [key, place] : all) some.push_back(key);
+    const std::set<std::size_t> distinct(some.begin(), some.end());
+    sort_distinct(some);
+    REQUIRE(some == std::vector<std::size_t>(distinct.begin(), distinct.end()));
   }
 }

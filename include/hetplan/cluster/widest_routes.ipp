@@ -14,8 +14,6 @@
 #include <boost/property_map/function_property_map.hpp>
 #include <boost/property_map/property_map.hpp>
 
-#include <hetplan/core/sorting.hpp>
-
 namespace hetplan::detail {
 
 /// Direct route as an edge of the graph.
@@ -98,7 +96,7 @@ HETPLAN_INLINE indirect_routes::paths indirect_routes::paths_from(device_id from
   for (std::size_t t = 0; t < devices_; ++t) {
     if (t != source && width[t] > 0 && direct_.find(from, device_id(t)) == nullptr) targets.push_back(t);
   }
-  sort_stably(targets, [&](std::size_t a, std::size_t b) { return width[a] > width[b]; });
+  std::stable_sort(targets.begin(), targets.end(), [&](std::size_t a, std::size_t b) { return width[a] > width[b]; });
   std::vector<hop_distance> distance(devices_);
   const auto length_of = [&](const hop_edge& e) { return hop_distance{1, graph[e].latency_s}; };
   const auto lengths = boost::make_function_property_map<hop_edge>(length_of);

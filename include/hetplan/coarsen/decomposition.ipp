@@ -49,8 +49,7 @@ HETPLAN_INLINE layer_sequence serial(const planning_graph& model, const coarsen:
     const std::size_t from = blocks.block_of[e.from.index()], to = blocks.block_of[e.to.index()];
     if (from != to) edges.emplace_back(from, to);
   }
-  sort_stably(edges);
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  sort_distinct(edges);
   const std::vector<std::size_t> order = topological_order(n, edges);
   if (order.size() < n) {
     const auto [from, to] = edge_on_cycle(n, edges, order);

@@ -159,8 +159,7 @@ HETPLAN_INLINE fusion_rules tensorrt_like() {
   r.rules.push_back({"softmax", "topk"});
   detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"reshape"}, {"transpose"}, {"reducemean"}, {"reducesum"}});
   detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"transpose", "reshape"}, {"reshape", "transpose"}});
-  sort_stably(r.rules);
-  r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
+  sort_distinct(r.rules);
   return r;
 }
 
@@ -190,8 +189,7 @@ HETPLAN_INLINE fusion_rules onednn_like() {
   detail::append_products(
       r.rules, {{"matmul"}, {"matmul", "div"}, {"matmul", "mul"}, {"matmul", "add"}, {"matmul", "div", "add"}, {"matmul", "mul", "add"}},
       {{"softmax", "matmul"}});
-  sort_stably(r.rules);
-  r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
+  sort_distinct(r.rules);
   return r;
 }
 

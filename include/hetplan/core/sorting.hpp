@@ -2,6 +2,7 @@
 #pragma once
 /// Stable sorts for code that runs seldom: one sort, of indices, is compiled for all types and comparisons.
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <utility>
@@ -33,17 +34,15 @@ template <class T, class Less = std::less<>>
 void sort_stably(std::vector<T>& all, const Less& less = {}) {
   std::vector<std::size_t> from = sorted_indices(all.size(), [&](std::size_t a, std::size_t b) { return less(all[a], all[b]); });
   for (std::size_t first = 0; first < all.size(); ++first) {  // along each cycle of the permutation
-    if (from[first] == first) continue;
-    T held = std::move(all[first]);
-    std::size_t to = first;
-    for (std::size_t next = from[to]; next != first; next = from[to]) {
-      all[to] = std::move(all[next]);
-      from[to] = to;
-      to = next;
-    }
-    all[to] = std::move(held);
-    from[to] = to;
+    for (std::size_t to = first, next; (next = std::exchange(from[to], to)) != first; to = next) std::swap(all[to], all[next]);
   }
+}
+
+/// Sorts, and keeps one of each set of equal elements.
+template <class T>
+void sort_distinct(std::vector<T>& all) {
+  sort_stably(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
 /// Sorts by `key`, a function or a member, in ascending order; elements of equal keys keep their order.

@@ -57,8 +57,7 @@ HETPLAN_INLINE std::vector<std::size_t> sequence_cuts::ports(std::size_t boundar
   for (const std::uint32_t t : crossed_by_[boundary]) {
     for (const reader& r : readers_after(t, boundary)) all.push_back(r.block);
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  sort_distinct(all);
   return all;
 }
 

@@ -245,12 +245,11 @@ HETPLAN_INLINE device_space in_class_order(std::vector<std::vector<device_id>> c
       const std::size_t end = std::min(n, first + static_cast<std::size_t>(largest_group));
       for (std::size_t last = first + 1; last <= end; ++last) {
         const std::size_t taken = row[last - 1];
-        const auto it = std::find_if(g.begin(), g.end(), [&](const auto& p) { return p.of_class == taken; });
-        if (it == g.end()) g.push_back({taken, 1});
+        auto it = g.begin();
+        while (it != g.end() && it->of_class < taken) ++it;
+        if (it == g.end() || it->of_class != taken) g.insert(it, {taken, 1});
         else ++it->devices;
-        device_space::device_group sorted = g;
-        sort_stably(sorted);
-        moves.push_back({numbers.of(sorted), last});
+        moves.push_back({numbers.of(g), last});
       }
     }
     space.left.push_back(std::move(left));

@@ -131,8 +131,7 @@ HETPLAN_INLINE std::optional<std::string> find_broken_rule(const placement_table
 
 HETPLAN_INLINE std::vector<std::size_t> sequence_of(const placement_table& t, const operator_schedule& s) {
   std::vector<std::size_t> sequence(t.order().begin(), t.order().end());
-  const auto key = [&](std::size_t v) { return std::pair(s.start_s[v], s.start_s[v] + t.time_s(v, s.device[v])); };
-  sort_by(sequence, key);
+  sort_by(sequence, [&](std::size_t v) { return std::pair(s.start_s[v], s.start_s[v] + t.time_s(v, s.device[v])); });
   return sequence;
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include <hetplan/core/sorting.hpp>

@@ -30,8 +30,7 @@ HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> lifted(const std
   for (const auto& [from, to] : edges) {
     if (label[from] != label[to]) all.emplace_back(label[from], label[to]);
   }
-  sort_stably(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  sort_distinct(all);
   return all;
 }
 
@@ -74,8 +73,7 @@ HETPLAN_INLINE placement_units units_of(const placement_workload& w, const std::
   std::map<std::vector<std::size_t>, double> transfer_s;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (ends[i].empty() || w.operators[i].transfer.value() == 0) continue;
-    std::sort(ends[i].begin(), ends[i].end());
-    ends[i].erase(std::unique(ends[i].begin(), ends[i].end()), ends[i].end());
+    sort_distinct(ends[i]);
     transfer_s[ends[i]] += w.operators[i].transfer.value();
   }
   for (const auto& [units, time_s] : transfer_s) u.tensors.push_back({time_s, units});

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <string_view>
 
@@ -67,8 +66,7 @@ HETPLAN_INLINE std::vector<seconds> device_loads(const placement_workload& w, st
     crossing.emplace_back(from, device[from]);
     crossing.emplace_back(from, device[to]);
   }
-  sort_stably(crossing);
-  crossing.erase(std::unique(crossing.begin(), crossing.end()), crossing.end());
+  sort_distinct(crossing);
   for (const auto& [from, where] : crossing) {
     if (where < accelerators) load[where] += w.operators[from].transfer;
   }

@@ -251,8 +251,7 @@ class grid_mover {
     for (const plan& p : ranked) sizes.push_back(p.microbatch_size);
     if (sizes.empty()) sizes = problem_.job.candidate_microbatch_sizes();
     sizes.push_back(problem_.job.largest_share());
-    sort_stably(sizes);
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    sort_distinct(sizes);
     std::vector<std::pair<double, plan>> all;
     left_ = options_.judged;
     for (const int size : sizes) {

@@ -182,9 +182,7 @@ class local_searcher {
     for (const auto& message : rules) {
       for (const chunk_rule& c : message) priorities.push_back(c.priority);
     }
-    sort_stably(priorities);
-    const auto repeated = std::ranges::unique(priorities);
-    priorities.erase(repeated.begin(), repeated.end());
+    sort_distinct(priorities);
     for (const auto& message : rules) {
       for (const chunk_rule& c : message) {
         const auto at = std::ranges::lower_bound(priorities, c.priority);

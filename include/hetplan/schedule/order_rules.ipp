@@ -236,8 +236,7 @@ HETPLAN_INLINE std::vector<v_block> v_blocks(std::size_t devices, double memory,
                 b.peak = peak / 2.0;
                 blocks.push_back(b);
               }
-  const auto key = [](const v_block& x) { return std::tuple(x.slots, x.peak, x.step, x.turn); };
-  sort_by(blocks, key);
+  sort_by(blocks, [](const v_block& x) { return std::tuple(x.slots, x.peak, x.step, x.turn); });
   if (blocks.size() > most) blocks.resize(most);
   return blocks;
 }
