@@ -8,6 +8,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
 
@@ -113,7 +114,7 @@ HETPLAN_INLINE cluster without_network_costs(const cluster& c) {
 HETPLAN_INLINE device_id median_device(const cluster& c) {
   std::vector<device_id> by_rate;
   for (const device& d : c.devices()) by_rate.push_back(d.id);
-  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].total_compute() < c[b].total_compute(); });
+  sort_by(by_rate, [&](device_id d) { return c[d].total_compute(); });
   return by_rate[(by_rate.size() - 1) / 2];
 }
 

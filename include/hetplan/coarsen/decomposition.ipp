@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan::decompose {
 
 namespace detail {
@@ -47,8 +49,7 @@ HETPLAN_INLINE layer_sequence serial(const planning_graph& model, const coarsen:
     const std::size_t from = blocks.block_of[e.from.index()], to = blocks.block_of[e.to.index()];
     if (from != to) edges.emplace_back(from, to);
   }
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  sort_distinct(edges);
   const std::vector<std::size_t> order = topological_order(n, edges);
   if (order.size() < n) {
     const auto [from, to] = edge_on_cycle(n, edges, order);
@@ -80,7 +81,7 @@ HETPLAN_INLINE layer_sequence serial(const planning_graph& model, const coarsen:
   for (std::size_t c = 0; c < chains.size(); ++c) {
     by_smallest.emplace_back(*std::min_element(chains[c].begin(), chains[c].end()), c);
   }
-  std::sort(by_smallest.begin(), by_smallest.end());
+  sort_stably(by_smallest);
   std::vector<std::size_t> rank(chains.size());
   for (std::size_t i = 0; i < by_smallest.size(); ++i) rank[by_smallest[i].second] = i;
   std::vector<std::pair<std::size_t, std::size_t>> between;
@@ -94,7 +95,7 @@ HETPLAN_INLINE layer_sequence serial(const planning_graph& model, const coarsen:
     out.chain_first.push_back(out.blocks.size());
     for (const std::size_t b : chains[by_smallest[r].second]) {
       out.blocks.push_back(blocks.layers[b]);
-      std::sort(out.blocks.back().begin(), out.blocks.back().end());
+      sort_stably(out.blocks.back());
     }
   }
   return out;
@@ -122,7 +123,7 @@ HETPLAN_INLINE layer_sequence checked(layer_sequence sequence, const planning_gr
       if (mine != nowhere) fail(name(l) + " is in blocks " + std::to_string(mine) + " and " + std::to_string(b) + "; expected one");
       mine = b;
     }
-    std::sort(sequence.blocks[b].begin(), sequence.blocks[b].end());
+    sort_stably(sequence.blocks[b]);
   }
   for (const layer& l : model.layers()) {
     if (block_of[l.id.index()] == nowhere) fail(name(l.id) + " is in no block; expected every layer in one");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/cost/cost_model.hpp>
 
 namespace hetplan::coarsen {
@@ -157,8 +158,7 @@ HETPLAN_INLINE fusion_rules tensorrt_like() {
   r.rules.push_back({"softmax", "topk"});
   detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"reshape"}, {"transpose"}, {"reducemean"}, {"reducesum"}});
   detail::append_products(r.rules, {{"reshape"}, {"transpose"}}, {{"transpose", "reshape"}, {"reshape", "transpose"}});
-  std::sort(r.rules.begin(), r.rules.end());
-  r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
+  sort_distinct(r.rules);
   return r;
 }
 
@@ -188,8 +188,7 @@ HETPLAN_INLINE fusion_rules onednn_like() {
   detail::append_products(
       r.rules, {{"matmul"}, {"matmul", "div"}, {"matmul", "mul"}, {"matmul", "add"}, {"matmul", "div", "add"}, {"matmul", "mul", "add"}},
       {{"softmax", "matmul"}});
-  std::sort(r.rules.begin(), r.rules.end());
-  r.rules.erase(std::unique(r.rules.begin(), r.rules.end()), r.rules.end());
+  sort_distinct(r.rules);
   return r;
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan::coarsen {
 
@@ -113,8 +114,7 @@ HETPLAN_INLINE bool contraction::make_room(std::size_t c) {
     if (!reach_short_of(u, v)) return false;
     // Blocks that u leads to move behind v, in their order; the other blocks between u and v stay before it.
     if (!reached_.empty()) {
-      const auto earlier = [&](std::size_t a, std::size_t b) { return nodes_[a].position < nodes_[b].position; };
-      std::sort(reached_.begin(), reached_.end(), earlier);
+      sort_by(reached_, [&](std::size_t b) { return nodes_[b].position; });
       place = first;
       for (std::size_t p = first + 1; p < last; ++p) {
         if (order_[p] != none && seen_[order_[p]] != search_) put(order_[p], place++);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan {
@@ -54,8 +55,8 @@ struct least_holding {
   std::vector<device_id> devices;
   for (const device& d : problem.cluster.devices()) devices.push_back(d.id);
   const auto usable = [&](device_id d) { return problem.cluster[d].usable_memory().value(); };
-  std::ranges::stable_sort(devices, std::greater<>(), usable);
-  std::ranges::stable_sort(layers, std::greater<>(), &least_holding::alone);
+  sort_stably(devices, [&](device_id a, device_id b) { return usable(a) > usable(b); });
+  sort_stably(layers, [](const least_holding& a, const least_holding& b) { return a.alone > b.alone; });
   const least_holding& largest = layers.front();
   infeasibility_proof::row worst{"bytes of layer \"" + problem.model[largest.layer].name + "\" with one sample, on " +
                                      problem.cluster[devices.front()].name + ", which has most memory",

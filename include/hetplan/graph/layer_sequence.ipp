@@ -7,6 +7,8 @@
 
 #include <hetplan/core/keyed.hpp>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan {
 
 HETPLAN_INLINE std::size_t layer_sequence::chain_of(std::size_t block) const {
@@ -40,7 +42,7 @@ HETPLAN_INLINE sequence_cuts::sequence_cuts(const planning_graph& model, const l
   }
   for (const layer& l : model.layers()) add_tensor(model, block_of, l.id);
   // The order in which boundaries list their tensors: by producing block, last first, then by layer.
-  std::stable_sort(tensors_.begin(), tensors_.end(), [](const tensor& x, const tensor& y) { return x.from > y.from; });
+  sort_stably(tensors_, [](const tensor& x, const tensor& y) { return x.from > y.from; });
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     const std::span<const reader> all = readers_of(t);
     for (std::size_t b = tensors_[t].from + 1, next = 0; b <= all.back().block; ++b) {
@@ -56,8 +58,7 @@ HETPLAN_INLINE std::vector<std::size_t> sequence_cuts::ports(std::size_t boundar
   for (const std::uint32_t t : crossed_by_[boundary]) {
     for (const reader& r : readers_after(t, boundary)) all.push_back(r.block);
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  sort_distinct(all);
   return all;
 }
 

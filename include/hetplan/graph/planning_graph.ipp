@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include <hetplan/core/min_queue.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
 
@@ -117,8 +118,7 @@ HETPLAN_INLINE void planning_graph_builder::add_edge(std::string_view from, std:
 HETPLAN_INLINE planning_graph planning_graph_builder::build() && {
   if (specs_.empty()) fail("a model has at least one layer");
   renumber();
-  std::sort(graph_.edges_.begin(), graph_.edges_.end(),
-            [](const layer_edge& a, const layer_edge& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  sort_by(graph_.edges_, [](const layer_edge& e) { return std::pair(e.from, e.to); });
   index_edges();
   resolve_layers();
   return std::move(graph_);

@@ -14,6 +14,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -235,9 +236,7 @@ class grid_search {
   }
 
   void propose(shape_of shape, std::size_t among) {
-    std::vector<std::size_t> fast(devices_.size());
-    std::iota(fast.begin(), fast.end(), std::size_t{0});
-    std::stable_sort(fast.begin(), fast.end(), [&](std::size_t a, std::size_t b) { return speed_[a] > speed_[b]; });
+    std::vector<std::size_t> fast = sorted_indices(devices_.size(), [&](std::size_t a, std::size_t b) { return speed_[a] > speed_[b]; });
     fast.resize(among);
     std::vector<std::size_t> by_columns(among), listed = fast, near;
     for (std::size_t i = 0; i < among; ++i) by_columns[(i % shape.rows) * shape.columns + i / shape.rows] = fast[i];

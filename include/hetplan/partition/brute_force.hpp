@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
@@ -163,7 +164,7 @@ class plan_enumerator {
            std::to_string(max_space_devices) + " devices");
     }
     std::vector<device_id> sorted = order_;
-    std::sort(sorted.begin(), sorted.end());
+    sort_stably(sorted);
     bool permutation = sorted.size() == cluster_.size();
     for (std::size_t i = 0; permutation && i < sorted.size(); ++i) permutation = sorted[i] == device_id(i);
     if (!permutation) {

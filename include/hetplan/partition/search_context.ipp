@@ -3,6 +3,8 @@
 
 #include <hetplan/partition/search_context.hpp>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan::partition {
 
 HETPLAN_INLINE completion_bounds::completion_bounds(const search_tables& t, const device_space& space,
@@ -66,12 +68,9 @@ HETPLAN_INLINE void completion_bounds::block_times::rank() {
   ranked_.resize(per_sample_.size());
   for (std::size_t b = 0; b < blocks_; ++b) {
     for (std::size_t s = 0; s < distinct_; ++s) {
-      const auto first = ranked_.begin() + static_cast<std::ptrdiff_t>(at(b, 0, 0) + s * classes_);
-      const auto last = first + static_cast<std::ptrdiff_t>(classes_);
-      std::iota(first, last, std::uint32_t{0});
-      std::sort(first, last, [&](std::uint32_t x, std::uint32_t y) {
-        return std::pair(per_sample_[at(b, x, s)], x) < std::pair(per_sample_[at(b, y, s)], y);
-      });
+      std::size_t to = at(b, 0, 0) + s * classes_;
+      const auto faster = [&](std::size_t x, std::size_t y) { return per_sample_[at(b, x, s)] < per_sample_[at(b, y, s)]; };
+      for (const std::size_t k : sorted_indices(classes_, faster)) ranked_[to++] = static_cast<std::uint32_t>(k);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/plan/orders.hpp>
 
@@ -246,12 +247,11 @@ HETPLAN_INLINE device_space in_class_order(std::vector<std::vector<device_id>> c
       const std::size_t end = std::min(n, first + static_cast<std::size_t>(largest_group));
       for (std::size_t last = first + 1; last <= end; ++last) {
         const std::size_t taken = row[last - 1];
-        const auto it = std::find_if(g.begin(), g.end(), [&](const auto& p) { return p.of_class == taken; });
-        if (it == g.end()) g.push_back({taken, 1});
+        auto it = g.begin();
+        while (it != g.end() && it->of_class < taken) ++it;
+        if (it == g.end() || it->of_class != taken) g.insert(it, {taken, 1});
         else ++it->devices;
-        device_space::device_group sorted = g;
-        std::sort(sorted.begin(), sorted.end());
-        moves.push_back({numbers.of(sorted), last});
+        moves.push_back({numbers.of(g), last});
       }
     }
     space.left.push_back(std::move(left));
@@ -283,7 +283,7 @@ HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer
     }
     return true;
   });
-  std::stable_sort(classes.begin(), classes.end(), [&](const auto& a, const auto& b) {
+  sort_stably(classes, [&](const auto& a, const auto& b) {
     const device &x = c[a.front()], &y = c[b.front()];
     if (x.usable_memory() != y.usable_memory()) return x.usable_memory() > y.usable_memory();
     return whole_model_s(x.id) < whole_model_s(y.id);
@@ -292,7 +292,7 @@ HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer
 
 HETPLAN_INLINE std::vector<layer_id> search_tables::layers_of(std::size_t first, std::size_t last) const {
   std::vector<layer_id> layers = sequence.layers_of(first, last);
-  if (!table.times_boundaries()) std::sort(layers.begin(), layers.end());
+  if (!table.times_boundaries()) sort_stably(layers);
   return layers;
 }
 
@@ -382,9 +382,7 @@ HETPLAN_INLINE std::vector<device_space> orders_to_search(const search_tables& t
   std::vector<std::size_t> roomiest(t.classes.size());
   std::iota(roomiest.begin(), roomiest.end(), std::size_t{0});
   std::vector<std::size_t> fastest = roomiest;
-  std::stable_sort(fastest.begin(), fastest.end(), [&](std::size_t a, std::size_t b) {
-    return t.whole_model_s(t.classes[a].front()) < t.whole_model_s(t.classes[b].front());
-  });
+  sort_by(fastest, [&](std::size_t k) { return t.whole_model_s(t.classes[k].front()); });
   const std::vector<std::size_t> slowest(fastest.rbegin(), fastest.rend());
   std::vector<device_space> spaces;
   std::vector<std::vector<std::size_t>> seen;

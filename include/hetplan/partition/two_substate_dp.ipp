@@ -6,6 +6,8 @@
 #include <atomic>
 #include <iterator>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan::partition {
 
 HETPLAN_INLINE void graph_tails::add_traffic(std::size_t first, std::size_t last, std::span<const tail> ports) {
@@ -129,9 +131,7 @@ HETPLAN_INLINE search_result merge_runs(search_result last, coarse_runs coarse, 
     const auto same = [&](const found_plan& x) { return x.plan.stages == f.plan.stages; };
     if (std::none_of(last.plans.begin(), last.plans.end(), same)) last.plans.push_back(std::move(f));
   }
-  std::stable_sort(last.plans.begin(), last.plans.end(), [](const found_plan& a, const found_plan& b) {
-    return std::pair(a.score, a.plan.stages.size()) < std::pair(b.score, b.plan.stages.size());
-  });
+  sort_by(last.plans, [](const found_plan& f) { return std::pair(f.score, f.plan.stages.size()); });
   if (last.plans.size() > static_cast<std::size_t>(options.plans)) last.plans.resize(static_cast<std::size_t>(options.plans));
   if (!last.plans.empty() && last.status.result == outcome::none_found) last.status = {};
   return last;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 
@@ -60,7 +61,7 @@ namespace detail {
     }
     if (std::isfinite(least_s)) leaving.emplace_back(least_s, v);
   }
-  std::sort(leaving.begin(), leaving.end());
+  sort_stably(leaving);
   const std::vector<std::size_t> sequence = sequence_of(t, base);
   operator_schedule best = std::move(base);
   const std::vector<std::size_t> before = best.device;
@@ -79,7 +80,7 @@ namespace detail {
       longest_first.emplace_back(-t.time_s(v, home), v);
       room[home] -= t.time_s(v, home);
     }
-    std::sort(longest_first.begin(), longest_first.end());
+    sort_stably(longest_first);
     std::vector<std::size_t> device = before;
     device_memory memory(t);
     for (std::size_t v = 0; v < t.size(); ++v) memory.add(v, device[v]);
@@ -229,7 +230,7 @@ class placement_window {
     }
     std::vector<std::size_t> all(sequence.begin() + static_cast<std::ptrdiff_t>(first),
                                  sequence.begin() + static_cast<std::ptrdiff_t>(last));
-    std::sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return position_[a] < position_[b]; });
+    sort_by(all, [&](std::size_t v) { return position_[v]; });
     return all;
   }
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/min_queue.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/core/version.hpp>
 
 namespace hetplan::place {
@@ -311,9 +311,7 @@ HETPLAN_INLINE std::vector<std::size_t> favourite_readers(const placement_table&
   if (lp.exists() && t.edges().size() <= most_edges) x = detail::relaxed_favourites(t, transfer_s, lp);
   const std::vector<double> rank = upward_ranks(t);
   const auto through_s = [&](std::size_t e) { return transfer_s[e] + rank[t.edges()[e].to]; };
-  std::vector<std::size_t> order(t.edges().size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  const std::vector<std::size_t> order = sorted_indices(t.edges().size(), [&](std::size_t a, std::size_t b) {
     const double xa = x.empty() ? 0 : x[a], xb = x.empty() ? 0 : x[b];
     return std::pair(xa, -through_s(a)) < std::pair(xb, -through_s(b));
   });
@@ -453,10 +451,9 @@ HETPLAN_INLINE std::vector<std::size_t> operator_groups(const placement_table& t
   std::vector<double> share;
   if (lp.exists() && g.operators * g.groups <= most) share = detail::relaxed_shares(t, g, lp);
   if (share.empty()) return detail::priced_groups(g);
-  std::vector<std::size_t> chosen, by_time(g.groups);
+  std::vector<std::size_t> chosen;
   for (std::size_t v = 0; v < g.operators; ++v) {
-    std::iota(by_time.begin(), by_time.end(), std::size_t{0});
-    std::stable_sort(by_time.begin(), by_time.end(), [&](std::size_t a, std::size_t b) { return g.at(v, a) < g.at(v, b); });
+    const auto by_time = sorted_indices(g.groups, [&](std::size_t a, std::size_t b) { return g.at(v, a) < g.at(v, b); });
     double held = 0;
     std::size_t i = 0;
     while (i + 1 < g.groups && (held += share[v * g.groups + by_time[i]]) < 0.5 - 1e-9) ++i;

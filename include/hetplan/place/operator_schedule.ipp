@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/core/version.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -63,7 +64,7 @@ class schedule_check {
   [[nodiscard]] double end_s(std::size_t op) const { return schedule_.start_s[op] + time_s(op); }
 
   [[nodiscard]] bool overlap(std::vector<interval>& all) const {
-    std::sort(all.begin(), all.end());
+    sort_stably(all);
     return std::adjacent_find(all.begin(), all.end(),
                               [&](const interval& a, const interval& b) { return b.first < a.second - slack_s_; }) != all.end();
   }
@@ -130,15 +131,12 @@ HETPLAN_INLINE std::optional<std::string> find_broken_rule(const placement_table
 
 HETPLAN_INLINE std::vector<std::size_t> sequence_of(const placement_table& t, const operator_schedule& s) {
   std::vector<std::size_t> sequence(t.order().begin(), t.order().end());
-  const auto key = [&](std::size_t v) { return std::pair(s.start_s[v], s.start_s[v] + t.time_s(v, s.device[v])); };
-  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  sort_by(sequence, [&](std::size_t v) { return std::pair(s.start_s[v], s.start_s[v] + t.time_s(v, s.device[v])); });
   return sequence;
 }
 
 HETPLAN_INLINE void sort_transfers(std::vector<scheduled_transfer>& transfers) {
-  std::sort(transfers.begin(), transfers.end(), [](const scheduled_transfer& a, const scheduled_transfer& b) {
-    return std::tie(a.start_s, a.end_s, a.edge, a.to) < std::tie(b.start_s, b.end_s, b.edge, b.to);
-  });
+  sort_by(transfers, [](const scheduled_transfer& x) { return std::tuple(x.start_s, x.end_s, x.edge, x.to); });
 }
 
 HETPLAN_INLINE std::vector<double> excess_bytes(const placement_table& t, const std::vector<std::size_t>& device) {
@@ -205,7 +203,7 @@ HETPLAN_INLINE void put_pairs(const cluster& c, placement_data& t) {
       if (!r->via.empty()) p.s_per_byte = 1 / c.network().peak_bandwidth(a.id, b.id).value();
       std::vector<std::pair<std::size_t, double>> uses;
       for (const resource_use& u : r->via) uses.emplace_back(u.resource.index(), u.weight / c.network()[u.resource].capacity.value());
-      std::sort(uses.begin(), uses.end());
+      sort_stably(uses);
       for (const auto& [resource, s_per_byte] : uses) {
         p.resources.push_back(resource);
         p.busy_s_per_byte.push_back(s_per_byte);
@@ -217,7 +215,7 @@ HETPLAN_INLINE void put_pairs(const cluster& c, placement_data& t) {
 /// Adds the tied tensors of the blocks that hold a tensor of one weight group. A device holds the tensor once, at the largest size among
 /// its blocks. Hence each step in size is a tied tensor of the blocks that reach it.
 HETPLAN_INLINE void put_tied(placement_data& t, std::vector<std::pair<double, std::size_t>>& holders) {
-  std::sort(holders.begin(), holders.end());
+  sort_stably(holders);
   double below = 0;
   for (std::size_t i = 0; i < holders.size(); ++i) {
     const double step = holders[i].first - below;

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/partial_schedule.hpp>
 
@@ -44,7 +45,7 @@ HETPLAN_INLINE void disjunctive_search::load(const disjunctive_graph& g) {
       for (std::size_t j = 0; j < i; ++j) pairs_.push_back({std::min(machine[i], machine[j]), std::max(machine[i], machine[j])});
     }
   }
-  std::sort(pairs_.begin(), pairs_.end(), [](const pair& x, const pair& y) { return std::pair(x.a, x.b) < std::pair(y.a, y.b); });
+  sort_by(pairs_, [](const pair& x) { return std::pair(x.a, x.b); });
   const auto same = [](const pair& x, const pair& y) { return x.a == y.a && x.b == y.b; };
   pairs_.erase(std::unique(pairs_.begin(), pairs_.end(), same), pairs_.end());
 }
@@ -242,7 +243,7 @@ class device_search {
     each_device(sets[op], [&](std::size_t k) {
       if (!is_repeated(sets, op, k)) devices.emplace_back(domains_.through_s(op, k), table_.time_s(op, k), k);
     });
-    std::sort(devices.begin(), devices.end());
+    sort_stably(devices);
     for (const auto& [through_s, time_s, k] : devices) {
       if (std::max(bound_s, through_s) >= limit_s_) break;
       std::vector<device_set> child = sets;

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <numeric>
-#include <tuple>
 #include <utility>
+
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan::place {
 
@@ -17,10 +17,9 @@ namespace detail {
 /// Depth-first search over the devices of operators, in the order of falling size.
 class fitting_search {
  public:
-  fitting_search(const placement_table& t, long long most_nodes) : table_(t), memory_(t), order_(t.size()), left_(most_nodes) {
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
+  fitting_search(const placement_table& t, long long most_nodes) : table_(t), memory_(t), left_(most_nodes) {
     const auto size = [&](std::size_t v) { return memory_.bytes_with(v, 0); };
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    order_ = sorted_indices(t.size(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
     behind_.assign(t.size() + 1, 0);
     // A tied tensor counts with the first operator that holds it, since the device of a later one may hold it already.
     device_memory one_device(t);

@@ -11,6 +11,7 @@
 #include <boost/graph/strong_components.hpp>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan::place {
 
@@ -29,8 +30,7 @@ HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> lifted(const std
   for (const auto& [from, to] : edges) {
     if (label[from] != label[to]) all.emplace_back(label[from], label[to]);
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  sort_distinct(all);
   return all;
 }
 
@@ -73,8 +73,7 @@ HETPLAN_INLINE placement_units units_of(const placement_workload& w, const std::
   keyed<placement_units::tensor> tensors;  // by units
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (ends[i].empty() || w.operators[i].transfer.value() == 0) continue;
-    std::sort(ends[i].begin(), ends[i].end());
-    ends[i].erase(std::unique(ends[i].begin(), ends[i].end()), ends[i].end());
+    sort_distinct(ends[i]);
     placement_units::tensor& t = tensors[parts_of(ends[i])];
     t.transfer_s += w.operators[i].transfer.value();
     t.units = std::move(ends[i]);
@@ -201,9 +200,7 @@ HETPLAN_INLINE double cheapest_part_bound(const placement_units& u, int accelera
       network.add_edge(all, v, inf);
     }
   }
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return u.accelerator_s[a] > u.accelerator_s[b]; });
+  const auto order = sorted_indices(n, [&](std::size_t a, std::size_t b) { return u.accelerator_s[a] > u.accelerator_s[b]; });
   std::vector<double> most(n, inf);  // upper bound on each unit's least cost on an accelerator
   double bound = 0;
   for (const std::size_t v : order) {

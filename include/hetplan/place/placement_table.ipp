@@ -10,6 +10,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan::place {
@@ -66,8 +67,7 @@ HETPLAN_INLINE std::vector<seconds> device_loads(const placement_workload& w, st
     crossing.emplace_back(from, device[from]);
     crossing.emplace_back(from, device[to]);
   }
-  std::sort(crossing.begin(), crossing.end());
-  crossing.erase(std::unique(crossing.begin(), crossing.end()), crossing.end());
+  sort_distinct(crossing);
   for (const auto& [from, where] : crossing) {
     if (where < accelerators) load[where] += w.operators[from].transfer;
   }
@@ -213,7 +213,7 @@ HETPLAN_INLINE void placement_table::index() {
     const auto [from, to] = edge_on_cycle(n, ends, order_);
     detail::refuse_table("expected no cycle, got one through " + named(from) + " -> " + named(to));
   }
-  std::sort(ends.begin(), ends.end());
+  sort_stably(ends);
   if (const auto twice = std::adjacent_find(ends.begin(), ends.end()); twice != ends.end()) {
     detail::refuse_table("expected every edge once, got " + named(twice->first) + " -> " + named(twice->second) + " again");
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/core/version.hpp>
 
 namespace hetplan::place {
@@ -48,7 +49,7 @@ HETPLAN_INLINE alike_operators find_alike_operators(const placement_table& t, co
       std::vector<neighbour> around;
       for (const std::uint32_t e : t.in_edges(v)) around.emplace_back(false, edge_kind[e], a.class_of[t.edges()[e].from]);
       for (const std::uint32_t e : t.out_edges(v)) around.emplace_back(true, edge_kind[e], a.class_of[t.edges()[e].to]);
-      std::sort(around.begin(), around.end());
+      sort_stably(around);
       key_parts key{a.class_of[v]};
       for (const auto& [reads, kind, of_class] : around) key.insert(key.end(), {reads, kind, of_class});
       next.push_back(kinds.number(key));

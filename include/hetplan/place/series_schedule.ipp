@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/place/device_domains.hpp>
 #include <hetplan/place/list_schedule.hpp>
 #include <hetplan/place/partial_schedule.hpp>
@@ -185,7 +186,7 @@ namespace detail {
 [[nodiscard]] HETPLAN_INLINE std::vector<std::pair<std::size_t, std::size_t>> places_in(const part_of_series& p) {
   std::vector<std::pair<std::size_t, std::size_t>> place;
   for (std::size_t i = 0; i < p.operators.size(); ++i) place.emplace_back(p.operators[i], i);
-  std::sort(place.begin(), place.end());
+  sort_stably(place);
   return place;
 }
 /// Returns the position of an operator; place.size() if it is not in the part.
@@ -438,7 +439,7 @@ HETPLAN_INLINE operator_schedule schedule_sides(const known_parts& known, const 
     for (const std::uint32_t e : t.in_edges(v)) start_s[v] = std::max(start_s[v], start_s[t.edges()[e].from]);
   }
   std::vector<std::size_t> order(t.order().begin(), t.order().end());
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return start_s[a] < start_s[b]; });
+  sort_by(order, [&](std::size_t v) { return start_s[v]; });
   return schedule_greedily(
       t, known.rules(), order, [](std::size_t, std::size_t, const trial& at) { return at.end_s; },
       [&](std::size_t v, std::size_t k) { return parts.device[v] == partial_schedule::none || parts.device[v] == k; });

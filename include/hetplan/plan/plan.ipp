@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan {
 
 namespace detail {
@@ -49,8 +51,7 @@ HETPLAN_INLINE std::vector<std::tuple<layer_id, device_id, int, int, int>> place
       for (int i = 0; const assignment& a : s.devices) pairs.emplace_back(l, a.device, a.tensor_parallel, parts > 1 ? i++ : 0, parts);
     }
   }
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  sort_distinct(pairs);
   return pairs;
 }
 

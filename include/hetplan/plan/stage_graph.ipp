@@ -5,6 +5,7 @@
 
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
 
@@ -38,7 +39,7 @@ HETPLAN_INLINE std::vector<reduction> reductions_of(const plan& p, const plannin
       if (of_column.members.size() > 1 && of_column.bytes > 0) all.push_back(std::move(of_column));
     }
   }
-  std::ranges::stable_sort(holdings, {}, &holding::tensor);
+  sort_by(holdings, &holding::tensor);
   keyed<reduction> shared;  // by the set of holders
   for (auto first = holdings.begin(); first != holdings.end();) {
     const auto last = std::find_if(first, holdings.end(), [&](const holding& h) { return h.tensor != first->tensor; });
@@ -264,8 +265,7 @@ HETPLAN_INLINE stage_graph make_stage_graph(const plan& p, const planning_graph&
       }
     }
   }
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const stage_edge& a, const stage_edge& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  sort_by(tensors, [](const stage_edge& e) { return std::pair(e.from, e.to); });
   for (const stage_edge& t : tensors) {
     if (g.edges.empty() || g.edges.back().from != t.from || g.edges.back().to != t.to) {
       g.edges.push_back(t);

@@ -3,7 +3,7 @@
 
 #include <hetplan/problem/planning_problem.hpp>
 
-#include <algorithm>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
 
@@ -23,8 +23,7 @@ HETPLAN_INLINE std::vector<int> job::candidate_microbatch_sizes() const {
     }
   }
   std::erase_if(sizes, [&](int b) { return b < 1 || batch % b != 0; });
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  sort_distinct(sizes);
   if (sizes.empty()) throw invalid_input("job: no microbatch size divides the batch " + std::to_string(batch));
   const auto least_tasks = [&](int b) { return tasks_per_microbatch(workload) * (batch / b); };
   const int largest = sizes.back();

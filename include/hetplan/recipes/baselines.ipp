@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -64,7 +65,7 @@ namespace hetplan::recipes::detail {
 HETPLAN_INLINE std::vector<device_id> fastest_first(const cluster& c) {
   std::vector<device_id> by_rate;
   for (const device& d : c.devices()) by_rate.push_back(d.id);
-  std::stable_sort(by_rate.begin(), by_rate.end(), [&](device_id a, device_id b) { return c[a].total_compute() > c[b].total_compute(); });
+  sort_stably(by_rate, [&](device_id a, device_id b) { return c[a].total_compute() > c[b].total_compute(); });
   return by_rate;
 }
 

@@ -13,6 +13,7 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
@@ -72,13 +73,13 @@ class deepcee_search {
         one.seconds = partition::region_split_seconds(chain, one, options_.cost);
         if (one.seconds < std::numeric_limits<double>::infinity()) alone.push_back(std::move(one));
       }
-      std::ranges::stable_sort(alone, {}, &partition::region_split::seconds);
+      sort_by(alone, &partition::region_split::seconds);
       for (std::size_t i = 0; i < std::min(alone.size(), regions_tried); ++i) in_one.push_back({std::move(alone[i]), size});
       const bool has_company = r.split.region.size() > 1 || options_.use == partition::region_use::all;
       if (r.split.exists() && has_company) found.push_back({std::move(r.split), size});
     }
     for (auto* list : {&found, &in_one}) {
-      std::ranges::stable_sort(*list, {}, [](const sized_split& s) { return s.split.seconds; });
+      sort_by(*list, [](const sized_split& s) { return s.split.seconds; });
       const std::size_t most = list == &found ? options_.splits : regions_tried * options_.splits;
       if (list->size() > most) list->resize(most);
     }
@@ -125,7 +126,7 @@ class deepcee_search {
     if (plans.size() <= most) return plans;
     std::vector<std::pair<double, std::size_t>> ranked;
     for (std::size_t i = 0; i < plans.size(); ++i) ranked.emplace_back(guess_s(plans[i]), i);
-    std::ranges::stable_sort(ranked);
+    sort_stably(ranked);
     std::vector<plan> kept;
     for (std::size_t i = 0; i < most; ++i) kept.push_back(std::move(plans[ranked[i].second]));
     return kept;
@@ -156,8 +157,8 @@ class deepcee_search {
       region mine;
       mine.devices = r.devices;
       mine.classes = r.classes;
-      std::ranges::stable_sort(mine.devices, faster);
-      std::ranges::stable_sort(mine.classes, [&](const auto& a, const auto& b) { return faster(a.front(), b.front()); });
+      sort_stably(mine.devices, faster);
+      sort_stably(mine.classes, [&](const auto& a, const auto& b) { return faster(a.front(), b.front()); });
       mine.ring = ring_reduction(net_, mine.devices);
       for (const device_id a : mine.devices) {
         for (const device_id b : mine.devices) {

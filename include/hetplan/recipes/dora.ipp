@@ -16,6 +16,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/coarsen/decomposition.hpp>
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/partition/best_grid.hpp>
 #include <hetplan/partition/search_tables.hpp>
@@ -57,7 +58,7 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
     }
     if (!found.empty()) break;
   }
-  std::stable_sort(found.begin(), found.end(), [](const found_plan& a, const found_plan& b) { return a.score < b.score; });
+  sort_by(found, &found_plan::score);
   if (found.size() > static_cast<std::size_t>(k)) found.resize(static_cast<std::size_t>(k));
   if (found.empty())
     found.push_back({least_overflow(tables, by_memory(tables, sizes.front()), blank(sizes.front())).value()});  // never empty
@@ -92,7 +93,7 @@ class grid_mover {
     };
     std::vector<std::pair<double, device_id>> timed;
     for (const device& d : problem.cluster.devices()) timed.emplace_back(speed(d), d.id);
-    std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    sort_by(timed, [](const auto& x) { return x.first; });
     for (const auto& [s, d] : timed) by_speed_.push_back(d);
   }
 
@@ -117,7 +118,7 @@ class grid_mover {
       ++taken;
       climb(p);
     }
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    sort_by(found, [](const auto& x) { return x.first; });
     std::vector<plan> plans;
     for (auto& [score, p] : found) {
       if (std::find(plans.begin(), plans.end(), p) == plans.end()) plans.push_back(std::move(p));
@@ -202,7 +203,7 @@ class grid_mover {
       }
       if (!taken && all.size() < options_.devices) all.push_back(d);
     }
-    std::sort(all.begin(), all.end());
+    sort_stably(all);
     return all;
   }
 
@@ -210,7 +211,7 @@ class grid_mover {
     auto& layers = p.stages[s].layers;
     const auto& behind = p.stages[s + 1].layers;
     layers.insert(layers.end(), behind.begin(), behind.end());
-    std::sort(layers.begin(), layers.end());
+    sort_stably(layers);
     p.stages.erase(p.stages.begin() + static_cast<std::ptrdiff_t>(s) + 1);
     p.schedule.warmup.clear();
     for (std::size_t i = 0; i < p.stages.size(); ++i) p.stages[i].name = "s" + std::to_string(i);
@@ -251,8 +252,7 @@ class grid_mover {
     for (const plan& p : ranked) sizes.push_back(p.microbatch_size);
     if (sizes.empty()) sizes = problem_.job.candidate_microbatch_sizes();
     sizes.push_back(problem_.job.largest_share());
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    sort_distinct(sizes);
     std::vector<std::pair<double, plan>> all;
     left_ = options_.judged;
     for (const int size : sizes) {
@@ -261,7 +261,7 @@ class grid_mover {
       double score = inf;
       if (regrid(p, score, 0, devices_for(p, 0, 0))) all.emplace_back(score, std::move(p));
     }
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    sort_by(all, [](const auto& x) { return x.first; });
     std::vector<plan> best;
     for (auto& [score, p] : all) {
       if (best.size() < static_cast<std::size_t>(options_.plans)) best.push_back(std::move(p));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 
@@ -141,7 +142,7 @@ struct memory_of_blocks {
     }
   }
   for (std::size_t i = 0; i < b.size(); ++i) {
-    std::sort(b.layers[i].begin(), b.layers[i].end());
+    sort_stably(b.layers[i]);
     for (const layer_id l : b.layers[i]) b.block_of[l.index()] = i;
   }
   return b;

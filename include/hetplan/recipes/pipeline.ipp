@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
@@ -133,7 +134,7 @@ HETPLAN_INLINE std::vector<device_id> by_forward_time(const planning_problem& pr
     time_s.push_back(stage_time_s(problem.cost, problem.model, whole, {d.id, size}, d, phase::forward, problem.job.workload.context));
   }
   std::vector<device_id> order = as_listed(problem.cluster);
-  std::stable_sort(order.begin(), order.end(), [&](device_id a, device_id b) { return time_s[a.index()] < time_s[b.index()]; });
+  sort_by(order, [&](device_id d) { return time_s[d.index()]; });
   return order;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/schedule/order_rules.hpp>
 
 namespace hetplan::schedule::detail {
@@ -171,7 +172,7 @@ HETPLAN_INLINE found_orders stretched_orders(const tick_table& few, const tick_t
     timed.emplace_back(start, a);
     state.give(a, start);
   }
-  std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  sort_by(timed, [](const auto& x) { return x.first; });
   std::vector<int> ahead(3 * few.stages.size(), 0);  // tasks by stage and phase, less the first stage's forwards
   keyed<std::pair<std::size_t, std::size_t>> seen;   // last position and forward count of each state
   std::size_t forwards = 0;

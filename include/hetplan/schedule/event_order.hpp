@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulation.hpp>
@@ -67,7 +68,7 @@ template <transfer_priority Priority = critical_path_first>
   for (std::uint32_t f = 0; f < cep.messages(); ++f) {
     for (std::uint32_t k = 0; k < w; ++k) sequence.push_back({f, k});
   }
-  std::stable_sort(sequence.begin(), sequence.end(), [&](const message_chunk& a, const message_chunk& b) {
+  sort_stably(sequence, [&](const message_chunk& a, const message_chunk& b) {
     return urgency[a.message * w + a.chunk] > urgency[b.message * w + b.chunk];
   });
   return sequence;

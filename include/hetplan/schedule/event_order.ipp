@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include <hetplan/core/sorting.hpp>
+
 namespace hetplan::schedule {
 
 HETPLAN_INLINE bool drains(const tasks::task_graph& g, const tasks::transfer& t) {
@@ -102,7 +104,7 @@ HETPLAN_INLINE event_order order_of_run(const cep_graph& cep, const trace& t, co
     if (start >= window.from_s && start < window.to_s) events.emplace_back(start, 1, i);
     if (end >= window.from_s && end < window.to_s) events.emplace_back(end, end > start ? 0 : 2, i);
   }
-  std::sort(events.begin(), events.end());
+  sort_stably(events);
   event_order order;
   for (const auto& [time, kind, transfer] : events) order.push_back({transfer, kind != 1});
   return order;
@@ -114,7 +116,7 @@ HETPLAN_INLINE std::vector<message_chunk> sequence_of_order(const cep_graph& cep
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i].ends) last[cep.message_of(order[i].transfer)].first = i;
   }
-  std::sort(last.begin(), last.end());
+  sort_stably(last);
   std::vector<message_chunk> sequence;
   for (const auto& [position, message] : last) sequence.push_back({message, 0});
   return sequence;

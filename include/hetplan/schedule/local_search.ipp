@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/simulate/simulator.hpp>
 #include <hetplan/simulate/wait_states.hpp>
 
@@ -15,7 +16,7 @@ namespace hetplan::schedule {
 HETPLAN_INLINE message_rules order_of_ends::operator()(const cep_graph& cep, const trace& alone) const {
   std::vector<std::pair<double, message_chunk>> ends;
   for (std::uint32_t f = 0; f < cep.messages(); ++f) ends.push_back({alone.transfers[cep.transfers_of(f).front()].end_s, {f, 0}});
-  std::sort(ends.begin(), ends.end());
+  sort_stably(ends);
   std::vector<message_chunk> sequence;
   for (const auto& [end, chunk] : ends) sequence.push_back(chunk);
   return rules_of_sequence(cep.messages(), sequence);
@@ -181,9 +182,7 @@ class local_searcher {
     for (const auto& message : rules) {
       for (const chunk_rule& c : message) priorities.push_back(c.priority);
     }
-    std::ranges::sort(priorities);
-    const auto repeated = std::ranges::unique(priorities);
-    priorities.erase(repeated.begin(), repeated.end());
+    sort_distinct(priorities);
     for (const auto& message : rules) {
       for (const chunk_rule& c : message) {
         const auto at = std::ranges::lower_bound(priorities, c.priority);

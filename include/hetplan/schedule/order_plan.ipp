@@ -10,6 +10,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
@@ -173,7 +174,7 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
       refuse("one microbatch size, got " + (st.cuts.empty() ? std::to_string(p.size_of(st)) : "cuts") + " in stage \"" + st.name + "\"");
     std::vector<device_id> members;
     for (const assignment& a : st.devices) members.push_back(a.device);
-    std::ranges::sort(members);
+    sort_stably(members);
     if (owner.insert({members.front()}, t.devices.size())) t.devices.push_back(members);
     const std::size_t mine = of_table[i] = *owner.find({members.front()});
     for (const device_id d : members) {
@@ -286,7 +287,7 @@ HETPLAN_INLINE std::vector<char> lines_to_cut(const std::vector<plan>& plans, lo
     const auto stages = static_cast<long long>(line.size() - 1);
     if (stages > 1 && seen.insert(line)) by_work.emplace_back(stages * stages * plans[i].microbatches, i);
   }
-  std::ranges::sort(by_work);
+  sort_stably(by_work);
   std::vector<char> chosen(plans.size(), 0);
   for (const auto& [work, i] : by_work) {
     if (i != by_work.front().second && work > most) break;
@@ -395,7 +396,7 @@ HETPLAN_INLINE plan_result detail::order_all(const planning_problem& problem, co
     }
   }
   // The search for orders takes longest, so it only runs on the plans that are best under the other schedules.
-  std::ranges::stable_sort(promising, {}, &ordered_plan::latency_s);
+  sort_by(promising, &ordered_plan::latency_s);
   for (std::size_t i = 0; searches && i < std::min(promising.size(), std::max(most_searched, static_cast<std::size_t>(keep))); ++i)
     static_cast<void>(judge_with(promising[i].placed, named_schedule(order_rule::automatic)));
   const std::vector<std::size_t> by_name = mine.keys().in_order();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan::schedule::detail {
 
@@ -235,8 +236,7 @@ HETPLAN_INLINE std::vector<v_block> v_blocks(std::size_t devices, double memory,
                 b.peak = peak / 2.0;
                 blocks.push_back(b);
               }
-  const auto key = [](const v_block& x) { return std::tuple(x.slots, x.peak, x.step, x.turn); };
-  std::sort(blocks.begin(), blocks.end(), [&](const v_block& x, const v_block& y) { return key(x) < key(y); });
+  sort_by(blocks, [](const v_block& x) { return std::tuple(x.slots, x.peak, x.step, x.turn); });
   if (blocks.size() > most) blocks.resize(most);
   return blocks;
 }
@@ -253,7 +253,7 @@ HETPLAN_INLINE std::vector<partial_orders::task> orders_of_block(const tick_tabl
     for (int k = 0; k < static_cast<int>(t.m); ++k) {
       for (std::size_t i = 0; i < tasks.size(); ++i) timed.emplace_back(slots_of_a_microbatch * k + at[i], tasks[i]);
     }
-    std::sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    sort_by(timed, [](const auto& x) { return x.first; });
     for (const auto& [slot, task] : timed) passes[static_cast<std::size_t>(d)].push_back(task);
   }
   return filled_orders(t, std::move(passes), gaps, pull);
@@ -325,7 +325,7 @@ HETPLAN_INLINE v_orders searched_v(const tick_table& t, order_goal goal, ticks t
     }
   }
   const auto best_first = [&] {
-    std::stable_sort(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.value < b.value; });
+    sort_by(all, &candidate::value);
     // Different rules often give the same orders.
     all.erase(std::unique(all.begin(), all.end(), [](const candidate& a, const candidate& b) { return a.sequence == b.sequence; }),
               all.end());

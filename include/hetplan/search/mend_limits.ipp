@@ -11,6 +11,7 @@
 #include <string>
 
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
@@ -27,8 +28,8 @@ HETPLAN_INLINE std::optional<movable_plan> movable_plan::of(plan p, const layer_
     if (!s.is_stage(at, end)) return std::nullopt;
     std::vector<layer_id> run = s.layers_of(at, end), layers = st.layers;
     m.by_id_ = m.by_id_ && std::is_sorted(layers.begin(), layers.end());
-    std::sort(run.begin(), run.end());
-    std::sort(layers.begin(), layers.end());
+    sort_stably(run);
+    sort_stably(layers);
     if (run != layers) return std::nullopt;
     m.first_.push_back(at);
     at = end;
@@ -45,7 +46,7 @@ HETPLAN_INLINE std::optional<movable_plan> movable_plan::moved(std::size_t i, st
   for (const std::size_t s : {i - 1, i}) {
     auto& layers = other.plan_.stages[s].layers;
     layers = sequence_->layers_of(other.first_[s], other.first_[s + 1]);
-    if (by_id_) std::sort(layers.begin(), layers.end());
+    if (by_id_) sort_stably(layers);
   }
   return other;
 }

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/expand.hpp>
@@ -175,7 +176,7 @@ HETPLAN_INLINE std::vector<std::vector<order_entry>> forwards_first(const plan& 
   }
   std::vector<std::vector<order_entry>> orders(devices);
   for (auto* list : {&forwards, &backwards}) {
-    std::sort(list->begin(), list->end());
+    sort_stably(*list);
     for (const auto& [last, place, e] : *list) {
       for (const assignment& a : p[e.stage].devices) {
         if (a.device.valid() && a.device.index() < devices) orders[a.device.index()].push_back(e);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
 
@@ -90,7 +91,7 @@ HETPLAN_INLINE std::optional<resource_load::excess> resource_load::exceeded_by(c
 
 HETPLAN_INLINE prescribed_sharing::prescribed_sharing(const network& net, const prescribed& given)
     : rates_(given.rates), load_(net.resources()) {
-  std::stable_sort(rates_.begin(), rates_.end(), [](const rate_change& a, const rate_change& b) { return a.at_s < b.at_s; });
+  sort_by(rates_, &rate_change::at_s);
   std::uint32_t numbers = 0;
   for (const rate_change& r : rates_) numbers = std::max(numbers, r.transfer + 1);
   rate_of_.assign(numbers, 0);

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
+
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
 
@@ -79,14 +80,12 @@ HETPLAN_INLINE std::size_t wait_states::resources_of(const tasks::task_graph& g)
 }
 
 HETPLAN_INLINE void wait_states::read_ports() {
-  const auto later = [&](std::uint32_t a, std::uint32_t b) {
+  const auto later = [&](std::size_t a, std::size_t b) {
     const double end_a = trace_.transfers[a].end_s, end_b = trace_.transfers[b].end_s;
     return end_a < end_b || (end_a == end_b && a > b);
   };
-  std::vector<std::uint32_t> order(graph_.transfers.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), later);
-  for (const std::uint32_t t : order) {
+  for (const std::size_t i : sorted_indices(graph_.transfers.size(), later)) {
+    const auto t = static_cast<std::uint32_t>(i);
     if (trace_.transfers[t].end_s <= 0 || graph_.transfers[t].blocks()) continue;  // no end in a stopped run; or part of a task
     sent_by_[graph_.transfers[t].from.index()].push_back(t);
     received_by_[graph_.transfers[t].to.index()].push_back(t);

@@ -9,6 +9,7 @@
 
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/plan/orders.hpp>
 
 namespace hetplan::tasks {
@@ -18,7 +19,7 @@ HETPLAN_INLINE transfer_rules::transfer_rules(const plan& p) : plan_(p) {
     by_transfer_[name_of_transfer(r)].chunks.push_back(&r);
   }
   for (entry& mine : by_transfer_.values()) {
-    std::sort(mine.chunks.begin(), mine.chunks.end(), [](const transfer_rule* a, const transfer_rule* b) { return a->chunk < b->chunk; });
+    sort_by(mine.chunks, [](const transfer_rule* r) { return r->chunk; });
   }
 }
 
