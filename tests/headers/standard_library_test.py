@@ -63,8 +63,9 @@ NAMES = {
     "system_error": "errc error_code generic_category system_error",
     "thread": "thread",
     "tuple": "apply get tie tuple tuple_size_v",
-    "type_traits": """conditional_t invoke_result_t is_enum_v is_function_v is_invocable_r_v is_member_function_pointer_v is_same_v remove_const_t remove_cvref_t remove_pointer_t remove_reference_t
-        type_identity""",
+    "type_traits": """conditional_t invoke_result_t is_convertible_v is_enum_v is_function_v is_integral_v
+        is_invocable_r_v is_member_function_pointer_v is_same_v remove_const_t remove_cvref_t remove_pointer_t
+        remove_reference_t type_identity""",
     "unordered_map": "erase_if unordered_map",
     "unordered_set": "erase_if unordered_set",
     "utility": "as_const exchange forward get move pair swap",

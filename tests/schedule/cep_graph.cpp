@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/schedule/bgl.hpp>
 #include <hetplan/schedule/cep_graph.hpp>
 #include <hetplan/schedule/transfer_priority.hpp>
 #include <hetplan/simulate/simulator.hpp>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/dag_shortest_paths.hpp>
 #include <boost/graph/topological_sort.hpp>
 #include <boost/property_map/function_property_map.hpp>
@@ -245,6 +245,19 @@ TEST_CASE("chunks change no memory, no bytes and no order of a device") {
     // Chunks of equal priority behave like the whole transfer.
     REQUIRE(cut.latency.value() == Approx(whole.latency.value()).epsilon(1e-9));
   }
+}
+
+/// The graph with a path for the order of each device.
+static boost::compressed_sparse_row_graph<boost::directedS> boost_graph(const cep_graph& cep) {
+  const tasks::task_graph& g = cep.tasks();
+  std::vector<std::pair<tasks::node_id, tasks::node_id>> edges;
+  for (tasks::node_id n = 0; n < g.size(); ++n) {
+    for (const tasks::node_id m : g.successors_of(n)) edges.emplace_back(n, m);
+  }
+  for (const auto& order : g.device_order) {
+    for (std::size_t i = 1; i < order.size(); ++i) edges.emplace_back(order[i - 1], order[i]);
+  }
+  return {boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), g.size()};
 }
 
 TEST_CASE("Boost.Graph sorts a CEP graph and finds its longest paths") {

@@ -75,7 +75,8 @@ pipeline_times drawn(random_source& random) {
                  .kept_for_weights = activation * (random.chance(0.2) ? 0.0 : 0.5),
                  .recomputed = random.chance(0.1) ? 1.5 : 0.0});
   }
-  pipeline_times p = chain_of(std::move(s), random.chance(0.5) ? 0 : time(0), random.integer(1, 7));
+  const double transfer = random.chance(0.5) ? 0 : time(0);  // drawn apart: compilers evaluate arguments in orders of their own
+  pipeline_times p = chain_of(std::move(s), transfer, random.integer(1, 7));
   if (shape == 4 && p.stages.size() > 2) {
     p.edges.clear();
     const std::size_t last = p.stages.size() - 1;

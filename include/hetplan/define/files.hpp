@@ -7,6 +7,16 @@
 #error "hetplan/define/files.hpp: compile every source of the program with -DHETPLAN_SEPARATE"
 #endif
 
+#include <hetplan/exchange/dnn_partitioning_json.ipp>
+#include <hetplan/exchange/export_runtimes.ipp>
+#include <hetplan/exchange/foreign_model.ipp>
+#include <hetplan/exchange/moirai_json.ipp>
+#include <hetplan/exchange/pipedream_graph.ipp>
+#include <hetplan/exchange/piper_json.ipp>
+#include <hetplan/exchange/requests_file.ipp>
+#include <hetplan/exchange/sailor_profile.ipp>
+#include <hetplan/exchange/vidur_profile.ipp>
+#include <hetplan/exchange/zeus_power.ipp>
 #include <hetplan/io/cluster_json.ipp>
 #include <hetplan/io/job_json.ipp>
 #include <hetplan/io/json_document.ipp>
@@ -20,13 +30,3 @@
 #include <hetplan/io/tasks_json.ipp>
 #include <hetplan/io/timeline_json.ipp>
 #include <hetplan/io/unused_fields.ipp>
-#include <hetplan/exchange/dnn_partitioning_json.ipp>
-#include <hetplan/exchange/export_runtimes.ipp>
-#include <hetplan/exchange/foreign_model.ipp>
-#include <hetplan/exchange/moirai_json.ipp>
-#include <hetplan/exchange/pipedream_graph.ipp>
-#include <hetplan/exchange/piper_json.ipp>
-#include <hetplan/exchange/requests_file.ipp>
-#include <hetplan/exchange/sailor_profile.ipp>
-#include <hetplan/exchange/vidur_profile.ipp>
-#include <hetplan/exchange/zeus_power.ipp>

@@ -15,8 +15,6 @@
 #include <hetplan/partition/search_context.ipp>
 #include <hetplan/partition/search_tables.ipp>
 #include <hetplan/partition/two_substate_dp.ipp>
-#include <hetplan/search/mend_limits.ipp>
-#include <hetplan/search/ranking.ipp>
 #include <hetplan/recipes/baselines.ipp>
 #include <hetplan/recipes/compare.ipp>
 #include <hetplan/recipes/deepcee.ipp>
@@ -26,3 +24,5 @@
 #include <hetplan/recipes/pipeline.ipp>
 #include <hetplan/recipes/placers.ipp>
 #include <hetplan/recipes/plan_on_view.ipp>
+#include <hetplan/search/mend_limits.ipp>
+#include <hetplan/search/ranking.ipp>

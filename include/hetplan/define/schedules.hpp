@@ -21,7 +21,6 @@
 #include <hetplan/place/solve_placement.ipp>
 #include <hetplan/place/tight_rows.ipp>
 #include <hetplan/schedule/automatic_orders.ipp>
-#include <hetplan/schedule/bgl.ipp>
 #include <hetplan/schedule/cep_graph.ipp>
 #include <hetplan/schedule/event_order.ipp>
 #include <hetplan/schedule/exact_schedule.ipp>

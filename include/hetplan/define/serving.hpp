@@ -7,10 +7,6 @@
 #error "hetplan/define/serving.hpp: compile every source of the program with -DHETPLAN_SEPARATE"
 #endif
 
-#include <hetplan/mix/mixing.ipp>
-#include <hetplan/mix/mixing_controller.ipp>
-#include <hetplan/mix/pareto_set.ipp>
-#include <hetplan/mix/progress.ipp>
 #include <hetplan/adapt/adaptation_policy.ipp>
 #include <hetplan/adapt/environment.ipp>
 #include <hetplan/adapt/fixed_policies.ipp>
@@ -22,6 +18,11 @@
 #include <hetplan/adapt/replication.ipp>
 #include <hetplan/adapt/run.ipp>
 #include <hetplan/adapt/timeline.ipp>
+#include <hetplan/mix/mixing.ipp>
+#include <hetplan/mix/mixing_controller.ipp>
+#include <hetplan/mix/pareto_set.ipp>
+#include <hetplan/mix/progress.ipp>
+#include <hetplan/recipes/dora_adapter.ipp>
 #include <hetplan/serve/deployment.ipp>
 #include <hetplan/serve/edge_cloud.ipp>
 #include <hetplan/serve/fluid_goodput.ipp>
@@ -34,5 +35,4 @@
 #include <hetplan/serve/service_time.ipp>
 #include <hetplan/serve/serving_options.ipp>
 #include <hetplan/serve/serving_run.ipp>
-#include <hetplan/recipes/dora_adapter.ipp>
 #include <hetplan/zoo/edge_services.ipp>
