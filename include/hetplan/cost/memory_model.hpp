@@ -106,7 +106,8 @@ consteval bool check_memory_model() {
 
 namespace detail {
 [[noreturn]] void refuse_bytes(double given, const char* member, const layer& l);
-}
+[[noreturn]] void refuse_part(double given, const char* member, const layer& l, double all, const char* whole);
+}  // namespace detail
 
 /// Returns the bytes given by a memory model after checks. Throws invalid_model, naming member and layer.
 [[nodiscard]] inline double checked_bytes(bytes given, const char* member, const layer& l) {
@@ -116,18 +117,10 @@ namespace detail {
 }
 
 /// Returns the bytes of a part of a whole of `all` bytes after checks. Throws invalid_model, naming member and layer.
-[[nodiscard]] double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole);
-
-/// Returns the bytes of a layer's activations that backward_weight needs. Throws invalid_model.
-template <memory_model M>
-[[nodiscard]] double checked_activations_for_weights(const M& memory, const layer& l, const workload& w) {
-  static_assert(check_memory_model<M>());
-  const double all = checked_bytes(memory.activations(l, w), "activations", l);
-  if constexpr (splits_activations<M>) {
-    return checked_part(memory.activations_for_weights(l, w), "activations_for_weights", l, all, "activations");
-  } else {
-    return all;
-  }
+[[nodiscard]] inline double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole) {
+  const double b = checked_bytes(given, member, l);
+  if (!(b <= all)) detail::refuse_part(b, member, l, all, whole);
+  return b;
 }
 
 [[noreturn]] void throw_no_optimizer_state();
@@ -232,8 +225,14 @@ class any_memory_model {
     c.total_activations = [](void* m, const planning_graph& g, std::span<const layer_id> layers, const workload& w) {
       activation_bytes total;
       for (const layer_id l : layers) {
-        total.all += checked_bytes(as<const M>(m).activations(g[l], w), "activations", g[l]);
-        total.for_weights += checked_activations_for_weights(as<const M>(m), g[l], w);
+        const double all = checked_bytes(as<const M>(m).activations(g[l], w), "activations", g[l]);
+        total.all += all;
+        if constexpr (splits_activations<M>) {
+          const bytes part = as<const M>(m).activations_for_weights(g[l], w);
+          total.for_weights += checked_part(part, "activations_for_weights", g[l], all, "activations");
+        } else {
+          total.for_weights += all;
+        }
       }
       return total;
     };

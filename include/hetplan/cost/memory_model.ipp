@@ -19,11 +19,9 @@ HETPLAN_INLINE void detail::refuse_bytes(double given, const char* member, const
                       "\") = " + to_text(given) + " B; expected finite >= 0");
 }
 
-HETPLAN_INLINE double checked_part(bytes given, const char* member, const layer& l, double all, const char* whole) {
-  const double b = checked_bytes(given, member, l);
-  if (b <= all) return b;
+HETPLAN_INLINE void detail::refuse_part(double given, const char* member, const layer& l, double all, const char* whole) {
   throw invalid_model("memory model: " + std::string(member) + "(layer " + std::to_string(l.id.value) + " \"" + l.name +
-                      "\") = " + to_text(b) + " B; expected at most its " + whole + ", " + to_text(all) + " B");
+                      "\") = " + to_text(given) + " B; expected at most its " + whole + ", " + to_text(all) + " B");
 }
 
 HETPLAN_INLINE bytes plain_memory::state(const layer& l, const workload& w) const {

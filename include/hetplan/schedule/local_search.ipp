@@ -182,7 +182,8 @@ class local_searcher {
     for (const auto& message : rules) {
       for (const chunk_rule& c : message) priorities.push_back(c.priority);
     }
-    sort_distinct(priorities);
+    std::sort(priorities.begin(), priorities.end());
+    priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
     for (const auto& message : rules) {
       for (const chunk_rule& c : message) {
         const auto at = std::ranges::lower_bound(priorities, c.priority);

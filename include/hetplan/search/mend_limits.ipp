@@ -46,7 +46,7 @@ HETPLAN_INLINE std::optional<movable_plan> movable_plan::moved(std::size_t i, st
   for (const std::size_t s : {i - 1, i}) {
     auto& layers = other.plan_.stages[s].layers;
     layers = sequence_->layers_of(other.first_[s], other.first_[s + 1]);
-    if (by_id_) sort_stably(layers);
+    if (by_id_) std::sort(layers.begin(), layers.end());
   }
   return other;
 }
@@ -89,11 +89,15 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
       return std::numeric_limits<double>::infinity();
     }
   };
-  // Key of a moved plan: only layers, devices and samples differ from the chosen plan. Both rounds and similar sequences revisit plans.
+  // Key of a moved plan: only layers (runs of ids), devices and samples differ from the chosen plan. Both rounds and similar sequences
+  // revisit plans.
   const auto name_of = [](const plan& p) {
     key_parts name;
     for (const stage& s : p.stages) {
-      for (const layer_id l : s.layers) name.emplace_back(l);
+      for (std::size_t i = 0, end; i < s.layers.size(); i = end) {
+        for (end = i + 1; end < s.layers.size() && s.layers[end].value == s.layers[end - 1].value + 1;) ++end;
+        name.insert(name.end(), {s.layers[i], end - i});
+      }
       for (const assignment& a : s.devices) name.insert(name.end(), {-1 - std::int64_t{a.device.value}, a.samples});
     }
     return name;
