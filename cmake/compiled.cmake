@@ -5,7 +5,7 @@
 # A source for each of include/hetplan/define; what reads JSON, YAML or ONNX only where its library is found.
 set(needs_of_files nlohmann_json::nlohmann_json)
 set(needs_of_pictures nlohmann_json::nlohmann_json)
-set(needs_of_yaml yaml-cpp::yaml-cpp)
+set(needs_of_yaml nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
 set(needs_of_onnx nlohmann_json::nlohmann_json Onnx::Onnx)
 set(sources "")
 foreach(part IN ITEMS plan schedules planners serving files pictures yaml onnx)

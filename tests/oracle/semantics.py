@@ -5,7 +5,7 @@ It reads {"model": ..., "cluster": ..., "plan": ...}, runs the plan as semantics
 latency, energy, peak memory, busy time, bytes per resource, the span of each device (from its first
 start to the end of its last task), the largest of them as the period and, in generation, the time
 between tokens. It shares no code with the library and prefers being checkable over being fast: every part
-names the paragraph (§) of semantics.md that it follows. File formats are those of formats.md.
+names the paragraph (§) of semantics.md that it follows. File formats are those of docs/reference/files.md.
 
     semantics.py [FILE]              one case, from FILE or standard input
     semantics.py --check FILE        a file of cases with "expected": report the largest deviation
@@ -584,7 +584,7 @@ class Plan:
         return orders
 
     def _check_order(self, device, order, stages):
-        """Each task exactly once, F before B before W (formats.md, `explicit`); a B comes after every F
+        """Each task exactly once, F before B before W (files.md, `explicit`); a B comes after every F
         that has a sample of it, and the devices of fsdp keep one order."""
         position = {task: i for i, task in enumerate(order)}
         expected = 0

@@ -78,7 +78,7 @@ struct program {
   std::vector<std::vector<task>> tasks;  ///< [device], in order
   std::vector<ring_sum> rings;           ///< in the order in which all members take part
   std::vector<handout> handouts;
-  std::vector<backup_copy> backups;          ///< added by add_backups
+  std::vector<backup_copy> backups;          ///< with `--backups`
   std::vector<hetplan::resource> resources;  ///< of the network that shapes the links
 
   [[nodiscard]] bool uses(hetplan::device_id d) const { return !tasks[d.index()].empty(); }

@@ -89,7 +89,7 @@ class numbered_work {
 /// Barrier that spins before it blocks: waking a thread takes longer than most waits of a crew, and std::barrier blocks at once. It does
 /// not spin if more threads meet than the machine runs at once, since spinning would delay the missing ones.
 ///
-/// Source  own; measured in docs/performance.md, "The search".
+/// Source  own.
 class spinning_barrier {
  public:
   explicit spinning_barrier(std::uint32_t expected)

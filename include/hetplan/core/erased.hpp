@@ -9,7 +9,8 @@
 
 namespace hetplan {
 
-/// An object of any type and the functions that call it. Copies share the object, which dies with the last of them.
+/// An object of any type and the functions that call it. Copies share the object, which dies with the last of them. An empty one
+/// is false, has a null object and must not be called.
 ///
 /// @tparam Calls  an aggregate of pointers to functions that take the object first, as `void*`: `double (*score)(void*, double)`. Who
 ///                erases an object of type T makes them of lambdas such as

@@ -52,7 +52,7 @@ class key_view : public std::span<const key_part> {
   key_view(const key_parts& parts) : key_view(parts.data(), parts.size()) {}
 };
 
-/// Numbers 0, 1, 2, ... of keys, in order of first appearance. Complexity of a lookup: the key's length, on average.
+/// Numbers 0, 1, 2, ... of at most 2^32 - 2 keys, in order of first appearance. Complexity of a lookup: the key's length, on average.
 class key_index {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
@@ -65,8 +65,10 @@ class key_index {
   /// Returns true if the key is new.
   bool insert(key_view key);
   [[nodiscard]] std::size_t size() const { return ends_.size(); }
+  /// Returns a view that the next new key ends.
   [[nodiscard]] key_view key_of(std::size_t number) const;
   /// Returns the numbers of all keys in lexicographic order of the keys, which is that of std::map.
+  /// Complexity  O(n log n) comparisons of keys.
   [[nodiscard]] std::vector<std::size_t> in_order() const;
 
  private:
@@ -105,7 +107,7 @@ class keyed {
   [[nodiscard]] std::size_t size() const { return values_.size(); }
   [[nodiscard]] bool empty() const { return values_.empty(); }
 
-  /// The keys' numbers, by which the values stand.
+  /// The keys' numbers, by which the values stand; the vector's size must not change.
   [[nodiscard]] const key_index& keys() const { return keys_; }
   [[nodiscard]] std::vector<V>& values() { return values_; }
   [[nodiscard]] const std::vector<V>& values() const { return values_; }

@@ -25,8 +25,9 @@ inline constexpr std::string_view version = HETPLAN_DETAIL_TEXT(HETPLAN_VERSION_
 // Builds: header-only, or compiled. `x.hpp` declares; `x.ipp` defines what is not a template. `x.hpp` includes `x.ipp` at its
 // end unless HETPLAN_SEPARATE is defined; then the library hetplan::compiled, which also sets the macro, holds the definitions.
 //
-// All parts of a program must use the same build with the same flags. A compiled build refers to one symbol of the library,
-// named after its version, so that headers of one version do not link with a library of another.
+// Build all parts of a program the same way and with the same flags: otherwise the same functions are there twice, and the linker keeps
+// one of them. A compiled build refers to one symbol of the library, named after its version, so that headers of one version do not link
+// with a library of another.
 
 #ifdef HETPLAN_SEPARATE
 /// Prefix of every definition in an .ipp file.

@@ -66,6 +66,7 @@ inline constexpr double max_bound_questions = 3e7;
 ///
 /// @param capacity  usable bytes by device; infinite entries leave the memory row out.
 /// @param shards    the most shards of the optimizer's state.
+/// Throws           invalid_model of the memory model.
 /// Source           semantics, section 9 (a).  Deviation: multipliers certify instead of the LP's value.
 [[nodiscard]] seconds compute_bound(const planning_graph& model, const layer_minima& m, const any_memory_model& memory, const workload& w,
                                     double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards = 1);
@@ -76,6 +77,7 @@ inline constexpr double max_bound_questions = 3e7;
 /// max_bound_questions).
 ///
 /// @param within_memory  false for a plan that exceeds its memory, which may beat every plan that does not.
+/// Throws                invalid_model of a model.
 /// Source                semantics, section 9. Deviation: batch sizes up to the whole batch, not up to this
 ///                       plan's microbatch, so that plans of one job have one bound.
 [[nodiscard]] seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,

@@ -77,8 +77,8 @@ concept tells_bound =
 /// * A search with several threads calls the law concurrently.
 ///
 /// Ships: `training_pipeline` (1F1B and GPipe), `inference_pipeline` and `generation_pipeline`, all by the dominant step;
-/// `sum_and_largest` (Alpa, Metis); `largest_step` (PipeDream); `any_step_law` (chosen at run time). The recurrence behind the laws,
-/// without pruning, is in partition/brute_force.hpp.
+/// `split_backward` (zero bubble), `sum_and_largest` (Alpa, Metis); `largest_step` (PipeDream); `any_step_law` (chosen at run time). The
+/// recurrence behind the laws, without pruning, is in partition/brute_force.hpp.
 template <class L>
 concept step_law = extends_by_a_stage<L> && extends_by_a_link<L> && tells_response<L>;
 
@@ -298,8 +298,8 @@ static_assert(check_step_law<erased_step_law>());
 
 }  // namespace detail
 
-/// Holder of any step law by value; copies share a user-defined law. A search calls the built-in laws through their own types and any
-/// other by one indirect call per query, so no code of the search is instantiated for it.
+/// Holder of any step law by value; copies share a user-defined law. A search calls the laws in `shipped` through their own types and
+/// any other by one indirect call per query, so no code of the search is instantiated for it.
 class any_step_law {
  public:
   /// Selects the dominant-step law of a mode.
@@ -313,7 +313,7 @@ class any_step_law {
     }
   }
 
-  /// Returns true if the law is not in `shipped` and is called virtually.
+  /// Returns true if the law is not in `shipped` and is called indirectly.
   [[nodiscard]] bool is_users() const { return number_ == std::tuple_size_v<shipped>; }
   /// Calls f with the law in its own type.
   template <class F>

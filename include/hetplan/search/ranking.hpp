@@ -113,7 +113,8 @@ class ranking {
   ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int) = delete;
   ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int, const step_budget&) = delete;
 
-  /// Judges a candidate and reports candidate_judged; returns the observers' answer. A candidate that needs a missing route does not fit.
+  /// Judges a candidate and reports candidate_judged; returns the observers' answer. A candidate that needs a missing route or has too many
+  /// tasks does not fit. Throws invalid_model of the problem's models.
   ///
   /// @param total  estimate of the number of candidates, corrected by candidate_count.
   control consider(plan candidate, long long total, const candidate_observer& observer = {});
