@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include <hetplan/core/keyed.hpp>
-
 #include <hetplan/core/sorting.hpp>
 
 namespace hetplan {

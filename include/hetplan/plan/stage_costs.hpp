@@ -69,7 +69,7 @@ struct stage_costs {
   std::vector<double> static_bytes;  ///< by device id: held during the whole run
 
   [[nodiscard]] const stage_parts& operator[](stage_id s) const { return stages[s.index()]; }
-  /// Returns the costs of a stage's device for a pass of `samples` samples.
+  /// Returns the costs of a stage's device for a pass of `samples` samples, which must be the size of one of the stage's passes.
   [[nodiscard]] const part& of_pass(stage_id s, std::size_t position, long long samples) const {
     const stage_parts& all = stages[s.index()];
     return (all.passes.empty() ? all.devices : *all.passes.find({samples}))[position];
