@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 /// Definitions of ONNX files, for one source of a program.
-/// Needs plan, schedules, planners, serving, files; libonnx, nlohmann-json, and -DONNX_ML=1 -DONNX_NAMESPACE=onnx.
+/// Needs plan, files; libonnx, and -DONNX_ML=1 -DONNX_NAMESPACE=onnx.
 
 #ifndef HETPLAN_SEPARATE
 #error "hetplan/define/onnx.hpp: compile every source of the program with -DHETPLAN_SEPARATE"

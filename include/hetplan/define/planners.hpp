@@ -10,6 +10,7 @@
 #include <hetplan/partition/best_grid.ipp>
 #include <hetplan/partition/candidate_costs.ipp>
 #include <hetplan/partition/partial_store.ipp>
+#include <hetplan/partition/pipeline_draft.ipp>
 #include <hetplan/partition/region_chain.ipp>
 #include <hetplan/partition/region_dp.ipp>
 #include <hetplan/partition/search_context.ipp>
@@ -24,5 +25,6 @@
 #include <hetplan/recipes/pipeline.ipp>
 #include <hetplan/recipes/placers.ipp>
 #include <hetplan/recipes/plan_on_view.ipp>
+#include <hetplan/search/draft_search.ipp>
 #include <hetplan/search/mend_limits.ipp>
 #include <hetplan/search/ranking.ipp>

@@ -159,6 +159,9 @@ struct transfer_rule {
   friend bool operator==(const transfer_rule&, const transfer_rule&) = default;
 };
 
+/// Bytes of a token that the last stage of a pipeline sends to the first one in generation.
+inline constexpr double token_bytes = 4;
+
 /// Limit on the chunks of one transfer.
 inline constexpr int most_chunks = 100'000;
 

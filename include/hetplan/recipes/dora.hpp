@@ -13,6 +13,7 @@
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
+#include <hetplan/search/draft_search.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
@@ -79,6 +80,7 @@ struct dora_options {
   schedule::refine_options network = {};                           ///< phase 2
   grid_moves grids = {};                                           ///< used if the job allows devices to share tensors
   std::vector<incumbent_planner> incumbents = usual_incumbents();  ///< may be empty
+  draft_search_options drafts = {};                                ///< pipelines with several stages of a device and unequal microbatches
   std::vector<schedule::named_schedule> schedules = {};            ///< own schedules, whose orders the best plans in training get, too
   static constexpr int part_for_grids = 8;                         ///< one part in so many of the problem's steps
 };
@@ -92,6 +94,10 @@ namespace detail {
 /// Returns the best of an answer without grids and of the plans of phase 1 with grids (with_grids), within the steps that are left.
 [[nodiscard]] plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
+
+/// Returns the best of an answer and of pipelines whose devices hold several stages (search_drafts), with as many steps as the answer took.
+[[nodiscard]] plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
 
 }  // namespace detail
 

@@ -370,13 +370,12 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
   return found;
 }
 
-HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
-                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
+/// Returns the best of an answer and of further plans, which are judged with what is left of a budget.
+[[nodiscard]] HETPLAN_INLINE plan_result beside(const planning_problem& problem, const any_objective& objective,
+                                                const std::vector<plan>& plans, plan_result answer, int keep, const step_budget& budget,
+                                                candidate_rounds& rounds) {
   planning_problem part = problem;
   part.with_bounds = false;  // computed for the best of all
-  step_budget budget(problem.steps);
-  budget.spend(answer.steps);
-  const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
   plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
   ranking all(problem, objective, keep, budget);
   for (auto* of : {&answer.plans, &found.plans}) {
@@ -393,11 +392,40 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
     best.status = {outcome::stopped, out_of_steps(problem.steps, best.candidates, !none)};
   } else if (found.status.result == outcome::stopped) {
     best.status = found.status;
-  } else if (none) {  // a proof holds only for plans without grids
+  } else if (none) {  // a proof holds only for the plans of the answer
     best.status = {outcome::none_found, answer.status.reason};
     best.binding = answer.binding;
   }
   return best;
+}
+
+HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
+  planning_problem part = problem;
+  part.with_bounds = false;
+  step_budget budget(problem.steps);
+  budget.spend(answer.steps);
+  const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
+  return beside(problem, objective, plans, std::move(answer), keep, budget, rounds);
+}
+
+HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+                                         plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
+  constexpr std::size_t most_judged = 8;
+  step_budget budget(problem.steps);
+  budget.spend(answer.steps);
+  const layer_sequence row = decompose::light_row{}(problem.model);
+  const partition::search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
+                                        problem.job.workload, problem.job.largest_share());
+  // No longer than all else took, and no longer than pays; all that is left if more steps than usual were asked for.
+  const long long pays = options.drafts.steps_per_choice * static_cast<long long>(row.size() * problem.cluster.size());
+  const long long steps = std::min(budget.left(), std::max(std::min(answer.steps, pays), problem.steps - standard_steps));
+  std::vector<plan> plans;
+  partition::draft_replay replay(problem, tables);
+  for (const partition::pipeline_draft& d : search_drafts(problem, objective, tables, starts, budget, steps, options.drafts)) {
+    if (plans.size() < most_judged) plans.push_back(replay.to_plan(d, "dora"));
+  }
+  return beside(problem, objective, plans, std::move(answer), keep, budget, rounds);
 }
 
 /// Runs dora with the usual orders and without shared tensors.
@@ -486,9 +514,10 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   const job& j = problem.job;
   const bool orders = j.workload.mode == mode::training && (!j.orders.empty() || !options.schedules.empty() || j.only_orders);
   const bool grids = j.split_tensors && problem.cluster.size() > 1;
+  const bool drafts = options.drafts.slots > 0 && !j.only_orders && j.batch > 0;
   std::vector<plan> starts;
-  if (!orders && !grids) return detail::search_dora(problem, objective, keep, options, observer, starts);
-  candidate_rounds rounds(1 + (orders ? 2 : 0) + (grids ? 1 : 0), objective, observer);
+  if (!orders && !grids && !drafts) return detail::search_dora(problem, objective, keep, options, observer, starts);
+  candidate_rounds rounds(1 + (orders ? 2 : 0) + (grids ? 1 : 0) + (drafts ? 1 : 0), objective, observer);
   planning_problem unordered = problem;
   dora_options how = options;
   if (orders) {  // they get a quarter of the steps; bounds are computed for the best of all
@@ -506,6 +535,8 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   plan_result answer = detail::search_dora(plain, objective, most, how, rounds.part(), starts);
   if (told_to_stop(answer)) return answer;
   if (grids) answer = detail::beside_grids(unordered, objective, starts, std::move(answer), most, options, rounds);
+  if (drafts && !told_to_stop(answer))
+    answer = detail::beside_drafts(unordered, objective, starts, std::move(answer), most, options, rounds);
   if (!orders || answer.plans.empty() || told_to_stop(answer)) return answer;
   plan_result chosen = schedule::choose_orders(problem, objective, std::move(answer), keep, rounds.part(), options.schedules);
   if (j.orders.empty() || told_to_stop(chosen)) return chosen;

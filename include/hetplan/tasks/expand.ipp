@@ -579,7 +579,6 @@ class expander {
 
   /// Sends every sink's token to every source of its pipeline, which may then start the next token.
   void connect_tokens() {
-    constexpr double token_bytes = 4;
     for (std::size_t t = 0; t < p_.stages.size(); ++t) {
       if (!stages_.nodes[t].out.empty()) continue;
       for (std::size_t s = 0; s < p_.stages.size(); ++s) {
