@@ -9,6 +9,7 @@
 
 #include <hetplan/partition/best_grid.ipp>
 #include <hetplan/partition/candidate_costs.ipp>
+#include <hetplan/partition/folded_dp.ipp>
 #include <hetplan/partition/partial_store.ipp>
 #include <hetplan/partition/pipeline_draft.ipp>
 #include <hetplan/partition/region_chain.ipp>

@@ -130,6 +130,8 @@ class crossing_table {
 ///
 /// Complexity  that of sequence_cuts.   Source  own.
 [[nodiscard]] layer_sequence light_blocks(const planning_graph& model, std::size_t most);
+/// The same for another order of the layers, one of them in each block.
+[[nodiscard]] layer_sequence light_blocks(const planning_graph& model, const layer_sequence& all, std::size_t most);
 
 /// Returns the model as seen by planners that know chains only: tensors are handed on from layer to layer, in the same numbering.
 ///

@@ -189,11 +189,14 @@ HETPLAN_INLINE std::vector<std::size_t> light_boundaries(const planning_graph& m
 }
 
 HETPLAN_INLINE layer_sequence light_blocks(const planning_graph& model, std::size_t most) {
-  const layer_sequence all = sequence_of(model);
+  return light_blocks(model, sequence_of(model), most);
+}
+
+HETPLAN_INLINE layer_sequence light_blocks(const planning_graph& model, const layer_sequence& all, std::size_t most) {
   std::vector<double> before{0};
   const bool counted =
       std::any_of(model.layers().begin(), model.layers().end(), [](const layer& l) { return l.forward_flops.value() > 0; });
-  for (const layer& l : model.layers()) before.push_back(before.back() + (counted ? l.forward_flops.value() : 1));
+  for (const auto& block : all.blocks) before.push_back(before.back() + (counted ? model[block.front()].forward_flops.value() : 1));
   layer_sequence row;
   std::size_t begun = 0;
   double next = before.back() / static_cast<double>(most);
@@ -204,6 +207,7 @@ HETPLAN_INLINE layer_sequence light_blocks(const planning_graph& model, std::siz
     // Rounding, and layers without FLOP behind all others, must not produce one block too many.
     if (!few && end != all.size() && (before[end] < next || row.size() + 1 == most)) continue;
     row.blocks.push_back(all.layers_of(begun, end));
+    std::sort(row.blocks.back().begin(), row.blocks.back().end());
     begun = end;
     next = before[end] + before.back() / static_cast<double>(most);
   }

@@ -2,6 +2,7 @@
 #pragma once
 /// Pipelines in the form that a search varies, where a device may hold several stages, and a fast estimate of their latency.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -48,6 +49,19 @@ struct draft_estimate {
   double response_s = 0;  ///< latency; in generation, time between tokens; infinite if memory overflows or a route is missing
   double energy_J = 0;
 };
+
+/// Tensor that layers of several blocks share.
+struct shared_tensor {
+  std::vector<std::size_t> blocks;
+  double state = 0, trainable = 0;  ///< bytes; state with gradients and optimizer
+
+  /// True if a stage of blocks [first, last) holds it.
+  [[nodiscard]] bool in(std::size_t first, std::size_t last) const {
+    const auto at = std::lower_bound(blocks.begin(), blocks.end(), first);
+    return at != blocks.end() && *at < last;
+  }
+};
+[[nodiscard]] std::vector<shared_tensor> shared_tensors(const planning_problem& problem, const layer_sequence& sequence);
 
 /// Runs drafts of one problem, without layers or plans: each stage is a block with times from the tables, each boundary a transfer.
 ///
@@ -110,7 +124,7 @@ class draft_replay {
     std::vector<std::uint32_t> stages;
   };
   struct flow {
-    std::uint64_t turn;  ///< among waiting transfers: pass, stages
+    std::uint64_t turn;  ///< among waiting transfers: microbatch, stages, step
     std::uint32_t edge, pass;
     std::uint32_t from, to;  ///< devices
     bool back, drains;
@@ -122,10 +136,6 @@ class draft_replay {
     double weight = 0;
     std::uint32_t flows = 0;
     bool changed = false;
-  };
-  struct shared_tensor {  ///< layers of a weight group
-    std::vector<std::size_t> blocks;
-    double state, trainable;
   };
 
   bool prepare(const pipeline_draft& d);

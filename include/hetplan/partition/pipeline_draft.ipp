@@ -14,25 +14,30 @@
 
 namespace hetplan::partition {
 
-HETPLAN_INLINE draft_replay::draft_replay(const planning_problem& problem, const search_tables& tables)
-    : problem_(problem), t_(tables), training_(problem.job.workload.mode == mode::training), device_of_(problem.cluster.size(), none),
-      resource_busy_(problem.cluster.network().resources().size(), 0), loads_(resource_busy_.size()), free_(resource_busy_.size(), 0),
-      weight_(resource_busy_.size(), 0) {
+HETPLAN_INLINE std::vector<shared_tensor> shared_tensors(const planning_problem& problem, const layer_sequence& sequence) {
   const planning_graph& model = problem.model;
-  if (problem.job.workload.mode == mode::generation) steps_ = std::min(most_steps, static_cast<std::size_t>(problem.job.workload.tokens));
-  for (const device& d : problem.cluster.devices()) limited_ = limited_ || d.energy_budget || d.max_busy < 1;
-  with_energy_ = limited_;
-  shared_.resize(model.weight_groups().size());
-  for (std::size_t b = 0; b < t_.sequence.size(); ++b) {
-    for (const layer_id l : t_.sequence.blocks[b]) {
+  std::vector<shared_tensor> shared(model.weight_groups().size());
+  for (std::size_t b = 0; b < sequence.size(); ++b) {
+    for (const layer_id l : sequence.blocks[b]) {
       if (model[l].weight_group < 0) continue;
-      shared_tensor& s = shared_[static_cast<std::size_t>(model[l].weight_group)];
+      shared_tensor& s = shared[static_cast<std::size_t>(model[l].weight_group)];
       if (s.blocks.empty() || s.blocks.back() != b) s.blocks.push_back(b);
       s.state = std::max(s.state, checked_state(problem.models.memory, model[l], problem.job.workload, 1));
       if (model[l].trainable) s.trainable = model[l].weight.value();
     }
   }
-  std::erase_if(shared_, [](const shared_tensor& s) { return s.blocks.size() < 2; });
+  std::erase_if(shared, [](const shared_tensor& s) { return s.blocks.size() < 2; });
+  return shared;
+}
+
+HETPLAN_INLINE draft_replay::draft_replay(const planning_problem& problem, const search_tables& tables)
+    : problem_(problem), t_(tables), training_(problem.job.workload.mode == mode::training),
+      shared_(shared_tensors(problem, tables.sequence)), device_of_(problem.cluster.size(), none),
+      resource_busy_(problem.cluster.network().resources().size(), 0), loads_(resource_busy_.size()), free_(resource_busy_.size(), 0),
+      weight_(resource_busy_.size(), 0) {
+  if (problem.job.workload.mode == mode::generation) steps_ = std::min(most_steps, static_cast<std::size_t>(problem.job.workload.tokens));
+  for (const device& d : problem.cluster.devices()) limited_ = limited_ || d.energy_budget || d.max_busy < 1;
+  with_energy_ = limited_;
 }
 
 HETPLAN_INLINE bool draft_replay::prepare(const pipeline_draft& d) {
@@ -189,10 +194,8 @@ HETPLAN_INLINE double draft_replay::memory_overflow(const pipeline_draft& d) {
     }
     if (x.stages.size() > 1) {
       for (const shared_tensor& tensor : shared_) {
-        const auto holders = std::count_if(x.stages.begin(), x.stages.end(), [&](std::uint32_t s) {
-          return std::any_of(tensor.blocks.begin(), tensor.blocks.end(),
-                             [&](std::size_t b) { return stages_[s].first <= b && b < stages_[s].last; });
-        });
+        const auto holders =
+            std::count_if(x.stages.begin(), x.stages.end(), [&](std::uint32_t s) { return tensor.in(stages_[s].first, stages_[s].last); });
         if (holders > 1) x.held -= static_cast<double>(holders - 1) * tensor.state;
       }
     }
@@ -328,7 +331,8 @@ HETPLAN_INLINE void draft_replay::end_task(std::uint32_t device) {
 HETPLAN_INLINE void draft_replay::add_flow(std::uint32_t e, std::uint32_t pass, bool back) {
   const edge& x = edges_[e];
   const std::uint32_t first = back ? x.to : x.from, second = back ? x.from : x.to;
-  flow f{(std::uint64_t{pass} << 32U) | (std::uint64_t{first} << 16U) | second,
+  const std::uint64_t microbatch = pass % microbatches_, step = pass / microbatches_;
+  flow f{(microbatch << 40U) | (std::uint64_t{first} << 24U) | (std::uint64_t{second} << 8U) | step,
          e,
          pass,
          stages_[first].device,
@@ -563,8 +567,7 @@ HETPLAN_INLINE double draft_replay::reduced_s(double all_tasks_s) {
     ring.clear();
     for (std::size_t i = 0; i < stage_count_; ++i) {
       const stage_state& s = stages_[i];
-      const bool holds = std::any_of(tensor.blocks.begin(), tensor.blocks.end(), [&](std::size_t b) { return s.first <= b && b < s.last; });
-      if (!holds) continue;
+      if (!tensor.in(s.first, s.last)) continue;
       ready_s = std::max(ready_s, devices_[s.device].last_s);
       if (std::find(ring.begin(), ring.end(), devices_[s.device].id) == ring.end()) ring.push_back(devices_[s.device].id);
     }

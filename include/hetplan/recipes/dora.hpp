@@ -96,7 +96,7 @@ namespace detail {
                                        plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
 
 /// Returns the best of an answer and of pipelines whose devices hold several stages (search_drafts), with as many steps as the answer took.
-[[nodiscard]] plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+[[nodiscard]] plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, std::vector<plan> starts,
                                         plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
 
 }  // namespace detail

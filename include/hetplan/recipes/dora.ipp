@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -374,9 +376,7 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
 [[nodiscard]] HETPLAN_INLINE plan_result beside(const planning_problem& problem, const any_objective& objective,
                                                 const std::vector<plan>& plans, plan_result answer, int keep, const step_budget& budget,
                                                 candidate_rounds& rounds) {
-  planning_problem part = problem;
-  part.with_bounds = false;  // computed for the best of all
-  plan_result found = judged_all(part, objective, plans, keep, budget, rounds.part());
+  plan_result found = judged_all(problem, objective, plans, keep, budget, rounds.part());
   ranking all(problem, objective, keep, budget);
   for (auto* of : {&answer.plans, &found.plans}) {
     for (ranked_plan& r : *of) all.know(std::move(r));
@@ -392,7 +392,7 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
     best.status = {outcome::stopped, out_of_steps(problem.steps, best.candidates, !none)};
   } else if (found.status.result == outcome::stopped) {
     best.status = found.status;
-  } else if (none) {  // a proof holds only for the plans of the answer
+  } else if (none) {  // a proof may not cover the further plans
     best.status = {outcome::none_found, answer.status.reason};
     best.binding = answer.binding;
   }
@@ -401,28 +401,50 @@ HETPLAN_INLINE plan_result scheduled(const planning_problem& problem, const any_
 
 HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
                                         plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
-  planning_problem part = problem;
-  part.with_bounds = false;
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
-  const std::vector<plan> plans = with_grids(part, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
+  const std::vector<plan> plans = with_grids(problem, objective, starts, decompose::joined_chains{}(problem.model), budget, options.grids);
   return beside(problem, objective, plans, std::move(answer), keep, budget, rounds);
 }
 
-HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& starts,
+HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, std::vector<plan> starts,
                                          plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
-  constexpr std::size_t most_judged = 8;
+  constexpr std::size_t most_judged = 4;
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
-  const layer_sequence row = decompose::light_row{}(problem.model);
-  const partition::search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
-                                        problem.job.workload, problem.job.largest_share());
+  if (budget.spent() || answer.status.result == outcome::infeasible) return answer;  // a proof covers these plans, too
+  for (const ranked_plan& r : answer.plans) starts.insert(starts.begin(), r.plan);
+  // Of two orders of the layers, the model's own and that of its chains, the one in which the plans so far can be cut best.
+  const planning_graph& model = problem.model;
+  constexpr std::size_t most_blocks = 200;
+  layer_sequence row = light_blocks(model, most_blocks);
+  layer_sequence chains = light_blocks(model, each_layer_of(decompose::joined_chains{}(model)), most_blocks);
+  const auto tables_of = [&](const layer_sequence& s) {
+    return partition::search_tables(model, s, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
+                                    problem.job.workload, problem.job.largest_share());
+  };
+  std::optional<partition::search_tables> tables(tables_of(row));
+  if (chains != row) {
+    const auto least_s = [&](const partition::search_tables& t) {
+      partition::draft_replay replay(problem, t);
+      double least = std::numeric_limits<double>::infinity();
+      for (const plan& p : starts) {
+        if (const auto d = draft_of(p, t)) least = std::min(least, replay(*d).response_s);
+      }
+      return least;
+    };
+    const partition::search_tables other = tables_of(chains);
+    if (least_s(other) < least_s(*tables)) {
+      row = std::move(chains);
+      tables.emplace(tables_of(row));
+    }
+  }
   // No longer than all else took, and no longer than pays; all that is left if more steps than usual were asked for.
   const long long pays = options.drafts.steps_per_choice * static_cast<long long>(row.size() * problem.cluster.size());
   const long long steps = std::min(budget.left(), std::max(std::min(answer.steps, pays), problem.steps - standard_steps));
   std::vector<plan> plans;
-  partition::draft_replay replay(problem, tables);
-  for (const partition::pipeline_draft& d : search_drafts(problem, objective, tables, starts, budget, steps, options.drafts)) {
+  partition::draft_replay replay(problem, *tables);
+  for (const partition::pipeline_draft& d : search_drafts(problem, objective, *tables, starts, budget, steps, options.drafts)) {
     if (plans.size() < most_judged) plans.push_back(replay.to_plan(d, "dora"));
   }
   return beside(problem, objective, plans, std::move(answer), keep, budget, rounds);
@@ -514,48 +536,46 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   const job& j = problem.job;
   const bool orders = j.workload.mode == mode::training && (!j.orders.empty() || !options.schedules.empty() || j.only_orders);
   const bool grids = j.split_tensors && problem.cluster.size() > 1;
-  const bool drafts = options.drafts.slots > 0 && !j.only_orders && j.batch > 0;
+  const bool drafts = options.drafts.slots > 0 && !j.only_orders;
   std::vector<plan> starts;
   if (!orders && !grids && !drafts) return detail::search_dora(problem, objective, keep, options, observer, starts);
   candidate_rounds rounds(1 + (orders ? 2 : 0) + (grids ? 1 : 0) + (drafts ? 1 : 0), objective, observer);
-  planning_problem unordered = problem;
   dora_options how = options;
-  if (orders) {  // they get a quarter of the steps; bounds are computed for the best of all
-    unordered.steps = std::max(1LL, problem.steps - problem.steps / 4);
-    unordered.with_bounds = false;
-    if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
-  }
+  if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
+  planning_problem whole = problem;  // bounds are computed for the best of all
+  whole.with_bounds = false;
+  planning_problem unordered = whole;
+  if (orders) unordered.steps = std::max(1LL, problem.steps - problem.steps / 4);
   planning_problem plain = unordered;
-  if (grids) {
-    plain.steps = std::max(1LL, unordered.steps - unordered.steps / dora_options::part_for_grids);
-    plain.with_bounds = false;
-  }
+  if (grids) plain.steps = std::max(1LL, unordered.steps - unordered.steps / dora_options::part_for_grids);
   const int most = orders ? std::max(keep, how.partitioner.k) : keep;
   const auto told_to_stop = [](const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; };
+  const auto with_bounds = [&](plan_result r) {
+    if (r.plans.empty()) return r;
+    ranking all(problem, objective, keep);
+    for (ranked_plan& p : r.plans) all.know(std::move(p));
+    r.plans = std::move(all).result(keep).plans;
+    return r;
+  };
   plan_result answer = detail::search_dora(plain, objective, most, how, rounds.part(), starts);
-  if (told_to_stop(answer)) return answer;
-  if (grids) answer = detail::beside_grids(unordered, objective, starts, std::move(answer), most, options, rounds);
+  if (grids && !told_to_stop(answer)) answer = detail::beside_grids(unordered, objective, starts, std::move(answer), most, options, rounds);
   if (drafts && !told_to_stop(answer))
     answer = detail::beside_drafts(unordered, objective, starts, std::move(answer), most, options, rounds);
-  if (!orders || answer.plans.empty() || told_to_stop(answer)) return answer;
-  plan_result chosen = schedule::choose_orders(problem, objective, std::move(answer), keep, rounds.part(), options.schedules);
-  if (j.orders.empty() || told_to_stop(chosen)) return chosen;
+  if (!orders || answer.plans.empty() || told_to_stop(answer)) return with_bounds(std::move(answer));
+  plan_result chosen = schedule::choose_orders(whole, objective, std::move(answer), keep, rounds.part(), options.schedules);
+  if (j.orders.empty() || told_to_stop(chosen)) return with_bounds(std::move(chosen));
   // The best pipelines with one stage per device, and those recut from them, may be far from the best of the search.
-  planning_problem part = problem;
+  planning_problem part = whole;
   part.steps = std::max(1LL, problem.steps / 8);
-  part.with_bounds = false;
   plan_result pipelines = zero_bubble(part, objective, keep, rounds.part());
-  ranking all(problem, objective, keep);
-  for (ranked_plan& r : chosen.plans) all.know(std::move(r));
   for (ranked_plan& r : pipelines.plans) {
     r.plan.planner = "dora, from " + r.plan.planner;
-    all.know(std::move(r));
+    chosen.plans.push_back(std::move(r));
   }
-  if (all.any_fitted()) chosen.plans = std::move(all).result(keep).plans;
   if (chosen.status.result == outcome::none_found && !chosen.plans.empty()) chosen.status = {};
   chosen.candidates += pipelines.candidates;
   chosen.elapsed += pipelines.elapsed;
-  return chosen;
+  return with_bounds(std::move(chosen));
 }
 
 HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objective& objective, int keep,

@@ -16,8 +16,11 @@ namespace hetplan {
 
 struct draft_search_options {
   int slots = 2;                     ///< most stages of a device; 0: no drafts
+  std::size_t starts = 4;            ///< given plans that become first drafts, distinct in their devices
+  std::size_t first_seeds = 10;      ///< first drafts that are improved, the best
   std::size_t seeds = 4;             ///< drafts that are improved beyond the first round
-  std::size_t devices = 6;           ///< fastest devices of which first drafts are made
+  std::size_t boundaries = 16;       ///< places where first drafts are cut
+  std::size_t devices = 6;           ///< fastest devices, of which first drafts are made
   std::size_t most_passes = 64;      ///< most microbatches of a draft, unless the job's largest size needs more
   long long steps_per_choice = 200;  ///< effort in steps of the budget, times blocks and devices
   int threads = 1;                   ///< drafts improved at the same time; 0: as many as the hardware runs; results do not depend on it
@@ -31,9 +34,9 @@ inline constexpr long long replayed_per_step = 12;
 /// in two or given up, a sample from one microbatch to another, a microbatch cut in two or joined with the next, their number, the network
 /// policy, the rule of a device, recomputation where the job allows it.
 ///
-/// First drafts: the given plans, as far as they are pipelines that can be cut at the blocks of the sequence, and pipelines of the fastest
-/// devices, in both orders, with and without a second stage of the first device at the end. Each is improved for a while, then the best
-/// half of them, and so on.
+/// First drafts: the given plans, as far as they are pipelines that can be cut at the blocks of the sequence; the best by the folded step
+/// law (partition::folded_dp); and without backwards the shortest ways of one microbatch through all devices, where a device may have any
+/// number of stages. Each is improved for a while, then the best half of them, and so on.
 ///
 /// @param tables  of a sequence that may be cut between any two blocks.
 /// @param steps   limit on the effort, in steps of the budget; the budget is spent.

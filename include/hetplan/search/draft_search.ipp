@@ -11,7 +11,9 @@
 #include <utility>
 
 #include <hetplan/core/crew.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/sorting.hpp>
+#include <hetplan/partition/folded_dp.hpp>
 
 namespace hetplan {
 
@@ -36,6 +38,7 @@ class draft_annealer {
     replay_.estimate_energy(!only_latency_);
     now_score_ = best_score_ = score(now_, {});
     best_ = now_;
+    settle();
   }
 
   /// (overflow, score); smaller is better.
@@ -72,12 +75,67 @@ class draft_annealer {
     }
   }
 
+  /// Gives the best draft the simplest policy and rules that are no worse.
+  void simplify() {
+    const auto try_out = [&](draft d) {
+      const cost c = score(d, {});
+      if (c <= best_score_) best_ = std::move(d), best_score_ = c;
+    };
+    if (best_score_.first > 0) return;
+    for (const sharing policy : {sharing::exclusive, sharing::fair_share}) {
+      draft d = best_;
+      d.policy = policy;
+      if (!owns_network_ && best_.policy != policy) try_out(std::move(d));
+    }
+    for (std::size_t i = 0; i < best_.rules.size(); ++i) {
+      draft d = best_;
+      d.rules[i] = partition::ready_rule::path;
+      if (d.rules != best_.rules) try_out(std::move(d));
+    }
+  }
+
   [[nodiscard]] const draft& best() const { return best_; }
   [[nodiscard]] const cost& best_cost() const { return best_score_; }
   [[nodiscard]] long long tasks() const { return tasks_; }
 
  private:
   static constexpr long long cost_of_a_move = 10;  ///< in tasks
+  static constexpr sharing policies[] = {sharing::fair_share, sharing::exclusive, sharing::per_link};
+
+  /// Begins with the best of some ramps of sizes under each network policy: unequal sizes fill and drain a pipeline faster.
+  void settle() {
+    for (const double ramp : {0.0, 0.25, 0.45}) {  // part of the passes in which sizes rise, and in which they fall
+      draft d = best_;
+      if (ramp > 0 && (equal_ || !shape(d.sizes, ramp))) continue;
+      for (const sharing policy : policies) {
+        d.policy = policy;
+        if (owns_network_ || d == now_) continue;
+        const cost c = score(d, {});
+        if (c < best_score_) best_ = d, best_score_ = c;
+      }
+    }
+    now_ = best_;
+    now_score_ = best_score_;
+  }
+  /// Gives as many passes sizes that rise and fall in a ramp; returns false if one would be too large.
+  [[nodiscard]] bool shape(std::vector<int>& sizes, double ramp) const {
+    const auto count = static_cast<double>(sizes.size());
+    std::vector<double> until{0};
+    for (double i = 0; i < count; ++i)
+      until.push_back(until.back() + std::min({1.0, (i + 1) / (ramp * count), (count - i) / (ramp * count)}));
+    std::vector<int> other;
+    int given = 0;
+    for (std::size_t i = 1; i <= sizes.size(); ++i) {
+      const int behind = static_cast<int>(sizes.size() - i);
+      const int to =
+          std::clamp(static_cast<int>(std::lround(problem_.job.batch * until[i] / until.back())), given + 1, problem_.job.batch - behind);
+      other.push_back(to - given);
+      given = to;
+    }
+    if (*std::ranges::max_element(other) > largest_) return false;
+    sizes = std::move(other);
+    return true;
+  }
 
   cost score(const draft& d, std::optional<double> most_s) {
     const partition::draft_estimate e = most_s ? replay_(d, *most_s) : replay_(d);
@@ -114,8 +172,9 @@ class draft_annealer {
     }
     d.stages.resize(kept);
     d.stages.front().first = 0;
-    return std::ranges::all_of(
-        d.stages, [&](const auto& s) { return std::ranges::count(d.stages, s.device, &draft::part::device) <= options_.slots; });
+    return !training_ || std::ranges::all_of(d.stages, [&](const auto& s) {
+      return std::ranges::count(d.stages, s.device, &draft::part::device) <= options_.slots;
+    });
   }
 
   [[nodiscard]] bool move(draft& d) {
@@ -125,7 +184,6 @@ class draft_annealer {
     if (kind < 90) return equal_ ? other_size(d) : move_samples(d, kind);
     const std::size_t s = below(d.stages.size());
     if (kind < 93 && !owns_network_) {
-      constexpr sharing policies[] = {sharing::fair_share, sharing::exclusive, sharing::per_link};
       return std::exchange(d.policy, policies[below(3)]) != d.policy;
     }
     if (kind >= 98 && training_ && problem_.job.memory_savers.recompute) {
@@ -241,58 +299,126 @@ class draft_annealer {
   long long tasks_ = 0;
 };
 
-/// Returns pipelines of the fastest devices: in both orders, with and without a second stage of the first device at the end. Stages take
-/// about as long as their devices are fast.
-HETPLAN_INLINE std::vector<partition::pipeline_draft> first_drafts(const planning_problem& problem, const partition::search_tables& t,
-                                                                   const draft_search_options& options) {
+/// Returns pipelines for inference and generation that take the least time for one microbatch, all devices in turn as often as they like.
+/// Memory has a price on each device, which rises while the device is too full (subgradient steps).
+///
+/// Complexity  O(rounds x blocks x devices^2).   Source  ours: a shortest path with Lagrangian multipliers.
+HETPLAN_INLINE std::vector<partition::pipeline_draft> alternating_drafts(const planning_problem& problem, const partition::search_tables& t,
+                                                                         int size) {
+  constexpr int rounds = 200;
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const std::size_t blocks = t.sequence.size(), devices = problem.cluster.size();
+  const double sequences = problem.job.workload.mode == mode::generation ? problem.job.batch : 0;
+  std::vector<double> held(blocks), crossing(blocks, 0);  // bytes
+  for (std::size_t b = 0; b < blocks; ++b) {
+    held[b] = t.table.state_bytes(b, b + 1) + sequences * t.table.cache_bytes(b, b + 1);
+    if (b > 0) crossing[b] = size * t.cuts.bytes_in(b, blocks).first;
+  }
+  const std::vector<double> bytes_of = held;
+  double activations = 0;  // of one block at a time
+  for (std::size_t b = 0; b < blocks; ++b) activations = std::max(activations, size * t.table.activation_bytes(b, b + 1));
+  std::vector<std::vector<transfer_cost>> link(devices, std::vector<transfer_cost>(devices));
+  std::vector<double> limit, price(devices, 0);
+  double slowest_s = 0;
+  for (std::size_t a = 0; a < devices; ++a) {
+    limit.push_back(std::max(1.0, t.cluster[device_id(a)].usable_memory().value() - activations));
+    slowest_s = std::max(slowest_s, t.whole_model_s(device_id(a)) * size);
+    for (std::size_t b = 0; b < devices; ++b) {
+      if (a != b) link[a][b] = peak_transfer(problem.cluster.network(), device_id(a), device_id(b));
+    }
+  }
+  std::vector<partition::pipeline_draft> found;
+  std::vector<double> time_s;  // by block, device
+  for (std::size_t b = 0; b < blocks; ++b) {
+    for (std::size_t d = 0; d < devices; ++d) time_s.push_back(t.table.time(b, b + 1, device_id(d), size).total_s);
+    // Equal blocks would all change devices at the same price.
+    held[b] *= 1 + 0.1 * static_cast<double>(b) / static_cast<double>(blocks);
+  }
+  std::vector<std::vector<std::size_t>> from(blocks, std::vector<std::size_t>(devices));
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> best(devices, 0);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      std::vector<double> next(devices, inf);
+      for (std::size_t d = 0; d < devices; ++d) {
+        for (std::size_t before = 0; before < devices; ++before) {
+          const double sent_s = b == 0 || before == d ? 0 : link[before][d].time_s(crossing[b]);
+          if (b == 0 && before != d) continue;
+          if (best[before] + sent_s < next[d]) next[d] = best[before] + sent_s, from[b][d] = before;
+        }
+        next[d] += time_s[b * devices + d] + price[d] * held[b];
+      }
+      best = std::move(next);
+    }
+    std::size_t at = static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
+    if (!(best[at] < inf)) return found;
+    partition::pipeline_draft d;
+    std::vector<double> full(devices, 0);
+    for (std::size_t b = blocks; b-- > 0;) {
+      full[at] += bytes_of[b];
+      const std::size_t before = from[b][at];
+      if (b == 0 || before != at) d.stages.insert(d.stages.begin(), {b, device_id(at)});
+      at = before;
+    }
+    bool fits = true;
+    for (std::size_t x = 0; x < devices; ++x) {
+      const double too_much = full[x] / limit[x] - 1;
+      fits = fits && too_much <= 0;
+      price[x] = std::max(0.0, price[x] + slowest_s / limit[x] * std::clamp(too_much, -0.5, 0.5) / (2 + 0.5 * round));
+    }
+    d.sizes.assign(static_cast<std::size_t>(problem.job.batch / size), size);
+    d.rules.assign(devices, partition::ready_rule::path);
+    if (fits && (found.empty() || found.back() != d)) found.push_back(std::move(d));
+  }
+  return found;
+}
+
+/// Returns the best pipelines by the folded step law, cut at few boundaries, for few, some and many equal microbatches.
+HETPLAN_INLINE std::vector<partition::pipeline_draft> folded_drafts(const planning_problem& problem, const partition::search_tables& t,
+                                                                    const draft_search_options& options) {
+  partition::folded_options how{.slots = options.slots, .labels = 1, .drafts = 2};
   std::vector<std::pair<double, device_id>> speed;
   for (const device& d : problem.cluster.devices()) speed.emplace_back(t.whole_model_s(d.id), d.id);
   sort_by(speed, [](const auto& x) { return x.first; });
-  const std::size_t blocks = t.sequence.size();
-  const int size = problem.job.candidate_microbatch_sizes().front();
-  std::vector<double> until(blocks + 1, 0);  // time of the first blocks on the fastest device
-  for (std::size_t b = 0; b < blocks; ++b) until[b + 1] = until[b] + t.table.time(b, b + 1, speed.front().second, size).total_s;
-  // About eight microbatches; in generation of one size.
-  std::vector<int> sizes;
-  const int batch = problem.job.batch;
-  if (problem.job.workload.mode == mode::generation) {
-    sizes.assign(static_cast<std::size_t>(batch / size), size);
-  } else {
-    const int most = problem.job.largest_share(), count = std::max((batch + most - 1) / most, std::min(batch, 8));
-    for (int i = 0; i < count; ++i) sizes.push_back(batch * (i + 1) / count - batch * i / count);
+  for (const auto& [s, d] : speed) {
+    if (how.devices.size() < options.devices) how.devices.push_back(d);
   }
+  const std::size_t blocks = t.sequence.size();
+  if (blocks < 2) return {};
+  const job& j = problem.job;
+  how.recompute = j.memory_savers.recompute;
+  // Boundaries about equally far apart in time, each where the fewest bytes cross; and those before the last block and behind the first.
+  std::vector<double> until{0};
+  for (std::size_t b = 0; b < blocks; ++b) until.push_back(until.back() + t.table.time(b, b + 1, device_id(0), 1).total_s);
+  std::vector<std::size_t> lightest;
+  for (std::size_t b = 1; b < blocks; ++b) {
+    const auto window = [&](std::size_t x) { return std::floor(until[x] / until.back() * static_cast<double>(options.boundaries)); };
+    const auto crossing = [&](std::size_t x) { return t.cuts.bytes_in(x, blocks).first; };
+    if (!lightest.empty() && window(lightest.back()) == window(b)) {
+      if (crossing(b) < crossing(lightest.back())) lightest.back() = b;
+    } else {
+      lightest.push_back(b);
+    }
+  }
+  lightest.insert(lightest.end(), {std::size_t{1}, blocks - 1});
+  sort_distinct(lightest);
+  how.boundaries = std::move(lightest);
   std::vector<partition::pipeline_draft> drafts;
-  const auto add = [&](std::vector<device_id> devices, bool fold) {
-    std::vector<double> share;
-    double all = 0, begun = 0;
-    for (const device_id d : devices) all += share.emplace_back(1 / t.whole_model_s(d));
-    if (fold) {
-      devices.push_back(devices.front());
-      share.push_back(0.3 * share.front());
-      share.front() *= 0.7;
+  const int least = (j.batch + j.largest_share() - 1) / j.largest_share();
+  int with_drafts = 0;
+  for (int count = 4; with_drafts < 3 && (count == 4 || count < 2 * j.batch) && count <= static_cast<int>(options.most_passes);
+       count *= 2) {
+    const int passes = std::clamp(count, std::min(least, j.batch), j.batch);
+    std::vector<int> sizes;
+    if (j.workload.mode == mode::generation) {
+      const auto all = j.candidate_microbatch_sizes();
+      const int size = *std::ranges::min_element(all, {}, [&](int b) { return std::abs(j.batch / b - count); });
+      sizes.assign(static_cast<std::size_t>(j.batch / size), size);
+    } else {
+      for (int i = 0; i < passes; ++i) sizes.push_back(static_cast<int>(1LL * j.batch * (i + 1) / passes - 1LL * j.batch * i / passes));
     }
-    partition::pipeline_draft d;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      const auto from = std::lower_bound(until.begin(), until.end(), begun / all * until.back() * (1 - 1e-12)) - until.begin();
-      const std::size_t first = i == 0 ? 0 : std::max(static_cast<std::size_t>(from), d.stages.back().first + 1);
-      if (first >= blocks) return;
-      d.stages.push_back({first, devices[i]});
-      begun += share[i];
-    }
-    d.sizes = sizes;
-    d.rules.assign(problem.cluster.size(), partition::ready_rule::path);
-    drafts.push_back(std::move(d));
-  };
-  for (std::size_t n = 1; n <= std::min(speed.size(), options.devices); ++n) {
-    std::vector<device_id> devices;
-    for (std::size_t i = 0; i < n; ++i) devices.push_back(speed[i].second);
-    add(devices, false);
-    if (n == 1) continue;
-    if (options.slots > 1) add(devices, true);
-    std::rotate(devices.begin(), devices.begin() + 1, devices.end());
-    add(devices, false);
-    std::reverse(devices.begin(), devices.end());
-    if (options.slots > 1) add(devices, true);
+    std::vector<partition::folded_draft> found = partition::folded_dp(problem, t, sizes, how);
+    with_drafts += found.empty() ? 0 : 1;
+    for (partition::folded_draft& f : found) drafts.push_back(std::move(f.draft));
   }
   return drafts;
 }
@@ -347,14 +473,27 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> search_drafts(const planni
   const job& j = problem.job;
   if (options.slots < 1 || j.only_orders || (j.workload.mode == mode::training && j.schedule == schedule_kind::gpipe)) return {};
   std::vector<partition::pipeline_draft> drafts;
+  key_index orders;  // of devices
   for (const plan& p : starts) {
-    if (auto d = draft_of(p, tables)) drafts.push_back(*std::move(d));
+    auto d = draft_of(p, tables);
+    if (!d || orders.size() == options.starts) continue;
+    key_parts devices;
+    for (const auto& s : d->stages) devices.emplace_back(s.device);
+    if (orders.insert(devices)) drafts.push_back(*std::move(d));
   }
-  for (auto& d : detail::first_drafts(problem, tables, options)) drafts.push_back(std::move(d));
+  for (auto& d : detail::folded_drafts(problem, tables, options)) drafts.push_back(std::move(d));
+  const bool training = j.workload.mode == mode::training;
+  if (!training) {
+    for (const int size : {j.candidate_microbatch_sizes().front(), j.candidate_microbatch_sizes().back()}) {
+      auto more = detail::alternating_drafts(problem, tables, size);
+      if (more.size() > 3) more.erase(more.begin(), more.end() - 3);
+      for (auto& d : more) drafts.push_back(std::move(d));
+    }
+  }
   const auto fits = [&](const partition::pipeline_draft& d) {
     const auto stages_of = [&](device_id x) { return std::ranges::count(d.stages, x, &partition::pipeline_draft::part::device); };
     return std::ranges::all_of(d.sizes, [&](int b) { return b <= tables.table.max_share(); }) &&
-           std::ranges::all_of(d.stages, [&](const auto& s) { return stages_of(s.device) <= options.slots; });
+           (!training || std::ranges::all_of(d.stages, [&](const auto& s) { return stages_of(s.device) <= options.slots; }));
   };
   std::vector<std::unique_ptr<detail::draft_annealer>> annealers;
   std::uint64_t seed = options.seed;
@@ -370,7 +509,8 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> search_drafts(const planni
   std::vector<std::pair<detail::draft_annealer::cost, partition::pipeline_draft>> found;
   const auto drop_to = [&](std::size_t count) {
     for (; annealers.size() > count; annealers.pop_back()) {
-      const detail::draft_annealer& a = *annealers.back();
+      detail::draft_annealer& a = *annealers.back();
+      a.simplify();
       budget.spend(a.tasks() / replayed_per_step);
       if (a.best_cost().first <= 0 && a.best_cost().second < std::numeric_limits<double>::infinity())
         found.emplace_back(a.best_cost(), a.best());
@@ -384,6 +524,14 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> search_drafts(const planni
     for (std::size_t i = 0; i < annealers.size(); ++i) static_cast<void>(work.take(i));
     sort_by(annealers, [](const auto& a) { return a->best_cost(); });
   };
+  sort_by(annealers, [](const auto& a) { return a->best_cost(); });
+  if (std::getenv("DBG"))
+    for (const auto& a : annealers) {
+      std::fprintf(stderr, "seed %g %g :", a->best_cost().first, a->best_cost().second);
+      for (auto& x : a->best().stages) std::fprintf(stderr, " %zu:%d", x.first, (int)x.device.value);
+      std::fprintf(stderr, " x%zu\n", a->best().sizes.size());
+    }
+  drop_to(options.first_seeds);
   improve(tasks / 4, hot, warm);
   drop_to(options.seeds);
   int rounds = 0;
