@@ -18,10 +18,9 @@ namespace {
 void print_best(const std::vector<ranked_plan>& plans) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const auto& [p, e] = plans[i];
-    std::size_t devices = 0;
-    for (const stage& s : p.stages) devices += s.devices.size();
-    std::printf("  %3zu.  %10s  %10s   %2zu stages on %zu devices, %d microbatches of %d\n", i + 1, readable(e.latency).c_str(),
-                readable(e.energy()).c_str(), p.stages.size(), devices, p.microbatches, p.microbatch_size);
+    const auto devices = std::ranges::count_if(e.devices, &device_evaluation::used);
+    std::printf("  %3zu.  %10s  %10s   %2zu stages on %td devices, %s\n", i + 1, readable(e.latency).c_str(), readable(e.energy()).c_str(),
+                p.stages.size(), devices, describe_microbatches(p).c_str());
   }
 }
 

@@ -547,11 +547,13 @@ TEST_CASE("Dora takes a bare decomposition, law, ordering and scheduler, and uni
 TEST_CASE("a bare price of boundaries reaches Dora's search and the judge: where it is dear, no layer follows another") {
   const planning_graph g = three_layers();
   const cluster c = pair();
-  const auto best = [&](const any_cost_model& cost) {
-    return recipes::dora(planning_problem{g, c, cost, job{.batch = 4}}, minimize_latency{}, 1).plans.at(0);
+  const auto best = [&](const any_cost_model& cost, int slots = 2) {
+    return recipes::dora(planning_problem{g, c, cost, job{.batch = 4}}, minimize_latency{}, 1, {.drafts = {.slots = slots}}).plans.at(0);
   };
-  CHECK(best(boundary_archetype(0)).plan.stages.size() == 2);  // as many stages as devices: one boundary
-  CHECK(best(boundary_archetype(0)).evaluation.latency > 3_s);
+  CHECK(best(boundary_archetype(0), 0).plan.stages.size() == 2);  // as many stages as devices: one boundary
+  CHECK(best(boundary_archetype(0), 0).evaluation.latency > 3_s);
+  CHECK(best(boundary_archetype(0)).plan.stages.size() == 3);  // the devices take turns: none
+  CHECK(best(boundary_archetype(0)).evaluation.latency < 1_s);
   CHECK(best(cost_archetype(0)).evaluation.latency < 1_s);
 }
 

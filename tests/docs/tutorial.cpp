@@ -41,7 +41,7 @@ TEST_CASE("the tutorial's plan is compared, judged under other rules and drawn")
   }
   REQUIRE(lines.size() == 4);
   CHECK(lines[2] == "pipeline: 532.1 ms, 28.11 J");
-  CHECK(lines[3] == "dora: 519.2 ms, 27.98 J");
+  CHECK(lines[3] == "dora: 485.3 ms, 26.85 J");
 
   auto [best, predicted] = result.plans.front();
   const judgement again = evaluate(best, model, home, roofline{});

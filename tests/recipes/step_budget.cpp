@@ -117,7 +117,8 @@ TEST_CASE("a budget that is spent gives the same answer for any number of thread
   for (const long long steps : {50LL, 500LL, 5'000LL, 50'000LL, 200'000LL}) {
     const auto problem = s.problem(training_of(64), steps);
     const plan_result one = recipes::dora(problem, minimize_latency{}, 5);
-    const plan_result three = recipes::dora(problem, minimize_latency{}, 5, {.partitioner = {.threads = 3}, .network = {.threads = 3}});
+    const plan_result three =
+        recipes::dora(problem, minimize_latency{}, 5, {.partitioner = {.threads = 3}, .network = {.threads = 3}, .drafts = {.threads = 3}});
     INFO(steps << " steps");
     CHECK(one.plans == three.plans);
     CHECK(one.status == three.status);

@@ -41,7 +41,8 @@ inline draft_problem random_draft_problem(random_source& random, const draft_pro
   const int layers = random.integer(1, sizes.most_layers);
   planning_graph_builder b("random");
   double weights = 0;
-  const double kept = random.chance(0.5) ? 1e5 : 2e6;  // bytes
+  const bool starved = sizes.tight_memory && random.chance(0.3);  // of memory for activations
+  const double kept = starved ? 1e7 : 1e5;
   const bool shares = layers > 1 && random.chance(0.4);
   for (int i = 0; i < layers; ++i) {
     const bool shared = shares && (i == 0 || i == layers - 1);
@@ -73,9 +74,9 @@ inline draft_problem random_draft_problem(random_source& random, const draft_pro
     else {
       d.compute = flops_per_second(random.integer(1, 4) * 1e11);
       d.half_batch = random.integer(0, 2);
-      const double part = sizes.tight_memory && random.chance(0.5) ? random.between(0.3, 1.2) : 100;
-      const double room = random.chance(0.5) ? 1e6 : kept * layers * j.batch;
-      d.memory = bytes(part * (4 * weights + room));
+      const bool tight = sizes.tight_memory && random.chance(0.5);
+      const double part = starved ? random.between(0.2, 0.7) : tight ? random.between(0.3, 1.2) : 100;
+      d.memory = bytes(starved ? 4 * weights + part * kept * layers * j.batch : part * (4 * weights + 1e6));
     }
     d.name = "d" + std::to_string(i);
     d.id = {};

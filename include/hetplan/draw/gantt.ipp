@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/stage_graph.hpp>
 
 namespace hetplan::draw::detail {
@@ -398,8 +399,7 @@ class gantt_painter {
     const double right = width_ - margin;
     const auto room = static_cast<std::size_t>((width_ - 2 * margin - 330) / 10.8);
     out_.text(margin, 42, fitted(title, room), {.size = 18, .weight = 600});
-    std::string facts = plan_.planner + " · " + std::string(to_string(plan_.workload.mode)) + " · " + std::to_string(plan_.microbatches) +
-                        (plan_.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(plan_.microbatch_size);
+    std::string facts = plan_.planner + " · " + std::string(to_string(plan_.workload.mode)) + " · " + describe_microbatches(plan_);
     if (plan_.workload.mode == mode::training) facts += " · " + std::string(to_string(plan_.schedule.kind));
     if (plan_.transfers == transfer_mode::block) facts += " · transfers block: they are in the tasks at both ends";
     if (plan_.sharing_policy != sharing::fair_share) facts += " · network: " + std::string(to_string(plan_.sharing_policy));

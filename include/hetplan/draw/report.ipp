@@ -233,8 +233,7 @@ HETPLAN_INLINE std::vector<candidate_point> candidate_points(const std::vector<r
     text += "\n" + std::to_string(s.layers.size()) + (s.layers.size() == 1 ? " layer on " : " layers on ");
     text += io::joined(s.devices | ranges::views::transform([&](const assignment& a) { return devices[a.device].name; }));
   }
-  return text + "\n" + std::to_string(p.microbatches) + (p.microbatches == 1 ? " microbatch of " : " microbatches of ") +
-         std::to_string(p.microbatch_size) +
+  return text + "\n" + describe_microbatches(p) +
          (c.dominated ? "\nanother plan is no worse in both" : "\non the front: no other plan is better in both");
 }
 
@@ -444,8 +443,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<ranked_plan>& plans, c
   std::string text = "<header id=\"summary\">\n<h1>" + xml_text(model.name() + " on " + c.name()) + "</h1>\n<p class=\"quiet\">";
   if (!result.plans.empty()) {
     const plan& p = result.plans.front().plan;
-    text += "planner " + xml_text(p.planner) + " · " + std::string(to_string(p.workload.mode)) + " · " + std::to_string(p.microbatches) +
-            (p.microbatches == 1 ? " microbatch of " : " microbatches of ") + std::to_string(p.microbatch_size) + " · ";
+    text += "planner " + xml_text(p.planner) + " · " + std::string(to_string(p.workload.mode)) + " · " + describe_microbatches(p) + " · ";
     if (p.workload.mode == mode::generation) text += std::to_string(p.workload.tokens) + " tokens · ";
     text += "schedule " + std::string(to_string(p.schedule.kind)) + " · network " + std::string(to_string(p.sharing_policy)) + " · ";
     if (p.transfers == transfer_mode::block) text += "transfers block (they are in the tasks at both ends) · ";

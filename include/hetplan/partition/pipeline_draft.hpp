@@ -120,6 +120,7 @@ class draft_replay {
     double sent, received;             ///< bytes
     std::size_t taken;                 ///< tasks begun
     std::vector<std::uint32_t> order;  ///< generation: stages of the first step's tasks
+    double before_s;                   ///< least time from the start of the run to its first task
     double after_s;                    ///< least time from the end of its last task to the end of the run
     std::vector<std::uint32_t> stages;
   };
@@ -139,6 +140,7 @@ class draft_replay {
   };
 
   bool prepare(const pipeline_draft& d);
+  [[nodiscard]] double least_transfer_s(std::uint32_t stage, bool back, int size) const;
   [[nodiscard]] double memory_overflow(const pipeline_draft& d);
   draft_estimate run(double most_s, bool keep_orders);
   void end_task(std::uint32_t device);

@@ -175,8 +175,32 @@ HETPLAN_INLINE bool draft_replay::prepare(const pipeline_draft& d) {
     x.left_s = x.busy_s;
     if (x.after_s == inf) x.after_s = is_chain_ ? after_s : 0;
     after_s += time_s_[at(i, training_ ? 1 : 0, smallest)];
+    // To the stage that follows here: back in training, on in inference.
+    const std::uint32_t next = training_ ? i + 1 : i;
+    if (next > 0 && next < stage_count_) after_s += least_transfer_s(next, training_, d.sizes[smallest]);
+  }
+  // Before its first task, the first pass goes through the earlier stages.
+  double before_s = 0;
+  for (std::uint32_t i = 0; i < stage_count_; ++i) {
+    device_state& x = devices_[stages_[i].device];
+    if (x.stages.front() == i) x.before_s = is_chain_ ? before_s : 0;
+    before_s += time_s_[at(i, 0, 0)];
+    if (i + 1 < stage_count_) before_s += least_transfer_s(i + 1, false, d.sizes.front());
   }
   return true;
+}
+
+/// Returns the seconds that a transfer between a stage of a chain and the one before it takes on an idle network.
+HETPLAN_INLINE double draft_replay::least_transfer_s(std::uint32_t stage, bool back, int size) const {
+  for (const std::uint32_t e : stages_[stage].in) {
+    const edge& x = edges_[e];
+    if (x.from + 1 != stage || x.there == nullptr) continue;
+    const route& way = back ? *x.back : *x.there;
+    double s_per_byte = 0;
+    for (const resource_use& u : way.via) s_per_byte = std::max(s_per_byte, u.weight / t_.cluster.network()[u.resource].capacity.value());
+    return way.latency.value() + size * (back ? x.gradient_bytes : x.forward_bytes) * s_per_byte;
+  }
+  return 0;
 }
 
 HETPLAN_INLINE double draft_replay::memory_overflow(const pipeline_draft& d) {
@@ -228,7 +252,7 @@ HETPLAN_INLINE draft_estimate draft_replay::run(double most_s, bool keep_orders)
   tasks_ = 0;
   ends_s_.assign(passes_, 0);
   for (std::size_t i = 0; i < device_count_; ++i) {
-    if (steps_ == 1 && devices_[i].left_s + devices_[i].after_s > most_s) return {0, inf, inf};
+    if (steps_ == 1 && devices_[i].before_s + devices_[i].left_s + devices_[i].after_s > most_s) return {0, inf, inf};
   }
   if (keep_orders) orders_.assign(t_.cluster.size(), {});
   std::uint64_t look = ~std::uint64_t{0};  // devices that may have something to begin; those from 63 on share a bit

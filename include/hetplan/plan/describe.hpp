@@ -17,6 +17,9 @@ namespace hetplan {
 [[nodiscard]] std::string readable(bytes b);
 [[nodiscard]] std::string readable(joules j);
 
+/// Returns the number of microbatches and their samples: "16 microbatches of 2", "12 microbatches of 1 to 4".
+[[nodiscard]] std::string describe_microbatches(const plan& p);
+
 /// Describes a plan: one line per stage, whatever the names hold (or per device, for many single-device stages).
 [[nodiscard]] std::string describe(const plan& p, const planning_graph& model, const cluster& c);
 /// Also one line per used device with its costs, and the totals.

@@ -24,10 +24,37 @@ HETPLAN_INLINE std::string readable(joules j) {
   return j.value() >= 1e4 ? format_line("%.4g kJ", j.value() / 1e3) : format_line("%.4g J", j.value());
 }
 
+namespace detail {
+
+/// Returns the samples of the passes if all stages run the same ones, forward and backward; else nothing.
+[[nodiscard]] HETPLAN_INLINE std::vector<long long> sizes_of_passes(const plan& p) {
+  if (p.stages.empty() || p.stages.front().cuts.empty()) return {};
+  const pass_cuts& cuts = p.stages.front().cuts;
+  const bool same = std::ranges::all_of(p.stages, [&](const stage& s) { return s.cuts == cuts; });
+  if (!same || (cuts.backward != cuts.forward && !cuts.backward.empty())) return {};
+  std::vector<long long> sizes;
+  for (std::size_t i = 1; i < cuts.forward.size(); ++i) sizes.push_back(cuts.forward[i] - cuts.forward[i - 1]);
+  return sizes;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string describe_microbatches(const plan& p) {
+  const std::vector<long long> sizes = detail::sizes_of_passes(p);
+  const std::size_t count = sizes.empty() ? static_cast<std::size_t>(p.microbatches) : sizes.size();
+  std::string text = std::to_string(count) + (count == 1 ? " microbatch of " : " microbatches of ");
+  if (sizes.empty()) return text + std::to_string(p.microbatch_size);
+  const auto [least, most] = std::ranges::minmax(sizes);
+  return text + std::to_string(least) + (least == most ? "" : " to " + std::to_string(most));
+}
+
 HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, const cluster& c) {
-  std::string text = format_line("%s on %s, %s: %s, %d microbatches of %d%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(),
-                                 escaped(p.planner).c_str(), std::string(to_string(p.workload.mode)).c_str(), p.microbatches,
-                                 p.microbatch_size, p.transfers == transfer_mode::block ? ", transfers block" : "");
+  std::string text =
+      format_line("%s on %s, %s: %s, %s%s%s\n", escaped(p.model).c_str(), escaped(p.cluster).c_str(), escaped(p.planner).c_str(),
+                  std::string(to_string(p.workload.mode)).c_str(), describe_microbatches(p).c_str(),
+                  p.transfers == transfer_mode::block ? ", transfers block" : "",
+                  p.sharing_policy == sharing::fair_share ? "" : (", network " + std::string(to_string(p.sharing_policy))).c_str());
+  const std::vector<long long> sizes = detail::sizes_of_passes(p);
   // Many single-device stages, as in a placement of operators, are summed up in a line per device.
   constexpr std::size_t most_lines = 40;
   const bool single = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.devices.size() == 1; });
@@ -58,8 +85,13 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
     if (s.recompute) text += ", recomputes";
     const char* shared = s.shard == sharding::fsdp ? "weights, gradients and " : s.shard == sharding::zero2 ? "gradients and " : "";
     if (s.state_shards() > 1) text += format_line(", %soptimizer state in %d parts", shared, s.state_shards());
-    if (!s.cuts.empty())
+    if (!s.cuts.empty() && sizes.empty())
       text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
+    text += "\n";
+  }
+  if (!sizes.empty()) {
+    text += "  samples";
+    for (const long long size : sizes) text += " " + std::to_string(size);
     text += "\n";
   }
   return text;

@@ -107,6 +107,9 @@ namespace detail {
 /// If the job allows it (job::split_tensors), plans in which devices share tensors compete at the end, with the steps that are left, at
 /// least an eighth. If the other parts have enough steps without it, no answer is worse than without such plans.
 ///
+/// Pipelines whose devices hold several stages, with unequal microbatches, compete as well (search_drafts), unless the job wants GPipe or
+/// orders by name only. They take about as many steps as all else did, or all steps beyond standard_steps.
+///
 /// A plan that an incumbent but not phase 1 has found, or that was polished from one, names the incumbent: planner "dora, from asteroid".
 ///
 /// In training, if the job names schedules with orders (job::orders), the best plans also get the orders of each (schedule::choose_orders),

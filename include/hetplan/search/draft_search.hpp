@@ -22,7 +22,7 @@ struct draft_search_options {
   std::size_t boundaries = 16;       ///< places where first drafts are cut
   std::size_t devices = 6;           ///< fastest devices, of which first drafts are made
   std::size_t most_passes = 64;      ///< most microbatches of a draft, unless the job's largest size needs more
-  long long steps_per_choice = 200;  ///< effort in steps of the budget, times blocks and devices
+  long long steps_per_choice = 300;  ///< effort in steps of the budget, times blocks and devices
   int threads = 1;                   ///< drafts improved at the same time; 0: as many as the hardware runs; results do not depend on it
   std::uint64_t seed = 1;
 };

@@ -525,12 +525,6 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> search_drafts(const planni
     sort_by(annealers, [](const auto& a) { return a->best_cost(); });
   };
   sort_by(annealers, [](const auto& a) { return a->best_cost(); });
-  if (std::getenv("DBG"))
-    for (const auto& a : annealers) {
-      std::fprintf(stderr, "seed %g %g :", a->best_cost().first, a->best_cost().second);
-      for (auto& x : a->best().stages) std::fprintf(stderr, " %zu:%d", x.first, (int)x.device.value);
-      std::fprintf(stderr, " x%zu\n", a->best().sizes.size());
-    }
   drop_to(options.first_seeds);
   improve(tasks / 4, hot, warm);
   drop_to(options.seeds);
