@@ -264,10 +264,13 @@ class incumbents {
   [[nodiscard]] double score(double response_s, double energy_J) const { return detail::checked_score(objective_, response_s, energy_J); }
   /// Returns the largest score that still matters, with a margin for rounding.
   [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
-  [[nodiscard]] const std::vector<partial_node>& all() const { return whole_; }
+  struct complete : partial_node {
+    double response_s;
+  };
+  [[nodiscard]] const std::vector<complete>& all() const { return whole_; }
 
-  void add(const partial_node& whole) {
-    const auto better = [](const partial_node& x, const partial_node& y) {
+  void add(const complete& whole) {
+    const auto better = [](const complete& x, const complete& y) {
       return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages);
     };
     whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
@@ -280,7 +283,7 @@ class incumbents {
   const any_objective& objective_;
   std::size_t wanted_;
   double threshold_;
-  std::vector<partial_node> whole_;  ///< best first
+  std::vector<complete> whole_;  ///< best first
 };
 
 /// Lower bounds on all completions of a partial plan, by boundary and state of the device space: the cost of the blocks that are not placed
@@ -383,18 +386,21 @@ struct closed_cells {
     best_energy_J = best_idle_W = inf;
     for (range& r : ranges) {
       r.best = {inf, inf};
-      r.ideal = store[r.begin];
       link_times step;
+      r.ideal = {.stages = store[r.begin].stages};
+      if (store.whole()) r.ideal = store.plan(r.begin);
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const partial_node& old = store[n];
         if (r.stages > 0 && (n == r.begin || (!uniform && old.group != store[n - 1].group))) step = link_to(old.group);
-        suffixes.push_back(r.stages > 0 ? law.extend(p, step, pipeline_tail{old.finished.reach_s, old.finished.rest_s}) : pipeline_tail{});
+        suffixes.push_back(r.stages > 0 ? law.extend(p, step, pipeline_tail{old.reach_s, old.rest_s}) : pipeline_tail{});
         r.best = {std::min(r.best.reach_s, suffixes.back().reach_s), std::min(r.best.rest_s, suffixes.back().rest_s)};
-        r.ideal.energy_J = std::min(r.ideal.energy_J, old.energy_J);
-        r.ideal.idle_W = std::min(r.ideal.idle_W, old.idle_W);
-        r.ideal.limit_s = std::max(r.ideal.limit_s, old.limit_s);
-        r.ideal.stretch_s = std::min(r.ideal.stretch_s, old.stretch_s);
         r.ideal.stages = std::min(r.ideal.stages, old.stages);
+        if (!store.whole()) continue;
+        const partial_plan& whole = store.plan(n);
+        r.ideal.energy_J = std::min(r.ideal.energy_J, whole.energy_J);
+        r.ideal.idle_W = std::min(r.ideal.idle_W, whole.idle_W);
+        r.ideal.limit_s = std::max(r.ideal.limit_s, whole.limit_s);
+        r.ideal.stretch_s = std::min(r.ideal.stretch_s, whole.stretch_s);
       }
       best = {std::min(best.reach_s, r.best.reach_s), std::min(best.rest_s, r.best.rest_s)};
       best_energy_J = std::min(best_energy_J, r.ideal.energy_J);
@@ -444,7 +450,7 @@ struct search_context {
         law(options.law.value_or(any_step_law(blank.workload.mode))), job(pipelining_of(blank, options.warmup)),
         costs(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets), bounds(t, space, boundaries, blank, serial),
         links(space, t.cluster.network(), blank), stages(space.groups.size() * boundaries.size()),
-        store(policy, boundaries.size() * space.states() * levels),
+        store(policy, boundaries.size() * space.states() * levels, energy_matters || !serial),
         reach(costs, space, boundaries, options.max_stages, [&](int depth) { return in_flight(serial ? depth : 1); }),
         start(space.states()), ready(space.states()), worth(best.worth_keeping()) {
     for (std::size_t state = 0; state < start.size(); ++state) start[state] = reach.last(state, 1);

@@ -33,9 +33,10 @@ namespace hetplan::partition::detail {
 /// Returns the plan of a chain of partial plans. Its groups get devices in order: of each class the next free ones.
 /// Source  Dora, section 4.1: the plan behind the best value of eq. 5. Own: devices of a class are chosen last.
 template <class Store>
-[[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
-                                      const search_tables& t, const device_space& space, const candidate_costs& costs, const plan& blank,
-                                      const search_options& options, double response_s) {
+[[nodiscard]] found_plan rebuild_plan(const incumbents::complete& whole, const Store& store,
+                                      const std::vector<std::size_t>& boundaries, const search_tables& t, const device_space& space,
+                                      const candidate_costs& costs, const plan& blank, const search_options& options) {
+  const double response_s = whole.response_s;
   found_plan found{.plan = blank, .score = whole.rank};
   found.plan.stages.clear();
   evaluation& e = found.estimate;
@@ -260,18 +261,37 @@ class label_extender {
         const pipeline_tail best = law.extend(c_.job, times, r.best);
         if (!may_enter(best, b)) continue;
         if (a > 0) extended_ += looks(target);
-        if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, serial_tail(best, m.group), b))) continue;
+        if (a > 0 && !c_.store.cell(target).empty() && all_covered(target, r, best, b, m)) continue;
       }
-      partial_plan last;  // last one offered: it was kept, or one that is no worse
+      partial_node last;  // last one offered: it was kept, or one that is no worse
+      partial_plan last_plan, plan;
+      const bool whole = c_.store.whole();
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const pipeline_tail x = law.extend(c_.job, times, suffixes_.suffix_of(n));
         ++extended_;
-        const partial_plan next = extended(c_.store[n], serial_tail(x, m.group), b);
-        if (a > 0 && n > r.begin && c_.store.covers(last, next)) continue;
+        const partial_node next = node_of(x, m, c_.store[n].stages + 1);
+        if (whole) plan = extended(c_.store.plan(n), serial_tail(x, m.group), b);
+        if (a > 0 && n > r.begin && c_.store.covers(last, whole ? &last_plan : nullptr, next, whole ? &plan : nullptr)) continue;
         last = next;
-        offer(next, n, response_s(law, x, a, m.to), a, m, r.stages + 1);
+        if (whole) last_plan = plan;
+        offer(next, whole ? &plan : nullptr, n, response_s(law, x, a, m.to), a, m, r.stages + 1);
       }
     }
+  }
+  /// Returns true if a cell covers the extensions of all partial plans of a range, of which x is the best tail.
+  [[nodiscard]] bool all_covered(std::size_t cell, const closed_cells::range& r, const pipeline_tail& x, const stage_budget& b,
+                                 const device_space::move& m) const {
+    const partial_node next = node_of(x, m, r.ideal.stages + 1);
+    if (!c_.store.whole()) return c_.store.covered(cell, next, nullptr);
+    const partial_plan plan = extended(r.ideal, serial_tail(x, m.group), b);
+    return c_.store.covered(cell, next, &plan);
+  }
+  [[nodiscard]] partial_node node_of(const pipeline_tail& x, const device_space::move& m, int stages) const {
+    return {.reach_s = x.reach_s,
+            .rest_s = x.rest_s,
+            .link = c_.links.key(m.group),
+            .stages = stages,
+            .group = static_cast<std::uint32_t>(m.group)};
   }
   /// Returns the tail of a serial sequence, whose earlier stages all read from its first stage.
   [[nodiscard]] tail serial_tail(const pipeline_tail& x, std::size_t group) const {
@@ -296,7 +316,7 @@ class label_extender {
     for (const closed_cells::range& r : suffixes_.ranges) {
       for (std::size_t n = r.begin; n < r.end; ++n) {
         ++extended_;
-        const partial_node& old = c_.store[n];
+        const partial_plan& old = c_.store.plan(n);
         const seen_suffix seen = tails_.look(law, c_.job, first, last, m.group, old.ports);
         const int depth = seen.depth + 1;
         const placed_stage& s = memo_.at(a, p, m.group, c_.in_flight(depth)).placed;
@@ -317,30 +337,35 @@ class label_extender {
             c_.energy_matters ? costs_.budget(first, last, m.group, c_.in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
         partial_plan next = extended(old, finished, b);
         next.ports = ports;
-        offer(next, n, response, a, m, depth);
+        const partial_node node{.reach_s = finished.reach_s,
+                                .rest_s = finished.rest_s,
+                                .stages = next.stages,
+                                .group = static_cast<std::uint32_t>(m.group)};
+        offer(node, &next, n, response, a, m, depth);
       }
     }
   }
 
   /// Ranks an extension of a partial plan and keeps it if it may still matter.
-  void offer(const partial_plan& extension, std::size_t parent, double response_s, std::size_t a, const device_space::move& m, int depth) {
-    if (extension.stages > c_.options.max_stages || !(response_s < inf)) return;
+  ///
+  /// @param plan  that of the node, if the store keeps whole plans.
+  void offer(partial_node next, partial_plan* plan, std::size_t parent, double response_s, std::size_t a, const device_space::move& m,
+             int depth) {
+    if (next.stages > c_.options.max_stages || !(response_s < inf)) return;
     if (c_.energy_matters) {
-      response_s = std::max(response_s, extension.stretch_s);
-      if (response_s > extension.limit_s) return;
+      response_s = std::max(response_s, plan->stretch_s);
+      if (response_s > plan->limit_s) return;
     }
-    const double rank = rank_of(response_s, extension.energy_J, extension.idle_W, a);
-    const std::size_t target = a > 0 ? c_.cell(a, m.to, extension.stages) : 0;
-    if ((c_.options.prune && rank > c_.worth) || (a > 0 && rank >= c_.store.bar(target))) return;
-    partial_node next{extension};
-    next.rank = rank;
+    next.rank = plan ? rank_of(response_s, plan->energy_J, plan->idle_W, a) : rank_of(response_s, 0, 0, a);
+    const std::size_t target = a > 0 ? c_.cell(a, m.to, next.stages) : 0;
+    if ((c_.options.prune && next.rank > c_.worth) || (a > 0 && next.rank >= c_.store.bar(target))) return;
     next.parent = static_cast<std::uint32_t>(parent);
-    next.group = static_cast<std::uint32_t>(m.group);
     next.boundary = static_cast<std::uint32_t>(a);
     next.in_flight = c_.in_flight(depth);
-    if (a == 0) return c_.best.add(next);
+    if (a == 0) return c_.best.add({next, response_s});
+    if (plan) plan->rank = next.rank;
     extended_ += looks(target);
-    c_.store.keep(next, target, lists_);
+    c_.store.keep(next, plan, target, lists_);
   }
   /// Returns the cost of comparing with all plans of a large cell, in extensions. For small cells it is part of each extension.
   [[nodiscard]] long long looks(std::size_t cell) const {
@@ -404,7 +429,7 @@ class substate_search {
         for (const auto& e : label_extenders) r.counts.extended += e.extended();
       }
     }
-    for (const partial_node& whole : c_.best.all()) r.plans.push_back(rebuild(whole));
+    for (const incumbents::complete& whole : c_.best.all()) r.plans.push_back(rebuild(whole));
     const bool spent = r.counts.extended >= c_.options.most_extensions;
     if (stopped) r.status = {outcome::stopped, spent ? "stopped by the limit of extensions" : "stopped by an observer"};
     else if (c_.best.all().empty()) r.status = {outcome::none_found, "no plan of the searched space keeps the limits"};
@@ -430,7 +455,7 @@ class substate_search {
           if (kept.empty()) continue;
           ++counts.cells;
           counts.kept += static_cast<long long>(kept.size());
-          if (tell(p, last, stages, kept) == control::stop) return control::stop;
+          if (tell(p, last, stages, cell) == control::stop) return control::stop;
           const auto [begin, end] = c_.store.close(cell);
           ranges.push_back({.begin = begin, .end = end, .stages = stages});
         }
@@ -439,17 +464,16 @@ class substate_search {
     }
     return control::go;
   }
-  control tell(std::size_t p, std::size_t state, int stages, const std::vector<partial_node>& cell) {
+  control tell(std::size_t p, std::size_t state, int stages, std::size_t cell) {
     if (!watch_) return control::go;
-    std::vector<const partial_plan*> kept(cell.size());
-    std::transform(cell.begin(), cell.end(), kept.begin(), [](const partial_node& n) { return &n; });
+    const std::vector<partial_plan> plans = c_.store.plans_of(cell);
+    std::vector<const partial_plan*> kept(plans.size());
+    std::transform(plans.begin(), plans.end(), kept.begin(), [](const partial_plan& x) { return &x; });
     return watch_(cell_filled{c_.boundaries[p], c_.tables.sequence.size(), state, stages, kept});
   }
 
-  [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
-    const pipeline_tail tail{whole.finished.reach_s, whole.finished.rest_s};
-    const double response_s = std::max(c_.law.visit([&](const auto& law) { return law.response_s(c_.job, tail); }), whole.stretch_s);
-    found_plan f = rebuild_plan(whole, c_.store, c_.boundaries, c_.tables, c_.space, c_.costs, c_.blank, c_.options, response_s);
+  [[nodiscard]] found_plan rebuild(const incumbents::complete& whole) const {
+    found_plan f = rebuild_plan(whole, c_.store, c_.boundaries, c_.tables, c_.space, c_.costs, c_.blank, c_.options);
     if (!objective_.monotone()) {
       f.score = score(objective_, f.estimate);
       if (std::isnan(f.score)) refuse_score(f.estimate.response().value(), f.estimate.energy().value());
