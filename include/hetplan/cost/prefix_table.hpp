@@ -2,6 +2,8 @@
 #pragma once
 /// Prefix sums of time and memory: the cost of a stage of consecutive blocks in O(1), for every device and share of a microbatch.
 
+#include <bit>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -74,7 +76,12 @@ class prefix_table {
   [[nodiscard]] int max_share() const { return max_share_; }
   /// Shares with different times are numbered from 0: their count, the number of a share, and the samples of a number.
   [[nodiscard]] std::size_t distinct_shares() const { return distinct_; }
-  [[nodiscard]] static std::size_t which_share(int share);
+  [[nodiscard]] static constexpr std::size_t which_share(int share) {
+    const auto before = static_cast<unsigned>(share - 1);  // counted from 0
+    if (before < 64) return before;
+    const auto dropped = static_cast<unsigned>(std::bit_width(before)) - 6;  // bits behind the first six
+    return 64 + 32 * std::size_t{dropped - 1} + (before >> dropped) - 32;
+  }
   [[nodiscard]] int samples_of(std::size_t distinct_share) const;
   [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()]); }
 

@@ -172,10 +172,11 @@ class partial_store {
     }
     return policy_.covers(*kept_plan, *other_plan) && comparable(*kept_plan, *other_plan);
   }
-  /// Returns true if a partial plan of the cell covers this one.
+  /// Returns true if a partial plan of the cell covers this one, whose rank is at most that of the node.
   [[nodiscard]] bool covered(std::size_t cell, const partial_node& n, const partial_plan* plan) const {
     const auto& nodes = cells_[cell].nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (drops_by_dominance<Policy> && nodes[i].rank > n.rank) return false;
       if (covers(nodes[i], plan_in(cell, i), n, plan)) return true;
     }
     return false;

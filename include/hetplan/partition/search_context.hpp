@@ -199,6 +199,10 @@ class stage_memo {
   entry& unlimited(std::size_t begin, std::size_t end, std::size_t group) {
     return filled(unlimited_[group * boundaries_.size() + begin], begin, end, group, 0);
   }
+  /// Returns true if that stage is cached.
+  [[nodiscard]] bool has(std::size_t begin, std::size_t end, std::size_t group) const {
+    return unlimited_[group * boundaries_.size() + begin].end == end;
+  }
   /// Returns false if memory holds no microbatch, for this stage and thus for every longer one.
   bool may_hold(std::size_t begin, std::size_t end, std::size_t group) {
     return unlimited(begin, end, group).placed.most_in_flight >= 1 || costs_.has_room(boundaries_[begin], boundaries_[end], group, 1);
@@ -270,9 +274,7 @@ class incumbents {
   [[nodiscard]] const std::vector<complete>& all() const { return whole_; }
 
   void add(const complete& whole) {
-    const auto better = [](const complete& x, const complete& y) {
-      return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages);
-    };
+    const auto better = [](const complete& x, const complete& y) { return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages); };
     whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
     if (!objective_.monotone()) return;
     if (whole_.size() > wanted_) whole_.pop_back();
@@ -359,27 +361,38 @@ class completion_bounds {
   std::vector<double> stage_;           ///< by group, then boundary: prefix sums
 };
 
+/// What the stages before a partial plan still have to do, at least.
+struct work_to_come {
+  bool none;              ///< true: the plan is complete
+  link_times least_link;  ///< to the next stage
+  double path_s, busiest_s, energy_J;
+};
+
 /// The closed cells of one boundary and state, a range of partial plans each, with the best of each figure, which no extension can beat.
 /// Source  own, Dora's recurrence (section 4.1, eqs. 3-5) as a push from finished cells, so that one test rules out many extensions.
 struct closed_cells {
   struct range {
     std::size_t begin, end;
-    int stages;
+    int stages, in_flight;    ///< behind the next stage; microbatches that this one holds
     pipeline_tail best = {};  ///< behind the link to the current group
     partial_plan ideal = {};
   };
   std::vector<range> ranges;
-  std::vector<pipeline_tail> suffixes;  ///< by member of the ranges, which are contiguous
+  struct suffix {
+    pipeline_tail tail;
+    int stages;
+  };
+  std::vector<suffix> suffixes;  ///< by member of the ranges, which are contiguous
   pipeline_tail best;
   double best_energy_J = 0, best_idle_W = 0;
 
-  /// Extends each partial plan of a serial sequence by the link to a group. Returns false if no link exists.
+  /// Extends each partial plan of a serial sequence by the link to a group. The best reach is infinite if no link exists.
   ///
   /// @param link_to  (group of a partial plan) -> link to it from the current group.
   /// @param uniform  true if all links are equal.
   /// Complexity      O(partial plans of the ranges).
   template <step_law Law, class Store, class LinkTo>
-  bool look_through_links(const Store& store, const Law& law, const pipelining& p, bool uniform, LinkTo&& link_to) {
+  void look_through_links(const Store& store, const Law& law, const pipelining& p, bool uniform, LinkTo&& link_to) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     suffixes.clear();
     best = {inf, inf};
@@ -392,8 +405,9 @@ struct closed_cells {
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const partial_node& old = store[n];
         if (r.stages > 0 && (n == r.begin || (!uniform && old.group != store[n - 1].group))) step = link_to(old.group);
-        suffixes.push_back(r.stages > 0 ? law.extend(p, step, pipeline_tail{old.reach_s, old.rest_s}) : pipeline_tail{});
-        r.best = {std::min(r.best.reach_s, suffixes.back().reach_s), std::min(r.best.rest_s, suffixes.back().rest_s)};
+        const pipeline_tail x = r.stages > 0 ? law.extend(p, step, pipeline_tail{old.reach_s, old.rest_s}) : pipeline_tail{};
+        suffixes.push_back({x, old.stages});
+        r.best = {std::min(r.best.reach_s, x.reach_s), std::min(r.best.rest_s, x.rest_s)};
         r.ideal.stages = std::min(r.ideal.stages, old.stages);
         if (!store.whole()) continue;
         const partial_plan& whole = store.plan(n);
@@ -406,9 +420,8 @@ struct closed_cells {
       best_energy_J = std::min(best_energy_J, r.ideal.energy_J);
       best_idle_W = std::min(best_idle_W, r.ideal.idle_W);
     }
-    return best.reach_s < inf;
   }
-  [[nodiscard]] const pipeline_tail& suffix_of(std::size_t member) const { return suffixes[member - ranges.front().begin]; }
+  [[nodiscard]] const suffix& suffix_of(std::size_t member) const { return suffixes[member - ranges.front().begin]; }
 };
 
 }  // namespace hetplan::partition
@@ -478,6 +491,10 @@ struct search_context {
   [[nodiscard]] double bound_s(const Law& l, const pipeline_tail& x, const link_times& least, double path_s, double busiest_s) const {
     if constexpr (tells_bound<Law>) return l.bound_s(job, x, least, path_s, busiest_s);
     else return l.response_s(job, x);
+  }
+  [[nodiscard]] work_to_come work_to_come_before(std::size_t boundary, std::size_t state) const {
+    return {boundary == 0, least_links[boundary], bounds.path_s(state, boundary), bounds.busiest_s(state, boundary),
+            bounds.energy_J(boundary)};
   }
   /// Lowers the starts past boundaries at which the blocks left for a state already cost too much.
   void lower_starts() {
