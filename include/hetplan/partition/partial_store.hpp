@@ -28,7 +28,7 @@ struct tail {
 /// A partial plan: the last blocks of the sequence in stages on devices. Two partial plans are comparable only within one cell (blocks
 /// left, devices taken, stages up to where warm-up saturates), and only if every extension costs both the same.
 struct partial_plan {
-  tail finished;                                             ///< placed sources; in a serial sequence with one port, that port
+  tail finished = {};                                        ///< placed sources; in a serial sequence with one port, that port
   double energy_J = 0;                                       ///< dynamic energy so far
   double idle_W = 0;                                         ///< idle power of the used devices: J per second of iteration
   double limit_s = std::numeric_limits<double>::infinity();  ///< largest response that the energy budgets allow
