@@ -2,6 +2,7 @@
 #pragma once
 /// Prefix sums of time and memory: the cost of a stage of consecutive blocks in O(1), for every device and share of a microbatch.
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <memory>
@@ -87,6 +88,18 @@ class prefix_table {
 
   /// Returns the time at the degree with the least total; ties: the smaller degree.
   [[nodiscard]] interval_time time(std::size_t first, std::size_t last, device_id d, int share) const;
+  /// Returns the total of time(), for searches that ask for it often.
+  [[nodiscard]] double total_s(std::size_t first, std::size_t last, device_id d, int share) const {
+    if (first == last) return 0;
+    const sums& entries = times_boundaries() ? entry_ : total_;
+    std::size_t c = column(d, share, 1);
+    double least = total_.column(c)[last] - entries.column(c)[first];
+    for (std::size_t g = 1; g < degrees_[d.index()]; ++g) {
+      c += distinct_;
+      least = std::min(least, total_.column(c)[last] - entries.column(c)[first]);
+    }
+    return least;
+  }
   /// Prefix sums of one column, size() + 1 numbers each. Nonempty blocks [first, last) take totals[last] - entries[first]. An entry is the
   /// total plus the boundary to the next block, which a stage pays if it continues across it; without boundary costs it is the total.
   [[nodiscard]] const double* totals(device_id d, int share, int degree = 1) const { return total_.column(column(d, share, degree)); }
@@ -131,7 +144,9 @@ class prefix_table {
     std::vector<double> numbers_;
   };
   [[nodiscard]] std::size_t rows() const { return blocks_ + 1; }
-  [[nodiscard]] std::size_t column(device_id d, int share, int degree) const;
+  [[nodiscard]] std::size_t column(device_id d, int share, int degree) const {
+    return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);
+  }
   /// Returns the number of usable degrees of tensor parallelism; 1 with a profile, which describes a single accelerator.
   static std::size_t usable_degrees(const planning_graph& model, const device& d);
 

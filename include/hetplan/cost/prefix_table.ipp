@@ -157,10 +157,6 @@ HETPLAN_INLINE double prefix_table::activation_bytes(std::size_t first, std::siz
   return activations_[last] - activations_[first];
 }
 
-HETPLAN_INLINE std::size_t prefix_table::column(device_id d, int share, int degree) const {
-  return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);
-}
-
 HETPLAN_INLINE int prefix_table::samples_of(std::size_t distinct_share) const {
   if (distinct_share < 64) return static_cast<int>(distinct_share) + 1;
   const std::size_t dropped = (distinct_share - 64) / 32 + 1, first_bits = (distinct_share - 64) % 32 + 32;

@@ -109,12 +109,6 @@ class candidate_costs {
 
   /// Returns true if no block takes a device of a class less time for a larger share, up to rounding.
   [[nodiscard]] bool grows_with_share(device_id d) const;
-  /// Returns the time of a share of the microbatch.
-  [[nodiscard]] double total_s(std::size_t first, std::size_t last, std::size_t of_class, int share) const {
-    const time_column& c = columns_[of_class * table_.distinct_shares() + prefix_table::which_share(share)];
-    if (c.totals) return c.totals[last] - c.entries[first];
-    return table_.time(first, last, space_.classes[of_class].front(), share).total_s;
-  }
   /// Fills filled_; returns false if the group's memory holds fewer samples.
   bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const;
 
@@ -126,12 +120,8 @@ class candidate_costs {
   bool training_, keep_budgets_, longer_is_slower_;
   int repeats_;
   exchange_cost tied_;
-  std::vector<transfer_cost> rings_;  ///< by group
-  std::vector<double> limit_;         ///< bytes, by class
-  struct time_column {
-    const double *totals = nullptr, *entries = nullptr;  ///< null with tensor parallelism: the best degree depends on the stage
-  };
-  std::vector<time_column> columns_;     ///< by class, then distinct share
+  std::vector<transfer_cost> rings_;     ///< by group
+  std::vector<double> limit_;            ///< bytes, by class
   mutable std::vector<filling> filled_;  ///< a member to avoid allocations: a search shares out millions of microbatches
 };
 

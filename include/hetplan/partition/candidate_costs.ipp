@@ -17,11 +17,6 @@ HETPLAN_INLINE candidate_costs::candidate_costs(const prefix_table& table, const
   for (const auto& members : space.classes) {
     limit_.push_back(memory_limit_bytes(c[members.front()]));
     longer_is_slower_ = longer_is_slower_ && grows_with_share(members.front());
-    for (std::size_t s = 0; s < table.distinct_shares(); ++s) {
-      const int share = table.samples_of(s);
-      const device_id d = members.front();
-      columns_.push_back(table.degrees(d) == 1 ? time_column{table.totals(d, share), table.entries(d, share)} : time_column{});
-    }
   }
 }
 
@@ -173,7 +168,7 @@ HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t la
     only.taken = size_;
     return only.largest_share() <= only.cap;
   }
-  return apportion(size_, filled_, [&](const filling& f, int share) { return total_s(first, last, f.of_class, share); });
+  return apportion(size_, filled_, [&](const filling& f, int share) { return table_.total_s(first, last, f.example, share); });
 }
 
 }  // namespace hetplan::partition

@@ -204,7 +204,8 @@ class label_extender {
   template <step_law Law>
   [[nodiscard]] bool too_slow(const Law& law, double stage_s, std::size_t a, std::size_t p, std::size_t group) const {
     double least_s = c_.bound_s(law, {}, {}, 0, stage_s);
-    if constexpr (!std::same_as<Law, hetplan::detail::erased_step_law>) {  // a user's law may fall as total and backward grow together
+    constexpr bool users = std::same_as<Law, hetplan::detail::erased_step_law>;  // may fall as total and backward grow together
+    if (!users && c_.serial) {                                                   // ranks in graphs know of no collectives
       const double collective_s = costs_.least_collective_s(c_.boundaries[a], c_.boundaries[p], group);
       least_s = law.response_s(c_.job, law.extend(c_.job, stage_times{stage_s, stage_s, collective_s}, pipeline_tail{}));
     }
