@@ -2,6 +2,9 @@
 #pragma once
 /// Prefix sums of time and memory: the cost of a stage of consecutive blocks in O(1), for every device and share of a microbatch.
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -74,12 +77,29 @@ class prefix_table {
   [[nodiscard]] int max_share() const { return max_share_; }
   /// Shares with different times are numbered from 0: their count, the number of a share, and the samples of a number.
   [[nodiscard]] std::size_t distinct_shares() const { return distinct_; }
-  [[nodiscard]] static std::size_t which_share(int share);
+  [[nodiscard]] static constexpr std::size_t which_share(int share) {
+    const auto before = static_cast<unsigned>(share - 1);  // counted from 0
+    if (before < 64) return before;
+    const auto dropped = static_cast<unsigned>(std::bit_width(before)) - 6;  // bits behind the first six
+    return 64 + 32 * std::size_t{dropped - 1} + (before >> dropped) - 32;
+  }
   [[nodiscard]] int samples_of(std::size_t distinct_share) const;
   [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()]); }
 
   /// Returns the time at the degree with the least total; ties: the smaller degree.
   [[nodiscard]] interval_time time(std::size_t first, std::size_t last, device_id d, int share) const;
+  /// Returns the total of time(), for searches that ask for it often.
+  [[nodiscard]] double total_s(std::size_t first, std::size_t last, device_id d, int share) const {
+    if (first == last) return 0;
+    const sums& entries = times_boundaries() ? entry_ : total_;
+    std::size_t c = column(d, share, 1);
+    double least = total_.column(c)[last] - entries.column(c)[first];
+    for (std::size_t g = 1; g < degrees_[d.index()]; ++g) {
+      c += distinct_;
+      least = std::min(least, total_.column(c)[last] - entries.column(c)[first]);
+    }
+    return least;
+  }
   /// Prefix sums of one column, size() + 1 numbers each. Nonempty blocks [first, last) take totals[last] - entries[first]. An entry is the
   /// total plus the boundary to the next block, which a stage pays if it continues across it; without boundary costs it is the total.
   [[nodiscard]] const double* totals(device_id d, int share, int degree = 1) const { return total_.column(column(d, share, degree)); }
@@ -124,7 +144,9 @@ class prefix_table {
     std::vector<double> numbers_;
   };
   [[nodiscard]] std::size_t rows() const { return blocks_ + 1; }
-  [[nodiscard]] std::size_t column(device_id d, int share, int degree) const;
+  [[nodiscard]] std::size_t column(device_id d, int share, int degree) const {
+    return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);
+  }
   /// Returns the number of usable degrees of tensor parallelism; 1 with a profile, which describes a single accelerator.
   static std::size_t usable_degrees(const planning_graph& model, const device& d);
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -156,17 +155,6 @@ HETPLAN_INLINE double prefix_table::tied_bytes(std::size_t first, std::size_t la
 
 HETPLAN_INLINE double prefix_table::activation_bytes(std::size_t first, std::size_t last) const {
   return activations_[last] - activations_[first];
-}
-
-HETPLAN_INLINE std::size_t prefix_table::column(device_id d, int share, int degree) const {
-  return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);
-}
-
-HETPLAN_INLINE std::size_t prefix_table::which_share(int share) {
-  const auto before = static_cast<unsigned>(share - 1);  // counted from 0
-  if (before < 64) return before;
-  const auto dropped = static_cast<unsigned>(std::bit_width(before)) - 6;  // bits behind the first six
-  return 64 + 32 * std::size_t{dropped - 1} + (before >> dropped) - 32;
 }
 
 HETPLAN_INLINE int prefix_table::samples_of(std::size_t distinct_share) const {

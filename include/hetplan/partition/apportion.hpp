@@ -117,9 +117,10 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
 /// A class of equal devices that receive samples evenly.
 struct sample_taker {
   int devices = 1;
-  int cap = 0;        ///< largest share of one device that fits into its memory
-  int taken = 0;      ///< samples of all devices together
-  double next_s = 0;  ///< time of the next device to receive a portion, that portion included
+  int cap = 0;         ///< largest share of one device that fits into its memory
+  int taken = 0;       ///< samples of all devices together
+  int next_share = 0;  ///< share of the next device to receive a portion, that portion included
+  double next_s = 0;   ///< time of that share
 
   [[nodiscard]] int largest_share() const { return (taken + devices - 1) / devices; }
   /// Returns the share of the i-th device; a remainder goes to the first devices, one sample each.
@@ -151,7 +152,10 @@ template <std::derived_from<sample_taker> Taker, std::invocable<const Taker&, in
     return static_cast<int>(std::min<long long>(portion, static_cast<long long>(t.cap) * t.devices - t.taken));
   };
   const auto next_share = [&](const Taker& t) { return (t.taken + taken_next(t) - 1) / t.devices + 1; };
-  const auto ask = [&](Taker& t) { t.next_s = taken_next(t) > 0 ? time_s(t, next_share(t)) : inf; };
+  const auto ask = [&](Taker& t) {
+    t.next_share = next_share(t);
+    t.next_s = taken_next(t) > 0 ? time_s(t, t.next_share) : inf;
+  };
   for (Taker& t : takers) ask(t);
   for (int left = samples; left > 0;) {
     if (portion > left) {
@@ -160,13 +164,13 @@ template <std::derived_from<sample_taker> Taker, std::invocable<const Taker&, in
     }
     Taker* best = &takers.front();
     for (Taker& t : takers) {
-      if (t.next_s < best->next_s || (t.next_s == best->next_s && next_share(t) < next_share(*best))) best = &t;
+      if (t.next_s < best->next_s || (t.next_s == best->next_s && t.next_share < best->next_share)) best = &t;
     }
     if (best->next_s == inf) return false;
-    const int share = next_share(*best), taken = taken_next(*best);
+    const int taken = taken_next(*best);
     best->taken += taken;
     left -= taken;
-    if (taken_next(*best) <= 0 || next_share(*best) != share) ask(*best);
+    if (taken_next(*best) <= 0 || next_share(*best) != best->next_share) ask(*best);
   }
   return true;
 }

@@ -82,7 +82,11 @@ class candidate_costs {
   /// Returns the peak memory in bytes of a device of a stage.
   [[nodiscard]] double held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const;
   [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, const stage_traffic& t) const;
+  /// Returns a lower bound on placed_stage::collective_s, which grows with the stage: it is without tensors shared with later stages.
+  [[nodiscard]] double least_collective_s(std::size_t first, std::size_t last, std::size_t group) const;
   [[nodiscard]] int repeats() const { return repeats_; }
+  /// Returns true if no stage without memory limits is faster than a part of it on the same group: shares are then optimal (see apportion).
+  [[nodiscard]] bool longer_is_slower() const { return longer_is_slower_; }
 
  private:
   struct demand {
@@ -94,6 +98,8 @@ class candidate_costs {
   /// Returns the largest number of microbatches in flight with which a share fits.
   [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const;
   [[nodiscard]] static int members(const device_space::device_group& g);
+  /// Returns the time to reduce the gradients among the devices of a group.
+  [[nodiscard]] double ring_s(std::size_t first, std::size_t last, std::size_t group) const;
   [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const;
 
   struct filling : sample_taker {
@@ -101,6 +107,8 @@ class candidate_costs {
     device_id example;
   };
 
+  /// Returns true if no block takes a device of a class less time for a larger share, up to rounding.
+  [[nodiscard]] bool grows_with_share(device_id d) const;
   /// Fills filled_; returns false if the group's memory holds fewer samples.
   bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const;
 
@@ -109,7 +117,7 @@ class candidate_costs {
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
   int size_, largest_, microbatches_;         ///< samples per microbatch, largest share, number of microbatches
-  bool training_, keep_budgets_;
+  bool training_, keep_budgets_, longer_is_slower_;
   int repeats_;
   exchange_cost tied_;
   std::vector<transfer_cost> rings_;     ///< by group

@@ -11,11 +11,29 @@ HETPLAN_INLINE candidate_costs::candidate_costs(const prefix_table& table, const
                                                 const std::vector<energy_slopes>& slopes, const plan& blank, bool keep_budgets)
     : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size),
       largest_(std::min(size_, table.max_share())), microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training),
-      keep_budgets_(keep_budgets), repeats_(blank.workload.steps()), tied_(worst_exchange(c.network(), c.devices())) {
+      keep_budgets_(keep_budgets), longer_is_slower_(size_ <= most_portions), repeats_(blank.workload.steps()),
+      tied_(worst_exchange(c.network(), c.devices())) {
   for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
   for (const auto& members : space.classes) {
     limit_.push_back(memory_limit_bytes(c[members.front()]));
+    longer_is_slower_ = longer_is_slower_ && grows_with_share(members.front());
   }
+}
+
+HETPLAN_INLINE bool candidate_costs::grows_with_share(device_id d) const {
+  for (int g = 1; g <= table_.degrees(d); ++g) {
+    for (std::size_t s = 1; s < table_.distinct_shares(); ++s) {
+      const int less = table_.samples_of(s - 1), more = table_.samples_of(s);
+      const double *some = table_.totals(d, less, g), *some_entries = table_.entries(d, less, g);
+      const double *all = table_.totals(d, more, g), *all_entries = table_.entries(d, more, g);
+      const double rounding_s = 1e-15 * all[table_.size()];
+      for (std::size_t b = 0; b < table_.size(); ++b) {
+        if (all[b + 1] - all_entries[b] < some[b + 1] - some_entries[b] - rounding_s) return false;
+        if (all_entries[b] - all[b] < some_entries[b] - some[b] - rounding_s) return false;  // the boundary before the block
+      }
+    }
+  }
+  return true;
 }
 
 HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
@@ -119,11 +137,22 @@ HETPLAN_INLINE int candidate_costs::members(const device_space::device_group& g)
   return n;
 }
 
+HETPLAN_INLINE double candidate_costs::least_collective_s(std::size_t first, std::size_t last, std::size_t group) const {
+  if (!training_) return 0;
+  double slowest = 0;
+  for (const auto& p : space_.groups[group])
+    slowest = std::max(slowest, table_.optimizer_s(first, last, space_.classes[p.of_class].front()));
+  return slowest + ring_s(first, last, group);
+}
+
+HETPLAN_INLINE double candidate_costs::ring_s(std::size_t first, std::size_t last, std::size_t group) const {
+  if (members(space_.groups[group]) < 2) return 0;
+  const double reduced = table_.trainable_bytes(first, last);
+  return reduced > 0 ? rings_[group].time_s(reduced) : 0;
+}
+
 HETPLAN_INLINE double candidate_costs::reduction_s(std::size_t first, std::size_t last, std::size_t group) const {
-  double total = 0;
-  if (members(space_.groups[group]) > 1) {
-    if (const double reduced = table_.trainable_bytes(first, last); reduced > 0) total += rings_[group].time_s(reduced);
-  }
+  double total = ring_s(first, last, group);
   if (const double shared = table_.tied_bytes(first, last); shared > 0) total += tied_.swap_s(shared);
   return total;
 }
@@ -139,7 +168,7 @@ HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t la
     only.taken = size_;
     return only.largest_share() <= only.cap;
   }
-  return apportion(size_, filled_, [&](const filling& f, int share) { return table_.time(first, last, f.example, share).total_s; });
+  return apportion(size_, filled_, [&](const filling& f, int share) { return table_.total_s(first, last, f.example, share); });
 }
 
 }  // namespace hetplan::partition

@@ -28,7 +28,7 @@ struct tail {
 /// A partial plan: the last blocks of the sequence in stages on devices. Two partial plans are comparable only within one cell (blocks
 /// left, devices taken, stages up to where warm-up saturates), and only if every extension costs both the same.
 struct partial_plan {
-  tail finished;                                             ///< placed sources; in a serial sequence with one port, that port
+  tail finished = {};                                        ///< placed sources; in a serial sequence with one port, that port
   double energy_J = 0;                                       ///< dynamic energy so far
   double idle_W = 0;                                         ///< idle power of the used devices: J per second of iteration
   double limit_s = std::numeric_limits<double>::infinity();  ///< largest response that the energy budgets allow
@@ -94,8 +94,18 @@ struct top_k {
 
 static_assert(check_cell_policy<exhaustive>() && check_cell_policy<dominance>() && check_cell_policy<top_k>());
 
-/// A partial plan with a link to its parent. Source: own.
-struct partial_node : partial_plan {
+/// Policies whose `covers` is no_worse_than. Cells are sorted by rank, which never falls as a partial plan gets worse, so a partial plan
+/// needs comparing only with those of less rank that may cover it, and those of more rank that it may cover.
+template <class P>
+inline constexpr bool drops_by_dominance = std::same_as<P, dominance> || std::same_as<P, top_k>;
+
+/// What every search compares of a partial plan, and a link to its parent. It is small because the cells of a search exceed the cache.
+/// Source: own.
+struct partial_node {
+  double rank = 0;
+  double reach_s = 0, rest_s = 0;  ///< of partial_plan::finished
+  std::uint32_t link = 0;          ///< partial_plan::finished.group
+  int stages = 0;
   std::uint32_t parent = 0;    ///< index in the store; 0: no stage behind
   std::uint32_t group = 0;     ///< group of the first stage
   std::uint32_t boundary = 0;  ///< where the first stage begins
@@ -137,51 +147,92 @@ class port_lists {
 template <cell_policy Policy>
 class partial_store {
  public:
-  partial_store(const Policy& policy, std::size_t cells) : policy_(policy), capacity_(policy.capacity()), cells_(cells) {
+  /// @param whole  true if partial plans differ in more than their nodes tell: in energy, limits or ports.
+  partial_store(const Policy& policy, std::size_t cells, bool whole)
+      : policy_(policy), capacity_(policy.capacity()), whole_(whole || !drops_by_dominance<Policy>), cells_(cells),
+        plans_(whole_ ? cells : 0) {
     closed_.push_back({});  // the empty plan
+    if (whole_) closed_plans_.push_back({});
   }
 
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
+  /// Returns true if the whole partial plans are kept beside their nodes. If not, nothing asks for them.
+  [[nodiscard]] bool whole() const { return whole_; }
   /// Returns the bar of a cell: a partial plan is rejected unless its rank is below.
   [[nodiscard]] double bar(std::size_t cell) const { return cells_[cell].bar; }
   [[nodiscard]] const partial_node& operator[](std::size_t closed) const { return closed_[closed]; }
+  [[nodiscard]] const partial_plan& plan(std::size_t closed) const { return closed_plans_[closed]; }
 
-  /// Returns true if `other` may be dropped because `kept` is in its cell.
-  [[nodiscard]] bool covers(const partial_plan& kept, const partial_plan& other) const {
-    return policy_.covers(kept, other) && comparable(kept, other);
+  /// Returns true if `other` may be dropped because `kept` is in its cell. The plans are those of the nodes; null unless whole().
+  [[nodiscard]] bool covers(const partial_node& kept, const partial_plan* kept_plan, const partial_node& other,
+                            const partial_plan* other_plan) const {
+    if constexpr (drops_by_dominance<Policy>) {
+      if (kept.reach_s > other.reach_s || kept.rest_s > other.rest_s || kept.stages > other.stages || kept.link != other.link) return false;
+      if (!whole_) return true;
+    }
+    return policy_.covers(*kept_plan, *other_plan) && comparable(*kept_plan, *other_plan);
   }
-  /// Returns true if a partial plan of the cell covers this one.
-  [[nodiscard]] bool covered(std::size_t cell, const partial_plan& p) const {
-    const auto& c = cells_[cell].kept;
-    return std::any_of(c.begin(), c.end(), [&](const partial_node& n) { return covers(n, p); });
+  /// Returns true if a partial plan of the cell covers this one, whose rank is at most that of the node.
+  [[nodiscard]] bool covered(std::size_t cell, const partial_node& n, const partial_plan* plan) const {
+    const auto& nodes = cells_[cell].nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (drops_by_dominance<Policy> && nodes[i].rank > n.rank) return false;
+      if (covers(nodes[i], plan_in(cell, i), n, plan)) return true;
+    }
+    return false;
   }
   /// Puts a partial plan into a cell unless it is covered, and drops those that it covers.
   ///
   /// @param lists  the same pool for all calls with this cell.
-  void keep(const partial_node& next, std::size_t cell, port_lists& lists) {
-    if (covered(cell, next)) return;
-    auto& c = cells_[cell].kept;
-    std::erase_if(c, [&](const partial_node& n) {
-      const bool gone = covers(next, n);
-      if (gone) lists.release(n.ports);
-      return gone;
-    });
-    if (c.size() >= capacity_) {
-      lists.release(c.back().ports);
-      c.pop_back();
+  void keep(const partial_node& next, const partial_plan* plan, std::size_t cell, port_lists& lists) {
+    auto& nodes = cells_[cell].nodes;
+    std::size_t first = 0;  // those before it are not covered
+    if constexpr (drops_by_dominance<Policy>) {
+      std::size_t i = 0;
+      for (; i < nodes.size() && nodes[i].rank <= next.rank; ++i) {
+        if (covers(nodes[i], plan_in(cell, i), next, plan)) return;
+        if (nodes[i].rank < next.rank) first = i + 1;
+      }
+    } else {
+      if (covered(cell, next, plan)) return;
     }
-    const auto at = std::upper_bound(c.begin(), c.end(), next.rank, [](double rank, const partial_node& n) { return rank < n.rank; });
-    partial_node& mine = *c.insert(at, next);
-    if (!next.ports.empty()) mine.ports = lists.own(next.ports);
-    cells_[cell].bar = c.size() < capacity_ ? std::numeric_limits<double>::infinity() : c.back().rank;
+    std::size_t left = first;
+    for (std::size_t i = first; i < nodes.size(); ++i) {
+      if (covers(next, plan, nodes[i], plan_in(cell, i))) drop_ports(cell, i, lists);
+      else move_to(cell, i, left++);
+    }
+    if (left >= capacity_) drop_ports(cell, --left, lists);
+    std::size_t at = left;
+    while (at > 0 && next.rank < nodes[at - 1].rank) --at;
+    if (nodes.capacity() == 0) nodes.reserve(std::min<std::size_t>(capacity_, 16));
+    nodes.resize(left);
+    nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(at), next);
+    if (whole_) {
+      auto& plans = plans_[cell];
+      plans.resize(left);
+      partial_plan& mine = *plans.insert(plans.begin() + static_cast<std::ptrdiff_t>(at), *plan);
+      if (!mine.ports.empty()) mine.ports = lists.own(mine.ports);
+    }
+    cells_[cell].bar = nodes.size() < capacity_ ? std::numeric_limits<double>::infinity() : nodes.back().rank;
   }
-  [[nodiscard]] const std::vector<partial_node>& cell(std::size_t c) const { return cells_[c].kept; }
+  [[nodiscard]] const std::vector<partial_node>& cell(std::size_t c) const { return cells_[c].nodes; }
+  /// Returns a cell's partial plans, by rank.
+  [[nodiscard]] std::vector<partial_plan> plans_of(std::size_t cell) const {
+    if (whole_) return plans_[cell];
+    std::vector<partial_plan> plans;
+    for (const partial_node& n : cells_[cell].nodes)
+      plans.push_back({.finished = {n.reach_s, n.rest_s, 0, n.link, 0}, .rank = n.rank, .stages = n.stages});
+    return plans;
+  }
   /// Moves a cell's partial plans, by rank, to the closed ones. Returns their range [first, second) there.
   std::pair<std::size_t, std::size_t> close(std::size_t cell) {
+    const auto append = [](auto& all, auto& some) {
+      all.insert(all.end(), some.begin(), some.end());
+      std::remove_reference_t<decltype(some)>().swap(some);
+    };
     const std::size_t begin = closed_.size();
-    auto& c = cells_[cell].kept;
-    closed_.insert(closed_.end(), c.begin(), c.end());
-    std::vector<partial_node>().swap(c);
+    append(closed_, cells_[cell].nodes);
+    if (whole_) append(closed_plans_, plans_[cell]);
     return {begin, closed_.size()};
   }
 
@@ -195,17 +246,29 @@ class partial_store {
     }
     return true;
   }
+  [[nodiscard]] const partial_plan* plan_in(std::size_t cell, std::size_t i) const { return whole_ ? &plans_[cell][i] : nullptr; }
+  void drop_ports(std::size_t cell, std::size_t i, port_lists& lists) {
+    if (whole_) lists.release(plans_[cell][i].ports);
+  }
+  void move_to(std::size_t cell, std::size_t from, std::size_t to) {
+    if (from == to) return;
+    cells_[cell].nodes[to] = cells_[cell].nodes[from];
+    if (whole_) plans_[cell][to] = plans_[cell][from];
+  }
 
-  /// A cell. Bar and plans are adjacent for locality: most reads use both, and the cells exceed the cache.
+  /// A cell. Bar and nodes are adjacent for locality: most reads use both.
   struct filling {
-    std::vector<partial_node> kept;  ///< by rank
+    std::vector<partial_node> nodes;  ///< by rank
     double bar = std::numeric_limits<double>::infinity();
   };
 
   const Policy& policy_;
   std::size_t capacity_;
+  bool whole_;
   std::vector<filling> cells_;
+  std::vector<std::vector<partial_plan>> plans_;  ///< by cell, those of its nodes; empty unless whole
   std::vector<partial_node> closed_;
+  std::vector<partial_plan> closed_plans_;
 };
 
 }  // namespace hetplan::partition

@@ -199,6 +199,10 @@ class stage_memo {
   entry& unlimited(std::size_t begin, std::size_t end, std::size_t group) {
     return filled(unlimited_[group * boundaries_.size() + begin], begin, end, group, 0);
   }
+  /// Returns true if that stage is cached.
+  [[nodiscard]] bool has(std::size_t begin, std::size_t end, std::size_t group) const {
+    return unlimited_[group * boundaries_.size() + begin].end == end;
+  }
   /// Returns false if memory holds no microbatch, for this stage and thus for every longer one.
   bool may_hold(std::size_t begin, std::size_t end, std::size_t group) {
     return unlimited(begin, end, group).placed.most_in_flight >= 1 || costs_.has_room(boundaries_[begin], boundaries_[end], group, 1);
@@ -264,12 +268,13 @@ class incumbents {
   [[nodiscard]] double score(double response_s, double energy_J) const { return detail::checked_score(objective_, response_s, energy_J); }
   /// Returns the largest score that still matters, with a margin for rounding.
   [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
-  [[nodiscard]] const std::vector<partial_node>& all() const { return whole_; }
+  struct complete : partial_node {
+    double response_s;
+  };
+  [[nodiscard]] const std::vector<complete>& all() const { return whole_; }
 
-  void add(const partial_node& whole) {
-    const auto better = [](const partial_node& x, const partial_node& y) {
-      return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages);
-    };
+  void add(const complete& whole) {
+    const auto better = [](const complete& x, const complete& y) { return std::pair(x.rank, x.stages) < std::pair(y.rank, y.stages); };
     whole_.insert(std::upper_bound(whole_.begin(), whole_.end(), whole, better), whole);
     if (!objective_.monotone()) return;
     if (whole_.size() > wanted_) whole_.pop_back();
@@ -280,7 +285,7 @@ class incumbents {
   const any_objective& objective_;
   std::size_t wanted_;
   double threshold_;
-  std::vector<partial_node> whole_;  ///< best first
+  std::vector<complete> whole_;  ///< best first
 };
 
 /// Lower bounds on all completions of a partial plan, by boundary and state of the device space: the cost of the blocks that are not placed
@@ -356,53 +361,67 @@ class completion_bounds {
   std::vector<double> stage_;           ///< by group, then boundary: prefix sums
 };
 
+/// What the stages before a partial plan still have to do, at least.
+struct work_to_come {
+  bool none;              ///< true: the plan is complete
+  link_times least_link;  ///< to the next stage
+  double path_s, busiest_s, energy_J;
+};
+
 /// The closed cells of one boundary and state, a range of partial plans each, with the best of each figure, which no extension can beat.
 /// Source  own, Dora's recurrence (section 4.1, eqs. 3-5) as a push from finished cells, so that one test rules out many extensions.
 struct closed_cells {
   struct range {
     std::size_t begin, end;
-    int stages;
+    int stages, in_flight;    ///< behind the next stage; microbatches that this one holds
     pipeline_tail best = {};  ///< behind the link to the current group
     partial_plan ideal = {};
   };
   std::vector<range> ranges;
-  std::vector<pipeline_tail> suffixes;  ///< by member of the ranges, which are contiguous
+  struct suffix {
+    pipeline_tail tail;
+    int stages;
+  };
+  std::vector<suffix> suffixes;  ///< by member of the ranges, which are contiguous
   pipeline_tail best;
   double best_energy_J = 0, best_idle_W = 0;
 
-  /// Extends each partial plan of a serial sequence by the link to a group. Returns false if no link exists.
+  /// Extends each partial plan of a serial sequence by the link to a group. The best reach is infinite if no link exists.
   ///
   /// @param link_to  (group of a partial plan) -> link to it from the current group.
   /// @param uniform  true if all links are equal.
   /// Complexity      O(partial plans of the ranges).
   template <step_law Law, class Store, class LinkTo>
-  bool look_through_links(const Store& store, const Law& law, const pipelining& p, bool uniform, LinkTo&& link_to) {
+  void look_through_links(const Store& store, const Law& law, const pipelining& p, bool uniform, LinkTo&& link_to) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     suffixes.clear();
     best = {inf, inf};
     best_energy_J = best_idle_W = inf;
     for (range& r : ranges) {
       r.best = {inf, inf};
-      r.ideal = store[r.begin];
       link_times step;
+      r.ideal = {.stages = store[r.begin].stages};
+      if (store.whole()) r.ideal = store.plan(r.begin);
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const partial_node& old = store[n];
         if (r.stages > 0 && (n == r.begin || (!uniform && old.group != store[n - 1].group))) step = link_to(old.group);
-        suffixes.push_back(r.stages > 0 ? law.extend(p, step, pipeline_tail{old.finished.reach_s, old.finished.rest_s}) : pipeline_tail{});
-        r.best = {std::min(r.best.reach_s, suffixes.back().reach_s), std::min(r.best.rest_s, suffixes.back().rest_s)};
-        r.ideal.energy_J = std::min(r.ideal.energy_J, old.energy_J);
-        r.ideal.idle_W = std::min(r.ideal.idle_W, old.idle_W);
-        r.ideal.limit_s = std::max(r.ideal.limit_s, old.limit_s);
-        r.ideal.stretch_s = std::min(r.ideal.stretch_s, old.stretch_s);
+        const pipeline_tail x = r.stages > 0 ? law.extend(p, step, pipeline_tail{old.reach_s, old.rest_s}) : pipeline_tail{};
+        suffixes.push_back({x, old.stages});
+        r.best = {std::min(r.best.reach_s, x.reach_s), std::min(r.best.rest_s, x.rest_s)};
         r.ideal.stages = std::min(r.ideal.stages, old.stages);
+        if (!store.whole()) continue;
+        const partial_plan& whole = store.plan(n);
+        r.ideal.energy_J = std::min(r.ideal.energy_J, whole.energy_J);
+        r.ideal.idle_W = std::min(r.ideal.idle_W, whole.idle_W);
+        r.ideal.limit_s = std::max(r.ideal.limit_s, whole.limit_s);
+        r.ideal.stretch_s = std::min(r.ideal.stretch_s, whole.stretch_s);
       }
       best = {std::min(best.reach_s, r.best.reach_s), std::min(best.rest_s, r.best.rest_s)};
       best_energy_J = std::min(best_energy_J, r.ideal.energy_J);
       best_idle_W = std::min(best_idle_W, r.ideal.idle_W);
     }
-    return best.reach_s < inf;
   }
-  [[nodiscard]] const pipeline_tail& suffix_of(std::size_t member) const { return suffixes[member - ranges.front().begin]; }
+  [[nodiscard]] const suffix& suffix_of(std::size_t member) const { return suffixes[member - ranges.front().begin]; }
 };
 
 }  // namespace hetplan::partition
@@ -444,7 +463,7 @@ struct search_context {
         law(options.law.value_or(any_step_law(blank.workload.mode))), job(pipelining_of(blank, options.warmup)),
         costs(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets), bounds(t, space, boundaries, blank, serial),
         links(space, t.cluster.network(), blank), stages(space.groups.size() * boundaries.size()),
-        store(policy, boundaries.size() * space.states() * levels),
+        store(policy, boundaries.size() * space.states() * levels, energy_matters || !serial),
         reach(costs, space, boundaries, options.max_stages, [&](int depth) { return in_flight(serial ? depth : 1); }),
         start(space.states()), ready(space.states()), worth(best.worth_keeping()) {
     for (std::size_t state = 0; state < start.size(); ++state) start[state] = reach.last(state, 1);
@@ -472,6 +491,10 @@ struct search_context {
   [[nodiscard]] double bound_s(const Law& l, const pipeline_tail& x, const link_times& least, double path_s, double busiest_s) const {
     if constexpr (tells_bound<Law>) return l.bound_s(job, x, least, path_s, busiest_s);
     else return l.response_s(job, x);
+  }
+  [[nodiscard]] work_to_come work_to_come_before(std::size_t boundary, std::size_t state) const {
+    return {boundary == 0, least_links[boundary], bounds.path_s(state, boundary), bounds.busiest_s(state, boundary),
+            bounds.energy_J(boundary)};
   }
   /// Lowers the starts past boundaries at which the blocks left for a state already cost too much.
   void lower_starts() {

@@ -33,9 +33,10 @@ namespace hetplan::partition::detail {
 /// Returns the plan of a chain of partial plans. Its groups get devices in order: of each class the next free ones.
 /// Source  Dora, section 4.1: the plan behind the best value of eq. 5. Own: devices of a class are chosen last.
 template <class Store>
-[[nodiscard]] found_plan rebuild_plan(const partial_node& whole, const Store& store, const std::vector<std::size_t>& boundaries,
+[[nodiscard]] found_plan rebuild_plan(const incumbents::complete& whole, const Store& store, const std::vector<std::size_t>& boundaries,
                                       const search_tables& t, const device_space& space, const candidate_costs& costs, const plan& blank,
-                                      const search_options& options, double response_s) {
+                                      const search_options& options) {
+  const double response_s = whole.response_s;
   found_plan found{.plan = blank, .score = whole.rank};
   found.plan.stages.clear();
   evaluation& e = found.estimate;
@@ -150,10 +151,11 @@ class label_extender {
   /// Puts one stage before each partial plan that is ready at boundary p in states [first, last).
   void extend(std::size_t p, std::size_t first, std::size_t last) {
     c_.law.visit([&](const auto& law) {
-      for (std::size_t state = first; state < last; ++state) {
-        if (c_.ready[state].empty()) continue;
-        suffixes_.ranges = c_.ready[state];
-        for (const device_space::move& m : c_.space.moves[state]) extend_by(law, p, m);
+      list_moves(law, p, first, last);
+      for (std::size_t block = (p - 1) / neighbours + 1; block-- > 0 && !open_.empty();) {
+        if (block % extenders_ != number_) continue;
+        for (open_move& m : open_) extend_into(law, block, p, m);
+        std::erase_if(open_, [&](const open_move& m) { return m.longest >= block * neighbours; });
       }
     });
   }
@@ -161,21 +163,53 @@ class label_extender {
 
  private:
   static constexpr double inf = std::numeric_limits<double>::infinity();
-  static constexpr std::size_t neighbours = 8;  ///< boundaries owned in one block: their cells are adjacent in memory
+  /// Boundaries in one block. All moves to a block are made one after the other, while its cells are in the cache.
+  static constexpr std::size_t neighbours = 8;
+  static constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
 
-  /// Returns the extender's largest own boundary that is at most `a`.
-  [[nodiscard]] std::optional<std::size_t> own_up_to(std::size_t a) const {
-    const std::size_t group = a / neighbours, behind = (group + extenders_ - number_) % extenders_;
-    if (behind == 0) return a;
-    if (group < behind) return {};
-    return (group - behind) * neighbours + neighbours - 1;
-  }
-  [[nodiscard]] std::optional<std::size_t> next_own(std::size_t a) const { return a == 0 ? std::nullopt : own_up_to(a - 1); }
+  /// A move from a state with ready partial plans.
+  struct open_move {
+    const device_space::move* move;
+    std::size_t behind;   ///< index of the partial plans, as seen from the move's group
+    std::size_t longest;  ///< begin of the longest stage that may be of use
+  };
 
+  /// Fills open_ and behind_.
   template <step_law Law>
-  bool prepare_links(const Law& law, std::size_t p, std::size_t group) {
-    const auto link_to = [&](std::size_t other) { return c_.serial_link(c_.links.between(group, other), c_.boundaries[p]); };
-    return suffixes_.look_through_links(c_.store, law, c_.job, c_.links.uniform(), link_to);
+  void list_moves(const Law& law, std::size_t p, std::size_t first, std::size_t last) {
+    open_.clear();
+    longest_.assign(c_.space.groups.size(), unknown);
+    std::size_t used = 0;
+    for (std::size_t state = first; state < last; ++state) {
+      if (c_.ready[state].empty()) continue;
+      std::size_t seen_from = unknown;  // group
+      for (const device_space::move& m : c_.space.moves[state]) {
+        if (seen_from == unknown || (c_.serial && !c_.links.uniform() && m.group != seen_from)) {
+          seen_from = m.group;
+          if (used == behind_.size()) behind_.emplace_back();
+          closed_cells& seen = behind_[used++];
+          seen.ranges = c_.ready[state];
+          if (c_.serial) {
+            const auto link_to = [&](std::size_t other) { return c_.serial_link(c_.links.between(m.group, other), c_.boundaries[p]); };
+            seen.look_through_links(c_.store, law, c_.job, c_.links.uniform(), link_to);
+          }
+        }
+        if (c_.serial && !(behind_[used - 1].best.reach_s < inf)) continue;  // no route
+        if (longest_[m.group] == unknown) longest_[m.group] = longest_stage(law, p, m.group);
+        open_.push_back({&m, used - 1, longest_[m.group]});
+      }
+    }
+  }
+  /// Returns true if no plan with a stage of at least this time is of use. If so, none with a longer stage is.
+  template <step_law Law>
+  [[nodiscard]] bool too_slow(const Law& law, double stage_s, std::size_t a, std::size_t p, std::size_t group) const {
+    double least_s = c_.bound_s(law, {}, {}, 0, stage_s);
+    constexpr bool users = std::same_as<Law, hetplan::detail::erased_step_law>;  // may fall as total and backward grow together
+    if (!users && c_.serial) {                                                   // ranks in graphs know of no collectives
+      const double collective_s = costs_.least_collective_s(c_.boundaries[a], c_.boundaries[p], group);
+      least_s = law.response_s(c_.job, law.extend(c_.job, stage_times{stage_s, stage_s, collective_s}, pipeline_tail{}));
+    }
+    return c_.best.score(least_s, 0) > c_.worth;
   }
   /// Returns the start of the longest stage on a group up to boundary p that is not too slow by itself.
   template <step_law Law>
@@ -184,99 +218,155 @@ class label_extender {
     std::size_t first = 0, last = p;  // too slow before first, not from last on
     while (first < last) {
       const std::size_t a = (first + last) / 2;
-      if (c_.best.score(c_.bound_s(law, {}, {}, 0, c_.bounds.stage_s(group, a, p)), 0) > c_.worth) first = a + 1;
+      if (too_slow(law, c_.bounds.stage_s(group, a, p), a, p, group)) first = a + 1;
       else last = a;
     }
     return first;
   }
+  /// Puts the stages of a move that begin in a block of boundaries.
   template <step_law Law>
-  void extend_by(const Law& law, std::size_t p, const device_space::move& m) {
-    if (c_.serial && !prepare_links(law, p, m.group)) return;
+  void extend_into(const Law& law, std::size_t block, std::size_t p, open_move& open) {
+    const device_space::move& m = *open.move;
+    const closed_cells& behind = behind_[open.behind];
     const std::size_t chain = c_.tables.sequence.chain_of(c_.boundaries[p] - 1);
     const bool at_end = c_.tables.sequence.chain_end(chain) == c_.boundaries[p];
-    const std::size_t longest = longest_stage(law, p, m.group);
-    for (std::optional<std::size_t> own = own_up_to(std::min(p - 1, c_.start[m.to])); own && *own >= longest; own = next_own(*own)) {
-      const std::size_t a = *own;
+    const std::size_t first = std::max(open.longest, block * neighbours);
+    for (std::size_t a = std::min({p - 1, c_.start[m.to], block * neighbours + neighbours - 1}) + 1; a-- > first;) {
       const bool inside = c_.boundaries[a] >= c_.tables.sequence.chain_first[chain];
-      if (!inside && !at_end) return;
+      if (!inside && !at_end) {
+        open.longest = p;
+        return;
+      }
       if (inside || c_.tables.sequence.is_stage(c_.boundaries[a], c_.boundaries[p])) {
-        const double least_s = c_.bounds.stage_s(m.group, a, p);
-        if (c_.serial && nothing_comes_of(law, stage_times{least_s, least_s, 0}, a, m.to)) continue;
-        if (!memo_.may_hold(a, p, m.group)) return;
-        if (c_.serial) extend_serial(law, p, a, m);
-        else extend_graph(law, p, a, m);
+        const work_to_come ahead = c_.work_to_come_before(a, m.to);
+        const bool prune = c_.serial && c_.options.prune;
+        const auto bounded_out = [&] {
+          const double least_s = c_.bounds.stage_s(m.group, a, p);
+          const double rank = least_rank(law, {least_s, least_s, 0}, behind, ahead);
+          return rank > c_.worth || all_closed(rank, behind, a, m.to);
+        };
+        const bool placed = memo_.has(a, p, m.group);  // such a stage has better bounds
+        if (prune && !placed && bounded_out()) continue;
+        const placed_stage& unlimited = memo_.unlimited(a, p, m.group).placed;
+        double rank = 0;
+        if (prune) {
+          rank = least_rank(law, least_times(unlimited), behind, ahead);
+          if (rank > c_.worth && costs_.longer_is_slower() && too_slow(law, unlimited.total_s, a, p, m.group)) {
+            open.longest = p;
+            return;
+          }
+          if (rank > c_.worth || all_closed(rank, behind, a, m.to) || (placed && bounded_out())) continue;
+        }
+        if (!memo_.may_hold(a, p, m.group)) {
+          open.longest = p;
+          return;
+        }
+        if (c_.serial) extend_serial(law, p, a, m, behind, ahead, rank);
+        else extend_graph(law, p, a, m, behind, ahead);
       }
     }
   }
 
-  /// Returns a lower bound on T for a partial plan that begins at a boundary in a state.
+  /// Returns a lower bound on T for all completions of a partial plan.
   template <step_law Law>
-  [[nodiscard]] double response_s(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
-    if (a == 0) return law.response_s(c_.job, x);
-    return c_.bound_s(law, x, c_.least_links[a], c_.bounds.path_s(state, a), c_.bounds.busiest_s(state, a));
+  [[nodiscard]] double response_s(const Law& law, const pipeline_tail& x, const work_to_come& ahead) const {
+    if (ahead.none) return law.response_s(c_.job, x);
+    return c_.bound_s(law, x, ahead.least_link, ahead.path_s, ahead.busiest_s);
   }
-  [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, std::size_t a) const {
+  [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, const work_to_come& ahead) const {
     if (!(response_s < inf)) return inf;  // a route is missing: the objective is not called
-    return c_.energy_matters ? c_.best.score(response_s, energy_J + c_.bounds.energy_J(a) + idle_W * response_s)
-                             : c_.best.score(response_s, 0);
+    return c_.energy_matters ? c_.best.score(response_s, energy_J + ahead.energy_J + idle_W * response_s) : c_.best.score(response_s, 0);
   }
-  /// Returns true if a stage that takes at least these times is useless before all of the partial plans.
-  template <step_law Law>
-  [[nodiscard]] bool nothing_comes_of(const Law& law, const stage_times& least, std::size_t a, std::size_t state) const {
-    return c_.options.prune && hopeless(law, law.extend(c_.job, least, suffixes_.best), a, state);
+  /// Returns lower bounds on the times of all shares of a stage that is placed without memory limits.
+  [[nodiscard]] static stage_times least_times(const placed_stage& unlimited) {
+    return {unlimited.total_s, unlimited.total_s, unlimited.collective_s};
   }
-  /// Returns true if all extensions that are no better than this one are useless.
+  /// Returns a lower bound on the ranks of all partial plans that a stage of at least these times extends.
   template <step_law Law>
-  [[nodiscard]] bool hopeless(const Law& law, const pipeline_tail& x, std::size_t a, std::size_t state) const {
-    const double rank = rank_of(response_s(law, x, a, state), suffixes_.best_energy_J, suffixes_.best_idle_W, a);
-    if (rank > c_.worth) return true;
+  [[nodiscard]] double least_rank(const Law& law, const stage_times& least, const closed_cells& behind, const work_to_come& ahead) const {
+    const double response = response_s(law, law.extend(c_.job, least, behind.best), ahead);
+    return rank_of(response, behind.best_energy_J, behind.best_idle_W, ahead);
+  }
+  /// Returns true if no cell that the extensions go to takes a partial plan of this rank.
+  [[nodiscard]] bool all_closed(double rank, const closed_cells& behind, std::size_t a, std::size_t state) const {
     const auto closed = [&](const closed_cells::range& r) { return rank >= c_.store.bar(c_.cell(a, state, r.stages + 1)); };
-    return a > 0 && std::all_of(suffixes_.ranges.begin(), suffixes_.ranges.end(), closed);
+    return a > 0 && std::all_of(behind.ranges.begin(), behind.ranges.end(), closed);
   }
 
+  /// @param least_of_all  lower bound on the ranks of all extensions.
   template <step_law Law>
-  void extend_serial(const Law& law, std::size_t p, std::size_t a, const device_space::move& m) {
-    const double worth = c_.worth;
+  void extend_serial(const Law& law, std::size_t p, std::size_t a, const device_space::move& m, const closed_cells& behind,
+                     const work_to_come& ahead, double least_of_all) {
     const placed_stage& unlimited = memo_.unlimited(a, p, m.group).placed;
-    const stage_times least{unlimited.total_s, unlimited.total_s, unlimited.collective_s};
-    if (nothing_comes_of(law, least, a, m.to)) return;
-    for (const closed_cells::range& r : suffixes_.ranges) {
-      if (a > c_.reach.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
+    for (const closed_cells::range& r : behind.ranges) {
       const std::size_t target = c_.cell(a, m.to, r.stages + 1);
       const double bar = a > 0 ? c_.store.bar(target) : inf;
-      /// Returns true if such an extension of the range's best could improve the result and enter a full cell.
+      if ((c_.options.prune && least_of_all >= bar) || a > c_.reach.last(m.to, static_cast<std::size_t>(r.stages) + 1)) continue;
+      double rank = 0;  // of such an extension of the range's best
+      /// Returns true if the extension could improve the result and enter a full cell.
       const auto may_enter = [&](const pipeline_tail& x, const stage_budget& b) {
-        const double rank = rank_of(response_s(law, x, a, m.to), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, a);
-        return rank <= worth && rank < bar;
+        rank = rank_of(response_s(law, x, ahead), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, ahead);
+        return rank <= c_.worth && rank < bar;
       };
-      if (c_.options.prune && !may_enter(law.extend(c_.job, least, r.best), {})) continue;
-      const int in_flight = c_.in_flight(r.stages + 1);
-      stage_memo::entry& e = memo_.at(a, p, m.group, in_flight);
+      if (c_.options.prune && r.in_flight > unlimited.most_in_flight && !may_enter(law.extend(c_.job, least_times(unlimited), r.best), {}))
+        continue;
+      stage_memo::entry& e = memo_.at(a, p, m.group, r.in_flight);
       const placed_stage& s = e.placed;
       if (!s.exists) continue;
       const stage_times times{s.total_s, s.backward_s, s.collective_s};
-      const stage_budget b = c_.energy_matters ? serial_budget(e, a, p, m.group, in_flight) : stage_budget{};
-      if (c_.options.prune) {
-        const pipeline_tail best = law.extend(c_.job, times, r.best);
-        if (!may_enter(best, b)) continue;
-        if (a > 0) extended_ += looks(target);
-        if (a > 0 && !c_.store.cell(target).empty() && c_.store.covered(target, extended(r.ideal, serial_tail(best, m.group), b))) continue;
+      const pipeline_tail best = law.extend(c_.job, times, r.best);
+      if (c_.options.prune && !may_enter(best, {})) continue;
+      stage_budget b;
+      if (c_.energy_matters) {
+        b = serial_budget(e, a, p, m.group, r.in_flight);
+        if (c_.options.prune && !may_enter(best, b)) continue;
       }
-      partial_plan last;  // last one offered: it was kept, or one that is no worse
+      const partial_node blank{.rank = rank,
+                               .link = c_.links.key(m.group),
+                               .group = static_cast<std::uint32_t>(m.group),
+                               .boundary = static_cast<std::uint32_t>(a),
+                               .in_flight = r.in_flight};
+      if (c_.options.prune && a > 0) {
+        extended_ += looks(target);
+        if (all_covered(target, blank, best, r.ideal, b)) continue;
+      }
+      partial_node last = blank;  // last one offered: it was kept, or one that is no worse
+      partial_plan last_plan, plan;
+      const bool whole = c_.store.whole();
+      extended_ += static_cast<long long>(r.end - r.begin);
+      partial_node next = blank;
       for (std::size_t n = r.begin; n < r.end; ++n) {
-        const pipeline_tail x = law.extend(c_.job, times, suffixes_.suffix_of(n));
-        ++extended_;
-        const partial_plan next = extended(c_.store[n], serial_tail(x, m.group), b);
-        if (a > 0 && n > r.begin && c_.store.covers(last, next)) continue;
+        const closed_cells::suffix& old = behind.suffix_of(n);
+        const pipeline_tail x = law.extend(c_.job, times, old.tail);
+        next.reach_s = x.reach_s;
+        next.rest_s = x.rest_s;
+        next.stages = old.stages + 1;
+        if (whole) plan = extended(c_.store.plan(n), serial_tail(next), b);
+        if (a > 0 && n > r.begin && c_.store.covers(last, whole ? &last_plan : nullptr, next, whole ? &plan : nullptr)) continue;
         last = next;
-        offer(next, n, response_s(law, x, a, m.to), a, m, r.stages + 1);
+        if (whole) last_plan = plan;
+        next.parent = static_cast<std::uint32_t>(n);
+        offer(next, whole ? &plan : nullptr, response_s(law, {next.reach_s, next.rest_s}, ahead), target, ahead);
       }
     }
   }
-  /// Returns the tail of a serial sequence, whose earlier stages all read from its first stage.
-  [[nodiscard]] tail serial_tail(const pipeline_tail& x, std::size_t group) const {
-    return {x.reach_s, x.rest_s, 0, c_.links.key(group), 0};
+  /// Returns true if a cell covers all extensions whose best tail is x, of partial plans no better than `ideal`.
+  [[nodiscard]] bool all_covered(std::size_t cell, const partial_node& blank, const pipeline_tail& x, const partial_plan& ideal,
+                                 const stage_budget& b) const {
+    partial_node next = extended(blank, x, ideal.stages);
+    if (!c_.store.whole()) return c_.store.covered(cell, next, nullptr);
+    const partial_plan plan = extended(ideal, serial_tail(next), b);
+    next.rank = inf;  // that of the blank disregards limits
+    return c_.store.covered(cell, next, &plan);
   }
+  [[nodiscard]] static partial_node extended(partial_node blank, const pipeline_tail& x, int stages_behind) {
+    blank.reach_s = x.reach_s;
+    blank.rest_s = x.rest_s;
+    blank.stages = stages_behind + 1;
+    return blank;
+  }
+  /// Returns the tail of a serial sequence, whose earlier stages all read from its first stage.
+  [[nodiscard]] static tail serial_tail(const partial_node& n) { return {n.reach_s, n.rest_s, 0, n.link, 0}; }
   [[nodiscard]] static partial_plan extended(const partial_plan& old, const tail& finished, const stage_budget& b) {
     partial_plan next;
     next.finished = finished;
@@ -289,14 +379,15 @@ class label_extender {
   }
 
   template <step_law Law>
-  void extend_graph(const Law& law, std::size_t p, std::size_t a, const device_space::move& m) {
+  void extend_graph(const Law& law, std::size_t p, std::size_t a, const device_space::move& m, const closed_cells& behind,
+                    const work_to_come& ahead) {
     const std::size_t first = c_.boundaries[a], last = c_.boundaries[p];
     const auto in = c_.tables.cuts.bytes_in(first, last);
     const bool is_source = !c_.tables.cuts.reads_from_before(first, last);
-    for (const closed_cells::range& r : suffixes_.ranges) {
+    for (const closed_cells::range& r : behind.ranges) {
       for (std::size_t n = r.begin; n < r.end; ++n) {
         ++extended_;
-        const partial_node& old = c_.store[n];
+        const partial_plan& old = c_.store.plan(n);
         const seen_suffix seen = tails_.look(law, c_.job, first, last, m.group, old.ports);
         const int depth = seen.depth + 1;
         const placed_stage& s = memo_.at(a, p, m.group, c_.in_flight(depth)).placed;
@@ -311,36 +402,40 @@ class label_extender {
         if (a > 0) {
           double least_reach = finished.reach_s;
           for (const tail& t : ports) least_reach = std::max(least_reach, t.reach_s);
-          response = c_.bound_s(law, {least_reach, 0}, {}, 0, c_.bounds.busiest_s(m.to, a));
+          response = c_.bound_s(law, {least_reach, 0}, {}, 0, ahead.busiest_s);
         }
         const stage_budget b =
             c_.energy_matters ? costs_.budget(first, last, m.group, c_.in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
         partial_plan next = extended(old, finished, b);
         next.ports = ports;
-        offer(next, n, response, a, m, depth);
+        partial_node node{.reach_s = finished.reach_s,
+                          .rest_s = finished.rest_s,
+                          .stages = next.stages,
+                          .parent = static_cast<std::uint32_t>(n),
+                          .group = static_cast<std::uint32_t>(m.group),
+                          .boundary = static_cast<std::uint32_t>(a),
+                          .in_flight = c_.in_flight(depth)};
+        offer(node, &next, response, c_.cell(a, m.to, next.stages), ahead);
       }
     }
   }
 
-  /// Ranks an extension of a partial plan and keeps it if it may still matter.
-  void offer(const partial_plan& extension, std::size_t parent, double response_s, std::size_t a, const device_space::move& m, int depth) {
-    if (extension.stages > c_.options.max_stages || !(response_s < inf)) return;
+  /// Ranks an extension of a partial plan and keeps it in a cell if it may still matter, or as a complete plan if nothing lies ahead.
+  ///
+  /// @param plan  that of the node, if the store keeps whole plans.
+  void offer(partial_node& next, partial_plan* plan, double response_s, std::size_t cell, const work_to_come& ahead) {
+    if (next.stages > c_.options.max_stages || !(response_s < inf)) return;
     if (c_.energy_matters) {
-      response_s = std::max(response_s, extension.stretch_s);
-      if (response_s > extension.limit_s) return;
+      response_s = std::max(response_s, plan->stretch_s);
+      if (response_s > plan->limit_s) return;
     }
-    const double rank = rank_of(response_s, extension.energy_J, extension.idle_W, a);
-    const std::size_t target = a > 0 ? c_.cell(a, m.to, extension.stages) : 0;
-    if ((c_.options.prune && rank > c_.worth) || (a > 0 && rank >= c_.store.bar(target))) return;
-    partial_node next{extension};
-    next.rank = rank;
-    next.parent = static_cast<std::uint32_t>(parent);
-    next.group = static_cast<std::uint32_t>(m.group);
-    next.boundary = static_cast<std::uint32_t>(a);
-    next.in_flight = c_.in_flight(depth);
-    if (a == 0) return c_.best.add(next);
-    extended_ += looks(target);
-    c_.store.keep(next, target, lists_);
+    next.rank = plan ? rank_of(response_s, plan->energy_J, plan->idle_W, ahead) : rank_of(response_s, 0, 0, ahead);
+    if (c_.options.prune && next.rank > c_.worth) return;
+    if (ahead.none) return c_.best.add({next, response_s});
+    if (next.rank >= c_.store.bar(cell)) return;
+    if (plan) plan->rank = next.rank;
+    extended_ += looks(cell);
+    c_.store.keep(next, plan, cell, lists_);
   }
   /// Returns the cost of comparing with all plans of a large cell, in extensions. For small cells it is part of each extension.
   [[nodiscard]] long long looks(std::size_t cell) const {
@@ -365,7 +460,9 @@ class label_extender {
   stage_memo memo_;
   graph_tails tails_;
   port_lists lists_;
-  closed_cells suffixes_;
+  std::vector<open_move> open_;       ///< at the current boundary
+  std::vector<closed_cells> behind_;  ///< those in use first
+  std::vector<std::size_t> longest_;  ///< by group
   long long extended_ = 0;
 };
 
@@ -404,7 +501,7 @@ class substate_search {
         for (const auto& e : label_extenders) r.counts.extended += e.extended();
       }
     }
-    for (const partial_node& whole : c_.best.all()) r.plans.push_back(rebuild(whole));
+    for (const incumbents::complete& whole : c_.best.all()) r.plans.push_back(rebuild(whole));
     const bool spent = r.counts.extended >= c_.options.most_extensions;
     if (stopped) r.status = {outcome::stopped, spent ? "stopped by the limit of extensions" : "stopped by an observer"};
     else if (c_.best.all().empty()) r.status = {outcome::none_found, "no plan of the searched space keeps the limits"};
@@ -422,7 +519,7 @@ class substate_search {
       auto& ranges = c_.ready[last];
       ranges.clear();
       if (p + 1 == c_.boundaries.size()) {
-        if (last == 0) ranges.push_back({.begin = 0, .end = 1, .stages = 0});
+        if (last == 0) ranges.push_back({.begin = 0, .end = 1, .stages = 0, .in_flight = c_.in_flight(1)});
       } else {
         for (int stages = 1; stages <= static_cast<int>(c_.levels); ++stages) {
           const std::size_t cell = c_.cell(p, last, stages);
@@ -430,26 +527,25 @@ class substate_search {
           if (kept.empty()) continue;
           ++counts.cells;
           counts.kept += static_cast<long long>(kept.size());
-          if (tell(p, last, stages, kept) == control::stop) return control::stop;
+          if (tell(p, last, stages, cell) == control::stop) return control::stop;
           const auto [begin, end] = c_.store.close(cell);
-          ranges.push_back({.begin = begin, .end = end, .stages = stages});
+          ranges.push_back({.begin = begin, .end = end, .stages = stages, .in_flight = c_.in_flight(stages + 1)});
         }
       }
       if (!ranges.empty()) work += c_.space.moves[last].size() * p;
     }
     return control::go;
   }
-  control tell(std::size_t p, std::size_t state, int stages, const std::vector<partial_node>& cell) {
+  control tell(std::size_t p, std::size_t state, int stages, std::size_t cell) {
     if (!watch_) return control::go;
-    std::vector<const partial_plan*> kept(cell.size());
-    std::transform(cell.begin(), cell.end(), kept.begin(), [](const partial_node& n) { return &n; });
+    const std::vector<partial_plan> plans = c_.store.plans_of(cell);
+    std::vector<const partial_plan*> kept(plans.size());
+    std::transform(plans.begin(), plans.end(), kept.begin(), [](const partial_plan& x) { return &x; });
     return watch_(cell_filled{c_.boundaries[p], c_.tables.sequence.size(), state, stages, kept});
   }
 
-  [[nodiscard]] found_plan rebuild(const partial_node& whole) const {
-    const pipeline_tail tail{whole.finished.reach_s, whole.finished.rest_s};
-    const double response_s = std::max(c_.law.visit([&](const auto& law) { return law.response_s(c_.job, tail); }), whole.stretch_s);
-    found_plan f = rebuild_plan(whole, c_.store, c_.boundaries, c_.tables, c_.space, c_.costs, c_.blank, c_.options, response_s);
+  [[nodiscard]] found_plan rebuild(const incumbents::complete& whole) const {
+    found_plan f = rebuild_plan(whole, c_.store, c_.boundaries, c_.tables, c_.space, c_.costs, c_.blank, c_.options);
     if (!objective_.monotone()) {
       f.score = score(objective_, f.estimate);
       if (std::isnan(f.score)) refuse_score(f.estimate.response().value(), f.estimate.energy().value());

@@ -151,7 +151,8 @@ class any_objective {
  public:
   template <class O>
     requires(!std::same_as<O, any_objective>)
-  any_objective(O o) : monotone_(monotone_objective<O>) {
+  any_objective(O o)
+      : monotone_(monotone_objective<O>), is_response_(std::same_as<O, minimize_latency> || std::same_as<O, minimize_response>) {
     static_assert(check_objective<O>());
     if constexpr (objective<O>)
       objective_ = {std::move(o),
@@ -167,7 +168,10 @@ class any_objective {
   [[nodiscard]] bool monotone() const { return monotone_; }
   [[nodiscard]] double score(const evaluation& e) const { return objective_->score(objective_.get(), e); }
   /// Returns 0 if the held objective is not monotone.
-  [[nodiscard]] double score(seconds response, joules energy) const { return objective_->estimate(objective_.get(), response, energy); }
+  [[nodiscard]] double score(seconds response, joules energy) const {
+    if (is_response_) return response.value();  // searches ask often
+    return objective_->estimate(objective_.get(), response, energy);
+  }
 
  private:
   struct calls {
@@ -175,7 +179,7 @@ class any_objective {
     double (*estimate)(void*, seconds response, joules energy);
   };
   erased<calls> objective_;
-  bool monotone_;
+  bool monotone_, is_response_;
 };
 
 static_assert(check_objective<any_objective>());

@@ -413,7 +413,7 @@ class deepcee_search {
             const int in_flight = as_1f1b ? std::min(microbatches, following + 1) : 1;
             if (size < static_cast<int>(groups[g].size()) || !fits(from, to, groups[g].front(), share(g), in_flight))
               return std::numeric_limits<double>::infinity();
-            return table_.time(from, to, groups[g].front(), share(g)).total_s;
+            return table_.total_s(from, to, groups[g].front(), share(g));
           },
           [&](std::size_t position, std::size_t, std::size_t) { return cut_[position] * size * r.inner_s_per_byte; });
     };

@@ -238,9 +238,7 @@ HETPLAN_INLINE plan_result pipeline_in(const planning_problem& problem, const an
                                        const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer, int fewest) {
   return cut_chain(
       problem, objective, keep, "pipeline", orders, fewest,
-      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) {
-        return table.time(first, last, d, size).total_s;
-      },
+      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) { return table.total_s(first, last, d, size); },
       [&](double bytes_per_sample, device_id from, device_id to, int size) {
         const auto rate = problem.cluster.network().peak_bandwidth(from, to);
         return rate.value() > 0 ? size * bytes_per_sample / rate.value() : std::numeric_limits<double>::infinity();

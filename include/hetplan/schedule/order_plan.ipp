@@ -44,7 +44,7 @@ HETPLAN_INLINE std::vector<plan> cuts_for(const plan& p, const planning_problem&
   std::vector<std::vector<double>> longest(stages, std::vector<double>(count, inf));
   std::vector<std::vector<std::size_t>> next(stages, std::vector<std::size_t>(count, count));
   const auto stage_s = [&](std::size_t first, std::size_t last, std::size_t k) {
-    return table.time(positions[first], last < count ? positions[last] : model.size(), devices[k], p.microbatch_size).total_s;
+    return table.total_s(positions[first], last < count ? positions[last] : model.size(), devices[k], p.microbatch_size);
   };
   std::vector<double> s_per_byte(stages, 0);
   for (std::size_t k = 0; k + 1 < stages; ++k) {

@@ -55,7 +55,7 @@ struct v_block {
 /// Returns the shortest `most` blocks in which no two passes of a device collide and whose activations fit, the shortest first.
 ///
 /// @param memory  in activations of a stage; a pending weight gradient keeps half of one.
-/// Complexity     O(devices) for each of some 10^5 blocks.
+/// Complexity     O(devices) for each of 6^7 blocks at most; most collide in their first passes.
 /// Source         Qi et al., Pipeline Parallelism with Controllable Memory, 2024, sections 3.2 and 3.3: building blocks, their lifespans.
 [[nodiscard]] std::vector<v_block> v_blocks(std::size_t devices, double memory, std::size_t most);
 

@@ -174,14 +174,10 @@ HETPLAN_INLINE std::array<int, 4> passes_of(const v_block& b, int device, int de
   return at;
 }
 
-/// Returns the most half activations that a device holds under a repeated block; 0 if passes collide.
+/// Returns the most half activations that a device holds under a repeated block, whose passes do not meet.
 HETPLAN_INLINE int peak_of(const std::array<int, 4>& at) {
   std::array<bool, slots_of_a_microbatch> taken{};
-  for (const int x : at) {
-    bool& slot = taken[static_cast<std::size_t>(x % slots_of_a_microbatch)];
-    if (slot) return 0;
-    slot = true;
-  }
+  for (const int x : at) taken[static_cast<std::size_t>(x % slots_of_a_microbatch)] = true;
   std::array<int, 2> weights{};
   for (std::size_t i = 0; i < 2; ++i) {
     int w = at[2 + i] + 1;
@@ -217,25 +213,27 @@ HETPLAN_INLINE std::vector<v_block> v_blocks(std::size_t devices, double memory,
   constexpr int widest = slots_of_a_microbatch;
   std::vector<v_block> blocks;
   v_block b;
-  for (b.step[0] = 1; b.step[0] <= widest; ++b.step[0])
-    for (b.step[1] = 1; b.step[1] <= widest; ++b.step[1])
-      for (b.step[2] = 1; b.step[2] <= widest; ++b.step[2])
-        for (b.step[3] = 1; b.step[3] <= widest; ++b.step[3])
-          for (b.turn[0] = 1; b.turn[0] <= widest; ++b.turn[0])
-            for (b.turn[1] = 1; b.turn[1] <= widest; ++b.turn[1])
-              for (b.turn[2] = 1; b.turn[2] <= widest; ++b.turn[2]) {
-                int peak = 0;
-                bool meet = false;
-                for (int d = 0; d < p && !meet; ++d) {
-                  const int mine = peak_of(passes_of(b, d, p));
-                  meet = mine == 0 || mine > 2 * memory;
-                  peak = std::max(peak, mine);
-                }
-                if (meet) continue;
-                b.slots = passes_of(b, 0, p)[3] + 1;
-                b.peak = peak / 2.0;
-                blocks.push_back(b);
-              }
+  /// Calls next for every step and turn to the k-th pass with which it meets no earlier pass on any device.
+  const auto for_each_way_to = [&](std::size_t k, const auto& next) {
+    for (b.step[k] = 1; b.step[k] <= widest; ++b.step[k])
+      for (b.turn[k - 1] = 1; b.turn[k - 1] <= widest; ++b.turn[k - 1]) {
+        bool meets = false;
+        for (int d = 0; d < p && !meets; ++d) {
+          const std::array<int, 4> at = passes_of(b, d, p);
+          for (std::size_t i = 0; i < k; ++i) meets = meets || (at[k] - at[i]) % slots_of_a_microbatch == 0;
+        }
+        if (!meets) next();
+      }
+  };
+  const auto keep = [&] {
+    int peak = 0;
+    for (int d = 0; d < p; ++d) peak = std::max(peak, peak_of(passes_of(b, d, p)));
+    if (peak > 2 * memory) return;
+    b.slots = passes_of(b, 0, p)[3] + 1;
+    b.peak = peak / 2.0;
+    blocks.push_back(b);
+  };
+  for (b.step[0] = 1; b.step[0] <= widest; ++b.step[0]) for_each_way_to(1, [&] { for_each_way_to(2, [&] { for_each_way_to(3, keep); }); });
   sort_by(blocks, [](const v_block& x) { return std::tuple(x.slots, x.peak, x.step, x.turn); });
   if (blocks.size() > most) blocks.resize(most);
   return blocks;
