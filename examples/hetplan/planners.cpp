@@ -156,7 +156,7 @@ recipes::dora_options dora_options(const common_options& options, int keep) {
                                             .k = std::max(keep, recipes::partitioner_options{}.k),
                                             .threads = options.threads.value_or(1)},
                             .network = {.threads = options.threads.value_or(1), .scheduler = named(known_transfers(), options.transfers)},
-                            .drafts = {.threads = options.threads.value_or(1), .seed = seed}};
+                            .drafts = {.threads = options.threads.value_or(1)}};
   for (const std::string& row : options.rows) how.partitioner.rows.push_back(named(known_rows(), row));
   return how;
 }

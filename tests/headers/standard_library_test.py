@@ -17,7 +17,7 @@ INCLUDE = SOURCE / "include"
 # What each header is included for. A name stands in every header that the standard promises it in, as far as we include that.
 NAMES = {
     "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_if copy_n count count_if equal fill find find_if find_if_not
-        for_each is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element minmax minmax_element move none_of nth_element
+        for_each is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element minmax minmax_element move move_backward none_of nth_element
         partition_point pop_heap push_heap remove remove_if reverse rotate set_union sort stable_partition stable_sort transform
         unique upper_bound""",
     "array": "array get size",
@@ -33,14 +33,14 @@ NAMES = {
     "condition_variable": "condition_variable",
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "ptrdiff_t size_t",
-    "cstdint": "int32_t int64_t uint8_t uint32_t uint64_t",
+    "cstdint": "int32_t int64_t uint8_t uint16_t uint32_t uint64_t",
     "cstdio": "FILE fclose ferror fflush fopen fprintf fread fwrite snprintf size_t remove",
     "cstdlib": "abort abs size_t",
     "cstring": "memchr memcpy size_t",
     "deque": "deque erase erase_if",
     "exception": "current_exception exception exception_ptr rethrow_exception",
     "filesystem": "file_size filesystem is_directory path rename",
-    "functional": "function greater greater_equal hash invoke less plus",
+    "functional": "function greater greater_equal hash invoke less not_equal_to plus",
     "initializer_list": "initializer_list",
     "iterator": "back_inserter make_move_iterator prev size ssize",
     "limits": "numeric_limits",

@@ -209,7 +209,7 @@ class label_extender {
       const double collective_s = costs_.least_collective_s(c_.boundaries[a], c_.boundaries[p], group);
       least_s = law.response_s(c_.job, law.extend(c_.job, stage_times{stage_s, stage_s, collective_s}, pipeline_tail{}));
     }
-    return c_.best.score(least_s, 0) > c_.worth;
+    return !(least_s < inf) || c_.best.score(least_s, 0) > c_.worth;  // infinite: a route is missing
   }
   /// Returns the start of the longest stage on a group up to boundary p that is not too slow by itself.
   template <step_law Law>
