@@ -97,7 +97,7 @@ class folded_search {
     double reach_s = 0, rest_s = 0, latest_s = 0;  ///< latest: reach behind the next boundary, without it
     std::uint64_t used = 0;                        ///< stages by device, four bits each
     std::uint32_t parent = ~std::uint32_t{0};
-    std::uint16_t head = ~std::uint16_t{0};
+    std::uint16_t head = 0xffff;
     std::uint16_t stages = 0;
     bool recompute = false;
     std::vector<holding> holdings = {};       ///< by device
