@@ -62,7 +62,7 @@ inline void add_model(tables& out, const char* name, double paper_planning_s, bo
   const job wanted = many_samples();
   const planning_problem problem{model, devices, profiled_or_roofline{}, wanted};
   const minimize_latency fast;
-  const plan_result first = recipes::dora(problem, fast, 1);
+  const plan_result first = recipes::dora(problem, fast, 1, {.drafts = {.slots = 0}});
   const auto& [running, e] = first.plans.front();
   const auto backups = adapt::replicate_by_topology(running, model, devices);
   const adapt::heartbeat detector;
@@ -90,7 +90,7 @@ inline void add_model(tables& out, const char* name, double paper_planning_s, bo
     const adapt::present_problem rest(problem, now, wanted.qoe);
     for (int i = 0; i < runs; ++i) {
       light_s.push_back(seconds_of([&] { return light = adapt::lightweight_replay(problem, running, gone); }));
-      heavy_s.push_back(seconds_of([&] { return heavy = rest.outside(recipes::dora(*rest, fast, 1)); }));
+      heavy_s.push_back(seconds_of([&] { return heavy = rest.outside(recipes::dora(*rest, fast, 1, {.drafts = {.slots = 0}})); }));
     }
     const plan_result even =
         adapt::lightweight_replay(problem, running, gone, {.measures = {adapt::work_measure::flop}, .transfer_weights = {0}});

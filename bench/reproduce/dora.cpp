@@ -458,7 +458,7 @@ void add_phases(const bench::sections& page) {
       const problem p = problem_of(model, devices, job_of(how, name));
       const plan_result even = recipes::even_split(p, minimize_latency{}, 1), second = scheduled_even_split(p),
                         first = recipes::dora_partitioner(p, minimize_latency{}, 1),
-                        both = recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}});
+                        both = recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}, .drafts = {.slots = 0}});
       rows.push_back({std::string(to_string(how)), setting, name, response(best_on_paper(p)), response(even), response(second),
                       response(first), response(both), order_gap(both), gain(even, second), gain(first, both), gain(second, both)});
     }
@@ -487,7 +487,7 @@ std::vector<row> top_k(bool quick) {
     const planning_graph model = model_of(mode::training, name);
     for (const int k : ks) {
       const problem p = problem_of(model, devices, job_of(mode::training, name));
-      r.push_back(response(recipes::dora(p, minimize_latency{}, 1, {.partitioner = {.k = k}, .incumbents = {}})));
+      r.push_back(response(recipes::dora(p, minimize_latency{}, 1, {.partitioner = {.k = k}, .incumbents = {}, .drafts = {.slots = 0}})));
     }
     rows.push_back(std::move(r));
   });
@@ -557,7 +557,7 @@ std::vector<row> contention(bool quick) {
       const planning_graph model = model_of(how, name);
       const job wanted = job_of(how, name);
       const problem in_air = problem_of(model, air, wanted), on_wires = problem_of(model, wires, wanted);
-      const plan_result best = recipes::dora(in_air, minimize_latency{}, 1, {.partitioner = {.k = 30}});
+      const plan_result best = recipes::dora(in_air, minimize_latency{}, 1, {.partitioner = {.k = 30}, .drafts = {.slots = 0}});
       for (const bool asteroid : {true, false}) {
         const plan_result ideal =
             asteroid ? recipes::asteroid(on_wires, minimize_latency{}) : recipes::dora_partitioner(on_wires, minimize_latency{}, 1);
@@ -632,7 +632,7 @@ std::vector<row> network_use(bool quick) {
                       number("%.1f %%", 100 * *std::ranges::max_element(busy_s) / iteration_s)});
     };
     add("1", recipes::dora_partitioner(p, minimize_latency{}, 1));
-    add("1 + 2", recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}}));
+    add("1 + 2", recipes::dora(p, minimize_latency{}, 1, {.incumbents = {}, .drafts = {.slots = 0}}));
   }
   return rows;
 }
