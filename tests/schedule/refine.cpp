@@ -342,8 +342,10 @@ TEST_CASE("Dora's two phases are no worse than the first alone, on the zoo, and 
     const bool token = what.workload.mode == mode::generation;
     const planning_graph model = token ? zoo::model(name, {.tokens = 1}) : zoo::model(name, {});
     const planning_problem problem{model, c, roofline{}, what};
-    const recipes::dora_options o{
-        .partitioner = {.k = 3}, .network = {.scheduler = schedule::searched_transfers{.search = {.steps = 100}}}, .incumbents = {}};
+    const recipes::dora_options o{.partitioner = {.k = 3},
+                                  .network = {.scheduler = schedule::searched_transfers{.search = {.steps = 100}}},
+                                  .incumbents = {},
+                                  .drafts = {.slots = 0}};
     const plan_result first = recipes::dora_partitioner(problem, minimize_latency{}, 3, o.partitioner);
     const plan_result both = recipes::dora(problem, minimize_latency{}, 3, o);
     require_sound(both, problem, minimize_latency{});
