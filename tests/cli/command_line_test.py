@@ -187,7 +187,8 @@ class documents(folder_test):
         self.assertIn("has no phases", self.refused("plan", "bert-small", "smart-home-2", "--planner", "pipeline", "--phase", "1"))
 
     def test_memory_savers_that_no_planner_uses_are_a_warning(self):
-        (self.path / "job.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4, "memory_savers": ["recompute", "shard_state"]}))
+        job = {"format": "hetplan/job/1", "mode": "training", "batch": 4, "memory_savers": ["recompute", "shard_state"]}
+        (self.path / "job.json").write_text(json.dumps(job))
         (self.path / "plain.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4}))
         asked = self.run_it("plan", "bert-small", "smart-home-1", "job.json", "--planner", "on-device", "--json")
         plain = self.document("plan", "bert-small", "smart-home-1", "plain.json", "--planner", "on-device")

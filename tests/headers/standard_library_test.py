@@ -17,7 +17,8 @@ INCLUDE = SOURCE / "include"
 # What each header is included for. A name stands in every header that the standard promises it in, as far as we include that.
 NAMES = {
     "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_if copy_n count count_if equal fill find find_if find_if_not
-        for_each is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element minmax minmax_element move move_backward none_of nth_element
+        for_each is_sorted lexicographical_compare lower_bound make_heap max max_element min min_element minmax minmax_element move move_backward
+        none_of nth_element
         partition_point pop_heap push_heap remove remove_if reverse rotate set_union sort stable_partition stable_sort transform
         unique upper_bound""",
     "array": "array get size",

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -94,8 +93,8 @@ class folded_search {
     std::uint64_t tensors = 0;  ///< shared tensors
   };
   struct partial {
-    double reach_s = 0, rest_s = 0, latest_s = 0;  ///< latest: reach behind the next boundary, without it
-    std::uint64_t used = 0;                        ///< stages by device, four bits each
+    double reach_s = 0, rest_s = 0;
+    std::uint64_t used = 0;  ///< stages by device, four bits each
     std::uint32_t parent = ~std::uint32_t{0};
     std::uint16_t head = 0xffff;
     std::uint16_t stages = 0;
@@ -109,7 +108,7 @@ class folded_search {
     bool recompute;
   };
   struct stage_cost {
-    double work_s = 0, fill_s = 0, forward_s = 0, backward_s = 0;
+    double work_s = 0, fill_s = 0;
   };
 
   [[nodiscard]] std::size_t class_of(device_id d) const {

@@ -22,7 +22,7 @@ enum class ready_rule : std::uint8_t {
   forwards,   ///< forwards, of the least microbatch; then backwards
   backwards,  ///< backwards, of the least microbatch; then forwards
   path,       ///< the pass with the longest way to the end: f first, ..., f last, b last, ..., b first
-  inside      ///< the pass that frees the end of the pipeline: b last, f last, ..., f first, b first
+  inside      ///< the pass of the latest stage: b last, f last, ..., b first, f first
 };
 inline constexpr ready_rule ready_rules[] = {ready_rule::forwards, ready_rule::backwards, ready_rule::path, ready_rule::inside};
 
@@ -87,7 +87,6 @@ class draft_replay {
   void estimate_energy(bool wanted) { with_energy_ = with_energy_ || wanted; }
   /// Returns the number of tasks and transfers of the last run.
   [[nodiscard]] long long tasks() const { return tasks_; }
-  [[nodiscard]] const search_tables& tables() const { return t_; }
 
  private:
   static constexpr std::size_t most_steps = 8;
@@ -157,7 +156,6 @@ class draft_replay {
   void fill_rates();
   [[nodiscard]] double reduced_s(double all_tasks_s);
   [[nodiscard]] int size_of(std::uint32_t pass) const { return draft_->sizes[pass % microbatches_]; }
-  [[nodiscard]] std::size_t at(std::uint32_t stage, std::uint32_t pass) const { return stage * passes_ + pass; }
   [[nodiscard]] std::size_t at(std::uint32_t stage, std::uint32_t what, std::uint32_t pass) const {
     return (std::size_t{stage} * 2 + what) * passes_ + pass;
   }
@@ -193,7 +191,6 @@ class draft_replay {
   bool is_chain_ = false;     ///< true if every stage hands on to the next, and gets gradients back
   long long tasks_ = 0;
   std::vector<std::vector<order_entry>> orders_;
-  std::vector<std::pair<std::uint32_t, std::pair<double, double>>> into_;  ///< while edges are made
 };
 
 }  // namespace hetplan::partition

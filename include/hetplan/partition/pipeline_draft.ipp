@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <hetplan/cluster/network.hpp>
-#include <hetplan/core/keyed.hpp>
 
 namespace hetplan::partition {
 
@@ -195,10 +194,9 @@ HETPLAN_INLINE double draft_replay::least_transfer_s(std::uint32_t stage, bool b
   for (const std::uint32_t e : stages_[stage].in) {
     const edge& x = edges_[e];
     if (x.from + 1 != stage || x.there == nullptr) continue;
-    const route& way = back ? *x.back : *x.there;
-    double s_per_byte = 0;
-    for (const resource_use& u : way.via) s_per_byte = std::max(s_per_byte, u.weight / t_.cluster.network()[u.resource].capacity.value());
-    return way.latency.value() + size * (back ? x.gradient_bytes : x.forward_bytes) * s_per_byte;
+    const device_id here = devices_[stages_[stage].device].id, before = devices_[stages_[x.from].device].id;
+    const transfer_cost link = back ? peak_transfer(t_.cluster.network(), here, before) : peak_transfer(t_.cluster.network(), before, here);
+    return link.time_s(size * (back ? x.gradient_bytes : x.forward_bytes));
   }
   return 0;
 }
@@ -602,7 +600,6 @@ HETPLAN_INLINE double draft_replay::reduced_s(double all_tasks_s) {
 }
 
 HETPLAN_INLINE plan draft_replay::to_plan(const pipeline_draft& d, std::string planner) {
-  static_cast<void>((*this)(d));
   static_cast<void>(prepare(d));
   static_cast<void>(memory_overflow(d));
   static_cast<void>(run(std::numeric_limits<double>::infinity(), true));

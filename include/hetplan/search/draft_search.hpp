@@ -36,7 +36,7 @@ inline constexpr long long replayed_per_step = 12;
 ///
 /// First drafts: the given plans, as far as they are pipelines that can be cut at the blocks of the sequence; the best by the folded step
 /// law (partition::folded_dp); and without backwards the shortest ways of one microbatch through all devices, where a device may have any
-/// number of stages. Each is improved for a while, then the best half of them, and so on.
+/// number of stages. The best are improved for a while, then the best of these, half of those, and so on.
 ///
 /// @param tables  of a sequence that may be cut between any two blocks.
 /// @param steps   limit on the effort, in steps of the budget; the budget is spent.
