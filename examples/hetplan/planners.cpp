@@ -111,6 +111,8 @@ std::vector<std::string> unused_wishes(const job& wanted, std::span<const std::s
                      : one                                ? "makes no grids"
                                                           : "make no grids by it") +
                     "; not used");
+  if (wanted.memory_savers != memory_savers{} && std::none_of(planners.begin(), planners.end(), searches))
+    lines.push_back("memory_savers: " + who + (one ? "uses" : "use") + " none; not used");
   if (wanted.workload.mode == mode::training && wanted.schedule == schedule_kind::gpipe && wanted.orders.empty() &&
       std::ranges::all_of(planners, &recipes::known_planner::own_orders, planner_named))
     lines.push_back("schedule \"gpipe\": " + who + (one ? "gives" : "give") + " plans other orders; not used");

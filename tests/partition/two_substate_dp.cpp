@@ -13,12 +13,14 @@ namespace {
 
 template <class Objective, class Estimator = test::closed_dominant_step>
 void compare_with_brute_force(const test::search_instance& i, const Objective& objective, warmup_rule rule, int& feasible,
-                              const std::optional<any_step_law>& law = {}, const Estimator& estimator = {}, int largest_share = 100) {
+                              const std::optional<any_step_law>& law = {}, const Estimator& estimator = {}, int largest_share = 100,
+                              memory_savers savers = {}) {
   const search_tables tables(i.model, i.sequence, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank.workload,
-                             std::min(largest_share, i.blank.microbatch_size));
+                             std::min(largest_share, i.blank.microbatch_size), savers);
   space_options space;
   space.warmup = rule;
   space.largest_share = largest_share;
+  space.savers = savers;
   for (const auto& members : tables.classes) space.device_order.insert(space.device_order.end(), members.begin(), members.end());
   const auto best =
       brute_force(i.sequence, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, i.blank, space, objective, estimator, 1);
@@ -50,6 +52,11 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
     REQUIRE(a.energy.value() == Approx(b.energy.value()).epsilon(1e-9));
   }
   REQUIRE_FALSE(find_broken_limit(direct, i.cluster));
+  if (i.blank.workload.mode != mode::training) return;
+  for (const stage& s : mine.plan.stages) {
+    REQUIRE(s.recompute == savers.recompute);
+    REQUIRE((s.shard == sharding::state) == (savers.shard_state && s.devices.size() > 1));
+  }
 }
 
 }  // namespace
@@ -98,4 +105,21 @@ TEST_CASE("a microbatch may be larger than what one device takes of it") {
                              largest_share);
   }
   REQUIRE(feasible > 60);
+}
+
+TEST_CASE("with stages that recompute or shard their states, the search finds the best plan of their whole space") {
+  int feasible = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 1200; ++seed) {
+    const test::search_instance i =
+        test::random_search_instance(seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3});
+    INFO(i.what);
+    const memory_savers savers{.recompute = seed % 3 != 1, .shard_state = seed % 3 != 0};
+    const warmup_rule rule = warmup_rules[seed / 3 % 3];
+    if (seed % 2 == 0) {
+      compare_with_brute_force(i, minimize_latency{}, rule, feasible, {}, test::closed_dominant_step{}, 100, savers);
+    } else {
+      compare_with_brute_force(i, keep_qoe{seconds(0.05), 20}, rule, feasible, {}, test::closed_dominant_step{}, 100, savers);
+    }
+  }
+  REQUIRE(feasible > 600);
 }

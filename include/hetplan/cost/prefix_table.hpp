@@ -70,8 +70,9 @@ struct interval_time {
 /// Throws      invalid_model if a model returns a value forbidden by its concept.
 class prefix_table {
  public:
+  /// @param recompute  true in training: a backward takes the time of its forward on top.
   prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c, const any_cost_model& cost,
-               const any_memory_model& memory, const workload& w, int max_share);
+               const any_memory_model& memory, const workload& w, int max_share, bool recompute = false);
 
   [[nodiscard]] std::size_t size() const { return blocks_; }
   [[nodiscard]] int max_share() const { return max_share_; }
@@ -112,6 +113,8 @@ class prefix_table {
 
   /// Returns the bytes of weights, gradients and optimizer; a weight group inside the stage counts once.
   [[nodiscard]] double state_bytes(std::size_t first, std::size_t last) const;
+  /// Returns the part of them that the optimizer holds; 0 if the memory model cannot tell.
+  [[nodiscard]] double optimizer_bytes(std::size_t first, std::size_t last) const;
   /// Returns the trainable bytes, which the devices of a stage reduce among themselves.
   [[nodiscard]] double trainable_bytes(std::size_t first, std::size_t last) const;
   /// Returns the bytes of trainable tensors that a stage shares with later stages.
@@ -125,7 +128,7 @@ class prefix_table {
   /// Block with a tensor that an earlier layer of its weight group also holds, in block `before`.
   struct repeat {
     std::size_t before, block;
-    double state_bytes, trainable_bytes;
+    double state_bytes, optimizer_bytes, trainable_bytes;
     std::vector<double> optimizer_s;  ///< by device
     layer_id layer;
     [[nodiscard]] bool inside(std::size_t first, std::size_t last) const { return before >= first && block < last; }
@@ -160,11 +163,11 @@ class prefix_table {
   std::size_t blocks_;
   int max_share_;
   std::size_t distinct_ = which_share(max_share_) + 1;
-  bool training_;
+  bool training_, recompute_;
   std::vector<std::size_t> first_column_, degrees_;  ///< by device
   sums total_, backward_, optimizer_;
   sums entry_, backward_entry_;  ///< empty: boundaries cost nothing
-  std::vector<double> state_, trainable_, activations_, cache_;
+  std::vector<double> state_, optimizer_state_, trainable_, activations_, cache_;
   std::vector<repeat> repeats_;
 };
 

@@ -137,6 +137,14 @@ HETPLAN_INLINE double prefix_table::state_bytes(std::size_t first, std::size_t l
   return total;
 }
 
+HETPLAN_INLINE double prefix_table::optimizer_bytes(std::size_t first, std::size_t last) const {
+  double total = optimizer_state_[last] - optimizer_state_[first];
+  for (const repeat& r : repeats_) {
+    if (r.inside(first, last)) total -= r.optimizer_bytes;
+  }
+  return total;
+}
+
 HETPLAN_INLINE double prefix_table::trainable_bytes(std::size_t first, std::size_t last) const {
   double total = trainable_[last] - trainable_[first];
   for (const repeat& r : repeats_) {
@@ -170,8 +178,9 @@ HETPLAN_INLINE std::size_t prefix_table::usable_degrees(const planning_graph& mo
 }
 
 HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
-                                          const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share)
-    : blocks_(sequence.size()), max_share_(max_share), training_(w.mode == mode::training) {
+                                          const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share,
+                                          bool recompute)
+    : blocks_(sequence.size()), max_share_(max_share), training_(w.mode == mode::training), recompute_(training_ && recompute) {
   check_mode(model, w.mode);
   add_memory(model, sequence, memory, w);
   for (const device& d : c.devices()) {
@@ -190,20 +199,23 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
 
 HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory,
                                              const workload& w) {
-  state_ = trainable_ = activations_ = cache_ = std::vector<double>(rows());
+  state_ = optimizer_state_ = trainable_ = activations_ = cache_ = std::vector<double>(rows());
   std::vector<std::ptrdiff_t> last_of_group(model.weight_groups().size(), -1);
   for (std::size_t b = 0; b < blocks_; ++b) {
-    for (std::vector<double>* sum : {&state_, &trainable_, &activations_, &cache_}) (*sum)[b + 1] = (*sum)[b];
+    for (std::vector<double>* sum : {&state_, &optimizer_state_, &trainable_, &activations_, &cache_}) (*sum)[b + 1] = (*sum)[b];
     for (const layer_id id : sequence.blocks[b]) {
       const layer& l = model[id];
       const double state = checked_bytes(memory.state(l, w), "state", l);
+      const double optimizer =
+          training_ && memory.has_optimizer_state() ? checked_bytes(memory.optimizer_state(l, w), "optimizer_state", l) : 0;
       state_[b + 1] += state;
+      optimizer_state_[b + 1] += optimizer;
       trainable_[b + 1] += l.trainable_weight().value();
       activations_[b + 1] += checked_bytes(memory.activations(l, w), "activations", l);
       if (w.mode == mode::generation) cache_[b + 1] += checked_bytes(memory.cache(l, w), "cache", l);
       if (l.weight_group < 0) continue;
       std::ptrdiff_t& before = last_of_group[static_cast<std::size_t>(l.weight_group)];
-      if (before >= 0) repeats_.push_back({static_cast<std::size_t>(before), b, state, l.trainable_weight().value(), {}, id});
+      if (before >= 0) repeats_.push_back({static_cast<std::size_t>(before), b, state, optimizer, l.trainable_weight().value(), {}, id});
       before = static_cast<std::ptrdiff_t>(b);
     }
   }
@@ -227,6 +239,7 @@ HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const l
       const auto add = [&](there_and_back& sum, const auto& seconds_in) {
         sum.forward += seconds_in(0);
         for (std::size_t i = 1; i < asked; ++i) sum.backward += seconds_in(i);
+        if (recompute_) sum.backward += seconds_in(0);
       };
       const std::size_t at = column(d.id, samples_of(s), degree);
       const layer* before = nullptr;

@@ -347,11 +347,6 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
         if (j.batch % size.integer(1) != 0) unused(size, size.shown() + " does not divide the batch " + std::to_string(j.batch));
       }
     }
-    if (key == "memory_savers") {
-      for (const json_node saver : value.elements("")) {
-        if (saver.text() == "shard_state") unused(saver, "no planner makes use of it yet; plans keep whole optimizer states");
-      }
-    }
     if (key == "split_tensors" && use.over_time && j.split_tensors) unused(value, "plans that change while they run share no tensors");
     if (key == "qoe") look_at_qoe(value);
   }

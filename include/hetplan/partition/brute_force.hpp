@@ -56,7 +56,7 @@ template <step_law Law>
     std::vector<plain_stage> stages = {};
   };
   require_device_space(space, t.cluster, "plain_dp");
-  const candidate_costs costs(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets);
+  const candidate_costs costs(t, space, blank, options.keep_budgets);
   const group_links links(space, t.cluster.network(), blank);
   const warmup_levels warmup(blank, options);
   const pipelining job = pipelining_of(blank, options.warmup);
@@ -117,6 +117,7 @@ struct space_options {
   warmup_rule warmup = warmup_rule::hide_communication;  ///< microbatches in flight under 1F1B in training
   bool all_shares = false;                               ///< true for all shares within memory; false for allocate's only
   int largest_share = std::numeric_limits<int>::max();   ///< largest number of samples of a microbatch on one device
+  memory_savers savers = {};                             ///< that every stage uses: recomputes; shards its state, if it has several devices
 };
 
 /// A plan, its score by the objective, and its estimate.
@@ -198,8 +199,11 @@ class plan_enumerator {
   /// Completes a cut: stage depths determine the microbatches in flight.
   void assign_all() {
     in_flight_.clear();
-    for (const auto& node : make_stage_graph(plan_, model_).nodes) {
-      in_flight_.push_back(microbatches_in_flight(plan_, warmup_of(options_.warmup, node.depth)));
+    inputs_.clear();
+    const stage_graph g = make_stage_graph(plan_, model_);
+    for (std::size_t s = 0; s < g.nodes.size(); ++s) {
+      in_flight_.push_back(microbatches_in_flight(plan_, warmup_of(options_.warmup, g.nodes[s].depth)));
+      inputs_.push_back(input_bytes(g, stage_id(s)));
     }
     set_warmup(plan_, model_, options_.warmup);
     choose_group(0, 0, (devices_left{1} << order_.size()) - 1);
@@ -236,8 +240,12 @@ class plan_enumerator {
     for (std::size_t i = 0; i < order_.size(); ++i) {
       if ((group >> i) & 1U) members.push_back(order_[i]);
     }
+    stage& st = plan_.stages[s];
+    const bool training = plan_.workload.mode == mode::training;
+    st.recompute = training && options_.savers.recompute;
+    st.shard = training && options_.savers.shard_state && members.size() > 1 ? sharding::state : sharding::none;
     std::vector<int> caps;
-    for (const device_id d : members) caps.push_back(cap(s, d));
+    for (const device_id d : members) caps.push_back(cap(s, d, members.size()));
     const auto use = [&](const std::vector<int>& shares) {
       for (std::size_t i = 0; i < members.size(); ++i) plan_.stages[s].devices.push_back(fastest(s, members[i], shares[i]).first);
       choose_group(s + 1, next, left & ~group);
@@ -268,13 +276,16 @@ class plan_enumerator {
   }
 
   /// Returns the most samples of a microbatch that fit into a device's memory. An oracle, it counts without count_that_fits.
-  [[nodiscard]] int cap(std::size_t s, device_id d) const {
+  [[nodiscard]] int cap(std::size_t s, device_id d, std::size_t devices) const {
     const double limit = cluster_[d].usable_memory().value() * (1 + limit_tolerance);
     int fits = 0;
     for (int x = 1; x <= std::min(plan_.microbatch_size, options_.largest_share); ++x) {
       const assignment a{d, x};
-      const double held = stage_static_bytes(memory_, model_, plan_.stages[s], a, plan_.workload, plan_.microbatches) +
-                          in_flight_[s] * stage_share_memory(memory_, model_, plan_.stages[s], a, plan_.workload, 0).forward;
+      stage alone = plan_.stages[s];
+      alone.devices.assign(devices, a);
+      const share_memory kept = stage_share_memory(memory_, model_, alone, a, plan_.workload, inputs_[s]);
+      const double held =
+          stage_static_bytes(memory_, model_, alone, a, plan_.workload, plan_.microbatches) + in_flight_[s] * kept.forward + kept.backward;
       if (held <= limit) fits = x;
     }
     return fits;
@@ -309,6 +320,7 @@ class plan_enumerator {
   plan plan_;
   std::vector<device_id> order_;
   std::vector<int> in_flight_;  ///< by stage
+  std::vector<double> inputs_;  ///< by stage, bytes per sample
   long long visited_ = 0;
   bool stopped_ = false;
 };

@@ -59,12 +59,12 @@ struct stage_budget {
 /// Costs of stages on the groups of a device space, from a prefix table, for one microbatch size; shares never exceed the table's.
 ///
 /// Each sample goes to the device that finishes it first within memory, which minimises the slowest device's time (see apportion). Equal
-/// devices share evenly, so costs are computed by class. A group with an idle member forms no stage: the group without it does.
+/// devices share evenly, so costs are computed by class. A group with an idle member forms no stage: the group without it does. Stages use
+/// the memory savers of the tables.
 /// Source  Dora, section 4.1, the stage terms of eqs. 3 and 4; shares: Asteroid, Algorithm 1; reductions: semantics, section 6.
 class candidate_costs {
  public:
-  candidate_costs(const prefix_table& table, const device_space& space, const cluster& c, const std::vector<energy_slopes>& slopes,
-                  const plan& blank, bool keep_budgets);
+  candidate_costs(const search_tables& tables, const device_space& space, const plan& blank, bool keep_budgets);
 
   /// @param in_flight  microbatches whose activations are held; 0: memory is ignored.
   /// Complexity        O(1) for a group of one class, O(microbatch size * classes) for a mixed one.
@@ -80,7 +80,9 @@ class candidate_costs {
   /// Returns the load of one device of a stage over an iteration (a whole run in generation).
   [[nodiscard]] device_part part(std::size_t first, std::size_t last, std::size_t group, const share_run& r, const stage_traffic& t) const;
   /// Returns the peak memory in bytes of a device of a stage.
-  [[nodiscard]] double held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const;
+  [[nodiscard]] double held_bytes(std::size_t first, std::size_t last, std::size_t group, int samples, int in_flight) const;
+  /// Returns an empty stage of a group, with the memory savers that it uses.
+  [[nodiscard]] stage blank_stage(std::string name, std::size_t group) const;
   [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, const stage_traffic& t) const;
   /// Returns a lower bound on placed_stage::collective_s, which grows with the stage: it is without tensors shared with later stages.
   [[nodiscard]] double least_collective_s(std::size_t first, std::size_t last, std::size_t group) const;
@@ -90,14 +92,20 @@ class candidate_costs {
 
  private:
   struct demand {
-    double fixed, kept, cache;  ///< bytes; kept: per sample of a microbatch in flight, cache: per sample, all sequences included
+    double fixed, kept,
+        once;  ///< bytes; kept: per sample of a microbatch in flight; once: per sample, the caches of all sequences included
   };
-  [[nodiscard]] demand demand_of(std::size_t first, std::size_t last) const;
+  [[nodiscard]] demand demand_of(std::size_t first, std::size_t last, std::size_t group) const;
   /// Returns the largest share that fits into a device's memory.
   [[nodiscard]] int cap(const demand& need, std::size_t of_class, int in_flight) const;
   /// Returns the largest number of microbatches in flight with which a share fits.
   [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const;
-  [[nodiscard]] static int members(const device_space::device_group& g);
+  [[nodiscard]] int members(std::size_t group) const;
+  /// Returns the number of parts into which a group shards optimizer states.
+  [[nodiscard]] int shards(std::size_t group) const { return training_ && savers_.shard_state ? members(group) : 1; }
+  [[nodiscard]] double optimizer_s(std::size_t first, std::size_t last, std::size_t group, device_id d) const {
+    return training_ ? table_.optimizer_s(first, last, d) / shards(group) : 0;
+  }
   /// Returns the time to reduce the gradients among the devices of a group.
   [[nodiscard]] double ring_s(std::size_t first, std::size_t last, std::size_t group) const;
   [[nodiscard]] double reduction_s(std::size_t first, std::size_t last, std::size_t group) const;
@@ -113,6 +121,8 @@ class candidate_costs {
   bool share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need, int in_flight) const;
 
   const prefix_table& table_;
+  const sequence_cuts& cuts_;
+  memory_savers savers_;
   const device_space& space_;
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
@@ -124,6 +134,17 @@ class candidate_costs {
   std::vector<double> limit_;            ///< bytes, by class
   mutable std::vector<filling> filled_;  ///< a member to avoid allocations: a search shares out millions of microbatches
 };
+
+/// Returns the plan whose fullest device is least full, as a fraction of its memory, over a device space. Times are ignored. Warm-up is 1
+/// under 1F1B, which needs the least memory. Fullnesses beyond the range of double count as equal. Shares: one sample to each device, then
+/// apportion with fullness as time. Stages use the memory savers of the tables.
+///
+/// Complexity  O(boundaries^2 x moves x microbatch size).
+/// Throws      invalid_input: an invalid device space.
+/// Determinism ties: the stage that ends later, then the smaller state behind it, then the earlier move.
+/// Source      own: a bottleneck recurrence over the space of Dora, section 4.1, eqs. 3-5, with fullness as time.
+/// @return     nothing if the space has no plan: every group has more devices than a microbatch has samples, or state 0 has no moves.
+[[nodiscard]] std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank);
 
 }  // namespace hetplan::partition
 

@@ -3,19 +3,22 @@
 
 #include <hetplan/partition/candidate_costs.hpp>
 
+#include <utility>
+
+#include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan_result.hpp>
 
 namespace hetplan::partition {
 
-HETPLAN_INLINE candidate_costs::candidate_costs(const prefix_table& table, const device_space& space, const cluster& c,
-                                                const std::vector<energy_slopes>& slopes, const plan& blank, bool keep_budgets)
-    : table_(table), space_(space), cluster_(c), slopes_(slopes), size_(blank.microbatch_size),
-      largest_(std::min(size_, table.max_share())), microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training),
-      keep_budgets_(keep_budgets), longer_is_slower_(size_ <= most_portions), repeats_(blank.workload.steps()),
-      tied_(worst_exchange(c.network(), c.devices())) {
-  for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(c.network(), space.example(g)));
+HETPLAN_INLINE candidate_costs::candidate_costs(const search_tables& tables, const device_space& space, const plan& blank,
+                                                bool keep_budgets)
+    : table_(tables.table), cuts_(tables.cuts), savers_(tables.savers), space_(space), cluster_(tables.cluster), slopes_(tables.slopes),
+      size_(blank.microbatch_size), largest_(std::min(size_, table_.max_share())), microbatches_(blank.microbatches),
+      training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets), longer_is_slower_(size_ <= most_portions),
+      repeats_(blank.workload.steps()), tied_(worst_exchange(cluster_.network(), cluster_.devices())) {
+  for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(cluster_.network(), space.example(g)));
   for (const auto& members : space.classes) {
-    limit_.push_back(memory_limit_bytes(c[members.front()]));
+    limit_.push_back(memory_limit_bytes(cluster_[members.front()]));
     longer_is_slower_ = longer_is_slower_ && grows_with_share(members.front());
   }
 }
@@ -38,7 +41,7 @@ HETPLAN_INLINE bool candidate_costs::grows_with_share(device_id d) const {
 
 HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
   placed_stage s;
-  const demand need = demand_of(first, last);
+  const demand need = demand_of(first, last, group);
   if (!share_out(first, last, group, need, in_flight)) return s;
   s.total_s = 0;
   s.exists = true;
@@ -51,7 +54,7 @@ HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_
     s.total_s = std::max(s.total_s, t.total_s);
     s.backward_s = std::max(s.backward_s, t.backward_s);
     s.most_in_flight = std::min(s.most_in_flight, fits(need, f.of_class, most));
-    if (training_) s.collective_s = std::max(s.collective_s, table_.optimizer_s(first, last, f.example));
+    s.collective_s = std::max(s.collective_s, optimizer_s(first, last, group, f.example));
   }
   if (training_) s.collective_s += reduction_s(first, last, group);
   return s;
@@ -59,7 +62,7 @@ HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_
 
 HETPLAN_INLINE std::vector<share_run> candidate_costs::shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
   std::vector<share_run> runs;
-  if (!share_out(first, last, group, demand_of(first, last), in_flight)) return runs;
+  if (!share_out(first, last, group, demand_of(first, last, group), in_flight)) return runs;
   for (const filling& f : filled_) {
     const int each = f.taken / f.devices, more = f.taken % f.devices;
     if (more > 0) runs.push_back({f.of_class, more, each + 1});
@@ -69,7 +72,8 @@ HETPLAN_INLINE std::vector<share_run> candidate_costs::shares(std::size_t first,
 }
 
 HETPLAN_INLINE bool candidate_costs::has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
-  const demand need = demand_of(first, last);
+  demand need = demand_of(first, last, group);
+  if (savers_.recompute) need.kept = 0;  // a longer stage may have smaller inputs
   long long room = 0;
   for (const auto& p : space_.groups[group]) room += static_cast<long long>(p.devices) * cap(need, p.of_class, in_flight);
   return room >= size_;
@@ -81,22 +85,22 @@ HETPLAN_INLINE stage_traffic candidate_costs::traffic(std::pair<double, double> 
 
 HETPLAN_INLINE device_part candidate_costs::part(std::size_t first, std::size_t last, std::size_t group, const share_run& r,
                                                  const stage_traffic& t) const {
-  const int n = members(space_.groups[group]);
+  const int n = members(group);
   const double reduced = training_ && n > 1 ? ring_share(static_cast<std::size_t>(n)) * table_.trainable_bytes(first, last) : 0;
   const double microbatches = static_cast<double>(repeats_) * microbatches_;
   const device& d = cluster_[space_.classes[r.of_class].front()];
   const energy_slopes& e = slopes_[d.id.index()];
-  const double busy =
-      microbatches * table_.time(first, last, d.id, r.samples).total_s + (training_ ? table_.optimizer_s(first, last, d.id) : 0);
+  const double busy = microbatches * table_.time(first, last, d.id, r.samples).total_s + optimizer_s(first, last, group, d.id);
   return {busy,
           e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * t.sent + reduced) +
               e.receive_J_per_byte * (microbatches * r.samples * t.received + reduced),
           e.idle_W * repeats_};
 }
 
-HETPLAN_INLINE double candidate_costs::held_bytes(std::size_t first, std::size_t last, int samples, int in_flight) const {
-  const demand need = demand_of(first, last);
-  return need.fixed + samples * (in_flight * need.kept + need.cache);
+HETPLAN_INLINE double candidate_costs::held_bytes(std::size_t first, std::size_t last, std::size_t group, int samples,
+                                                  int in_flight) const {
+  const demand need = demand_of(first, last, group);
+  return need.fixed + samples * (in_flight * need.kept + need.once);
 }
 
 HETPLAN_INLINE stage_budget candidate_costs::budget(std::size_t first, std::size_t last, std::size_t group, int in_flight,
@@ -117,23 +121,31 @@ HETPLAN_INLINE stage_budget candidate_costs::budget(std::size_t first, std::size
   return sum;
 }
 
-HETPLAN_INLINE candidate_costs::demand candidate_costs::demand_of(std::size_t first, std::size_t last) const {
-  return {table_.state_bytes(first, last), table_.activation_bytes(first, last), microbatches_ * table_.cache_bytes(first, last)};
+HETPLAN_INLINE candidate_costs::demand candidate_costs::demand_of(std::size_t first, std::size_t last, std::size_t group) const {
+  demand need{table_.state_bytes(first, last), table_.activation_bytes(first, last), microbatches_ * table_.cache_bytes(first, last)};
+  if (const int n = shards(group); n > 1) need.fixed -= table_.optimizer_bytes(first, last) * (1 - 1.0 / n);
+  if (training_ && savers_.recompute) need.once += std::exchange(need.kept, cuts_.bytes_in(first, last).first);
+  return need;
+}
+
+HETPLAN_INLINE stage candidate_costs::blank_stage(std::string name, std::size_t group) const {
+  return {
+      .name = std::move(name), .recompute = training_ && savers_.recompute, .shard = shards(group) > 1 ? sharding::state : sharding::none};
 }
 
 HETPLAN_INLINE int candidate_costs::cap(const demand& need, std::size_t of_class, int in_flight) const {
   if (in_flight == 0) return largest_;
-  return count_that_fits(limit_[of_class] - need.fixed, in_flight * need.kept + need.cache, largest_);
+  return count_that_fits(limit_[of_class] - need.fixed, in_flight * need.kept + need.once, largest_);
 }
 
 HETPLAN_INLINE int candidate_costs::fits(const demand& need, std::size_t of_class, int samples) const {
-  const double room = limit_[of_class] - need.fixed - samples * need.cache;
+  const double room = limit_[of_class] - need.fixed - samples * need.once;
   return count_that_fits(room, samples * need.kept, std::numeric_limits<int>::max());
 }
 
-HETPLAN_INLINE int candidate_costs::members(const device_space::device_group& g) {
+HETPLAN_INLINE int candidate_costs::members(std::size_t group) const {
   int n = 0;
-  for (const auto& p : g) n += p.devices;
+  for (const auto& p : space_.groups[group]) n += p.devices;
   return n;
 }
 
@@ -141,12 +153,12 @@ HETPLAN_INLINE double candidate_costs::least_collective_s(std::size_t first, std
   if (!training_) return 0;
   double slowest = 0;
   for (const auto& p : space_.groups[group])
-    slowest = std::max(slowest, table_.optimizer_s(first, last, space_.classes[p.of_class].front()));
+    slowest = std::max(slowest, optimizer_s(first, last, group, space_.classes[p.of_class].front()));
   return slowest + ring_s(first, last, group);
 }
 
 HETPLAN_INLINE double candidate_costs::ring_s(std::size_t first, std::size_t last, std::size_t group) const {
-  if (members(space_.groups[group]) < 2) return 0;
+  if (members(group) < 2) return 0;
   const double reduced = table_.trainable_bytes(first, last);
   return reduced > 0 ? rings_[group].time_s(reduced) : 0;
 }
@@ -169,6 +181,78 @@ HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t la
     return only.largest_share() <= only.cap;
   }
   return apportion(size_, filled_, [&](const filling& f, int share) { return table_.total_s(first, last, f.example, share); });
+}
+
+HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank) {
+  require_device_space(space, t.cluster, "least_overflow");
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const candidate_costs costs(t, space, blank, false);
+  const std::size_t n = t.sequence.size();
+  const int in_flight = microbatches_in_flight(blank, 1);
+
+  struct filling : sample_taker {
+    std::size_t of_class;
+  };
+  /// Returns the largest fullness of a group's devices and sets their shares by class.
+  const auto fill = [&](std::size_t first, std::size_t last, std::size_t group, std::vector<filling>& classes) {
+    const auto fullness = [&](const filling& f, int samples) {
+      const double full =
+          costs.held_bytes(first, last, group, samples, in_flight) / t.cluster[space.classes[f.of_class].front()].usable_memory().value();
+      return std::min(std::numeric_limits<double>::max(), full);  // infinity means that no choice exists
+    };
+    classes.clear();
+    int left = blank.microbatch_size;
+    for (const auto& p : space.groups[group]) {
+      classes.push_back({{.devices = p.devices, .cap = blank.microbatch_size, .taken = p.devices}, p.of_class});
+      left -= p.devices;
+    }
+    if (left < 0 || !apportion(left, classes, fullness)) return inf;
+    double fullest = 0;
+    for (const filling& f : classes) fullest = std::max(fullest, fullness(f, f.largest_share()));
+    return fullest;
+  };
+
+  struct choice {
+    double fullest = inf;
+    std::size_t end = 0, state = 0, group = 0;
+  };
+  // best[b][s]: best plan of blocks b and later, with the devices of state s taken; (end, state) is the rest behind its first stage.
+  std::vector<std::vector<choice>> best(n + 1, std::vector<choice>(space.states()));
+  best[n][0].fullest = 0;
+  std::vector<filling> classes;
+  for (std::size_t end = n; end > 0; --end) {
+    for (std::size_t s = 0; s < space.states(); ++s) {
+      if (best[end][s].fullest == inf) continue;
+      for (const device_space::move& m : space.moves[s]) {
+        for (std::size_t begin = end; begin-- > 0;) {
+          if (!t.sequence.is_stage(begin, end)) continue;
+          const double fullest = std::max(best[end][s].fullest, fill(begin, end, m.group, classes));
+          if (fullest < best[begin][m.to].fullest) best[begin][m.to] = {fullest, end, s, m.group};
+        }
+      }
+    }
+  }
+  std::size_t state = 0;
+  for (std::size_t s = 1; s < space.states(); ++s) {
+    if (best[0][s].fullest < best[0][state].fullest) state = s;
+  }
+  if (best[0][state].fullest == inf) return std::nullopt;
+  plan nearest = blank;
+  std::vector<std::size_t> used(space.classes.size(), 0);
+  for (std::size_t begin = 0; begin < n;) {
+    const choice& c = best[begin][state];
+    stage s = costs.blank_stage("s" + std::to_string(nearest.stages.size()), c.group);
+    s.layers = t.layers_of(begin, c.end);
+    fill(begin, c.end, c.group, classes);
+    for (const filling& f : classes) {
+      for (int i = 0; i < f.devices; ++i) s.devices.push_back({space.classes[f.of_class][used[f.of_class]++], f.share(i)});
+    }
+    nearest.stages.push_back(std::move(s));
+    begin = c.end;
+    state = c.state;
+  }
+  set_warmup(nearest, t.model, warmup_rule::one);
+  return nearest;
 }
 
 }  // namespace hetplan::partition

@@ -461,8 +461,8 @@ struct search_context {
       : tables(t), space(s), blank(b), options(o), boundaries(std::move(where)), serial(t.cuts.serial()), warmup(blank, options),
         levels(warmup.levels()), best(objective, options, known_score), energy_matters(asks_for_energy()),
         law(options.law.value_or(any_step_law(blank.workload.mode))), job(pipelining_of(blank, options.warmup)),
-        costs(t.table, space, t.cluster, t.slopes, blank, options.keep_budgets), bounds(t, space, boundaries, blank, serial),
-        links(space, t.cluster.network(), blank), stages(space.groups.size() * boundaries.size()),
+        costs(t, space, blank, options.keep_budgets), bounds(t, space, boundaries, blank, serial), links(space, t.cluster.network(), blank),
+        stages(space.groups.size() * boundaries.size()),
         store(policy, boundaries.size() * space.states() * levels, energy_matters || !serial),
         reach(costs, space, boundaries, options.max_stages, [&](int depth) { return in_flight(serial ? depth : 1); }),
         start(space.states()), ready(space.states()), worth(best.worth_keeping()) {

@@ -20,6 +20,7 @@
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/plan.hpp>
+#include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::partition {
 
@@ -134,17 +135,18 @@ struct search_tables {
   sequence_cuts cuts;
   crossing_table crossings;
   std::vector<energy_slopes> slopes;            ///< by device
+  memory_savers savers;                         ///< that every stage uses: recomputes; shards its state, if it has several devices
   std::vector<std::vector<device_id>> classes;  ///< by memory, largest first; then speed, fastest first; then id
 
   search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c, const any_cost_model& cost,
-                const any_memory_model& memory, const any_energy_model& energy, const workload& w, int max_share);
+                const any_memory_model& memory, const any_energy_model& energy, const workload& w, int max_share, memory_savers use = {});
   // A temporary would not outlive the tables.
   search_tables(const planning_graph&& the_model_must_outlive_it, const layer_sequence&, const hetplan::cluster&, const any_cost_model&,
-                const any_memory_model&, const any_energy_model&, const workload&, int) = delete;
+                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {}) = delete;
   search_tables(const planning_graph&, const layer_sequence&& the_sequence_must_outlive_it, const hetplan::cluster&, const any_cost_model&,
-                const any_memory_model&, const any_energy_model&, const workload&, int) = delete;
+                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {}) = delete;
   search_tables(const planning_graph&, const layer_sequence&, const hetplan::cluster&& the_cluster_must_outlive_it, const any_cost_model&,
-                const any_memory_model&, const any_energy_model&, const workload&, int) = delete;
+                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {}) = delete;
 
   /// Returns the layers of blocks [first, last) in the order of a plan's stage: by id, or in the order of the sequence, which the table has
   /// priced, if boundaries between layers have a cost.
@@ -153,17 +155,6 @@ struct search_tables {
   /// Returns the seconds per sample of the whole model on a device.
   [[nodiscard]] double whole_model_s(device_id d) const;
 };
-
-/// Returns the plan whose fullest device is least full, as a fraction of its memory, over a device space. Times are ignored. Warm-up is 1
-/// under 1F1B, which needs the least memory. Fullnesses beyond the range of double count as equal. Shares: one sample to each device, then
-/// apportion with fullness as time.
-///
-/// Complexity  O(boundaries^2 x moves x microbatch size).
-/// Throws      invalid_input: an invalid device space.
-/// Determinism ties: the stage that ends later, then the smaller state behind it, then the earlier move.
-/// Source      own: a bottleneck recurrence over the space of Dora, section 4.1, eqs. 3-5, with fullness as time.
-/// @return     nothing if the space has no plan: every group has more devices than a microbatch has samples, or state 0 has no moves.
-[[nodiscard]] std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank);
 
 // Orders in which a search assigns the devices of a cluster to stages: the concept of orderings, and the shipped ones.
 

@@ -55,11 +55,12 @@ template <class Store>
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const partial_node& n = *heads[i];
     const std::size_t first = boundaries[n.boundary], last = ends[i];
-    stage s{.name = "s" + std::to_string(i), .layers = t.layers_of(first, last)};
+    stage s = costs.blank_stage("s" + std::to_string(i), n.group);
+    s.layers = t.layers_of(first, last);
     const stage_traffic traffic = costs.traffic(t.cuts.bytes_in(first, last), t.cuts.bytes_out(first, last, stage_of));
     for (const share_run& run : costs.shares(first, last, n.group, n.in_flight)) {
       const device_part x = costs.part(first, last, n.group, run, traffic);
-      const double held = costs.held_bytes(first, last, run.samples, n.in_flight);
+      const double held = costs.held_bytes(first, last, n.group, run.samples, n.in_flight);
       for (int d = 0; d < run.devices; ++d) {
         const device_id id = space.classes[run.of_class][used[run.of_class]++];
         s.devices.push_back({id, run.samples, t.table.time(first, last, id, run.samples).degree});

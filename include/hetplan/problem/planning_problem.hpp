@@ -92,7 +92,7 @@ struct job {
   hetplan::workload workload = {};
   int batch = 32;
   std::vector<int> microbatch_sizes = {};     ///< empty: see candidate_microbatch_sizes
-  hetplan::memory_savers memory_savers = {};  ///< dora may recompute; no planner shards states yet
+  hetplan::memory_savers memory_savers = {};  ///< dora uses those that help; other planners none
   bool split_tensors = false;                 ///< true: dora may give plans grids of devices that share tensors
   schedule_kind schedule = schedule_kind::one_f_one_b;
   std::vector<order_rule> orders = {};           ///< training: rules by which planners that have a choice may order plans

@@ -13,6 +13,7 @@
 #include <hetplan/recipes/dora_partitioner.hpp>
 #include <hetplan/schedule/order_plan.hpp>
 #include <hetplan/schedule/transfer_scheduler.hpp>
+#include <hetplan/search/choose_savers.hpp>
 #include <hetplan/search/draft_search.hpp>
 #include <hetplan/search/ranking.hpp>
 
@@ -99,6 +100,11 @@ namespace detail {
 [[nodiscard]] plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, std::vector<plan> starts,
                                         plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds);
 
+/// Returns the best of an answer without memory savers; of phase 1 and drafts with those that the job allows; and of the best of all these,
+/// and of fsdp's plans, with the savers of each stage that help most (choose_savers).
+[[nodiscard]] plan_result beside_savers(const planning_problem& problem, const any_objective& objective, plan_result answer, int keep,
+                                        const dora_options& options, candidate_rounds& rounds);
+
 }  // namespace detail
 
 /// Dora: the plans of the incumbents, phase 1 with these among its candidates, and phase 2 for the best of both. A linear-program solver in
@@ -109,6 +115,10 @@ namespace detail {
 ///
 /// Pipelines whose devices hold several stages, with unequal microbatches, compete as well (search_drafts), unless the job wants GPipe or
 /// orders by name only. They take about as many steps as all else did, or all steps beyond standard_steps.
+///
+/// If the job allows memory savers (job::memory_savers), all of that gets half of the steps and does without them; then phase 1 and drafts
+/// use them, and each stage of the best plans, and of fsdp's, gets those that help most, zero2 and fsdp included (choose_savers). If half
+/// of the steps suffice, no answer is worse than without savers.
 ///
 /// A plan that an incumbent but not phase 1 has found, or that was polished from one, names the incumbent: planner "dora, from asteroid".
 ///

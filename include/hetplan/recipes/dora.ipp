@@ -448,6 +448,46 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
   return beside(problem, objective, plans, std::move(answer), keep, budget, rounds);
 }
 
+/// Returns true if an observer has ended a search.
+[[nodiscard]] inline bool told_to_stop(const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; }
+
+HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const any_objective& objective, plan_result answer, int keep,
+                                         const dora_options& options, candidate_rounds& rounds) {
+  constexpr int most_started = 3;  // of phase 1, and of those whose savers vary
+  if (answer.status.result == outcome::infeasible || answer.steps >= problem.steps) return answer;  // a proof covers these plans, too
+  const auto room = [&] {
+    step_budget budget(problem.steps);
+    budget.spend(answer.steps);
+    return budget;
+  };
+  planning_problem part = problem;
+  part.steps = std::max(1LL, (problem.steps - answer.steps) / 2);
+  plan_result found = dora_partitioner(part, objective, most_started, options.partitioner, rounds.part());
+  answer.candidates += found.candidates;
+  answer.steps += found.steps;
+  std::vector<plan> starts = plans_of(found.plans);
+  answer = beside(problem, objective, starts, std::move(answer), keep, room(), rounds);
+  if (told_to_stop(found)) answer.status = found.status;
+  if (options.drafts.slots > 0 && !told_to_stop(answer))
+    answer = beside_drafts(problem, objective, std::move(starts), std::move(answer), keep, options, rounds);
+  if (told_to_stop(answer)) return answer;
+  starts.clear();
+  for (const ranked_plan& r : answer.plans) {
+    if (starts.size() < most_started) starts.push_back(r.plan);
+  }
+  step_budget budget(std::min(problem.steps, answer.steps + answer.steps / 2));  // fsdp's transfers take as long as all else
+  budget.spend(answer.steps);
+  if (problem.job.memory_savers.shard_state && problem.job.schedule == schedule_kind::one_f_one_b) {
+    for (const int size : problem.job.candidate_microbatch_sizes()) {
+      if (size >= static_cast<int>(problem.cluster.size())) starts.push_back(even_replicas(problem, "dora", size, sharding::fsdp));
+    }
+  }
+  std::vector<plan> plans = choose_savers(problem, objective, starts, budget);
+  std::erase_if(plans, [&](const plan& p) { return std::ranges::any_of(answer.plans, [&](const auto& r) { return r.plan == p; }); });
+  answer.steps = budget.used();
+  return beside(problem, objective, plans, std::move(answer), keep, room(), rounds);
+}
+
 /// Runs dora with the usual orders and without shared tensors.
 ///
 /// @param starts  receives the plans of phase 1.
@@ -499,8 +539,7 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
   add(found);
   if (found.out_of_steps) found.status.reason = out_of_steps(problem.steps, found.candidates, !found.plans.empty());
   if (found.plans.empty()) {
-    const bool told_to_stop = found.status.result == outcome::stopped && !found.out_of_steps;
-    if (auto proof = told_to_stop ? std::nullopt : prove_infeasible(problem)) {
+    if (auto proof = told_to_stop(found) ? std::nullopt : prove_infeasible(problem)) {
       std::string why = found.binding        ? to_string(*found.binding, problem.cluster)
                         : found.out_of_steps ? "no plan keeps the limits"
                                              : std::move(found.status.reason);
@@ -535,19 +574,23 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   const bool orders = j.workload.mode == mode::training && (!j.orders.empty() || !options.schedules.empty() || j.only_orders);
   const bool grids = j.split_tensors && problem.cluster.size() > 1;
   const bool drafts = options.drafts.slots > 0 && !j.only_orders;
+  const bool savers = j.memory_savers != memory_savers{} && !j.only_orders;
   std::vector<plan> starts;
-  if (!orders && !grids && !drafts) return detail::search_dora(problem, objective, keep, options, observer, starts);
-  candidate_rounds rounds(1 + (orders ? 2 : 0) + (grids ? 1 : 0) + (drafts ? 1 : 0), objective, observer);
+  if (!orders && !grids && !drafts && !savers) return detail::search_dora(problem, objective, keep, options, observer, starts);
+  const int parts = 1 + (orders ? 2 : 0) + (grids ? 1 : 0) + (drafts ? 1 : 0) + (savers ? 4 : 0);
+  candidate_rounds rounds(parts, objective, observer);
   dora_options how = options;
   if (j.only_orders && !how.partitioner.law) how.partitioner.law = detail::split_of(problem.model);
   planning_problem whole = problem;  // bounds are computed for the best of all
   whole.with_bounds = false;
   planning_problem unordered = whole;
   if (orders) unordered.steps = std::max(1LL, problem.steps - problem.steps / 4);
-  planning_problem plain = unordered;
-  if (grids) plain.steps = std::max(1LL, unordered.steps - unordered.steps / dora_options::part_for_grids);
+  planning_problem frugal = unordered;
+  frugal.job.memory_savers = {};  // so that no answer is worse than without savers
+  if (savers) frugal.steps = std::max(1LL, unordered.steps / 2);
+  planning_problem plain = frugal;
+  if (grids) plain.steps = std::max(1LL, frugal.steps - frugal.steps / dora_options::part_for_grids);
   const int most = orders ? std::max(keep, how.partitioner.k) : keep;
-  const auto told_to_stop = [](const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; };
   const auto with_bounds = [&](plan_result r) {
     if (r.plans.empty()) return r;
     ranking all(problem, objective, keep);
@@ -556,12 +599,15 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
     return r;
   };
   plan_result answer = detail::search_dora(plain, objective, most, how, rounds.part(), starts);
-  if (grids && !told_to_stop(answer)) answer = detail::beside_grids(unordered, objective, starts, std::move(answer), most, options, rounds);
-  if (drafts && !told_to_stop(answer))
-    answer = detail::beside_drafts(unordered, objective, starts, std::move(answer), most, options, rounds);
-  if (!orders || answer.plans.empty() || told_to_stop(answer)) return with_bounds(std::move(answer));
+  if (grids && !detail::told_to_stop(answer))
+    answer = detail::beside_grids(frugal, objective, starts, std::move(answer), most, options, rounds);
+  if (drafts && !detail::told_to_stop(answer))
+    answer = detail::beside_drafts(frugal, objective, starts, std::move(answer), most, options, rounds);
+  if (savers && !detail::told_to_stop(answer))
+    answer = detail::beside_savers(unordered, objective, std::move(answer), most, options, rounds);
+  if (!orders || answer.plans.empty() || detail::told_to_stop(answer)) return with_bounds(std::move(answer));
   plan_result chosen = schedule::choose_orders(whole, objective, std::move(answer), keep, rounds.part(), options.schedules);
-  if (j.orders.empty() || told_to_stop(chosen)) return with_bounds(std::move(chosen));
+  if (j.orders.empty() || detail::told_to_stop(chosen)) return with_bounds(std::move(chosen));
   // The best pipelines with one stage per device, and those recut from them, may be far from the best of the search.
   planning_problem part = whole;
   part.steps = std::max(1LL, problem.steps / 8);

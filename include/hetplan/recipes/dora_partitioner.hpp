@@ -32,9 +32,10 @@ struct partitioner_options {
   std::vector<ranked_plan> known = {};
 };
 
-/// Searches the K best plans under the dominant-step estimate, which ignores contention, for every microbatch size, device order and
-/// warm-up rule; ranks them all by simulation, which includes contention; and polishes the best ones under it. If the objective is not
-/// monotone in (response, energy), the search minimises latency, and the objective ranks the plans found.
+/// Searches the K best plans under the dominant-step estimate, which ignores contention, for every microbatch size, device order, warm-up
+/// rule, and with and without recomputation where the job allows it; stages shard their states where it allows that; ranks them all by
+/// simulation, which includes contention; and polishes the best ones under it. If the objective is not monotone in (response, energy), the
+/// search minimises latency, and the objective ranks the plans found.
 ///
 /// @return     none_found: the binding limit of the nearest plan, with device and excess. stopped: the problem's budget was spent.
 /// Complexity  number of sizes times that of partition::two_substate_dp, and K simulations each.

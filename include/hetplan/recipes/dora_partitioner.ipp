@@ -100,21 +100,27 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   // Warm-up exists only under 1F1B in training.
   const bool warms_up = problem.job.workload.mode == mode::training && problem.job.schedule == schedule_kind::one_f_one_b;
 
+  const memory_savers allowed = problem.job.memory_savers;
+  std::vector<memory_savers> ways{{.shard_state = allowed.shard_state}};  // which costs no time
+  if (allowed.recompute) ways.push_back(allowed);
   for (const layer_sequence& row : rows) {
     search_options how{.plans = options.k, .max_stages = options.max_stages, .law = options.law};
-    const search_tables tables(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
-                               problem.job.workload, problem.job.largest_share());
-    std::vector<search_variant> variants;
-    for (const int size : sizes) {
-      for (device_space& space : options.orders(tables, size)) {
-        const auto shared = std::make_shared<const device_space>(std::move(space));
-        for (const warmup_rule warmup : warmup_rules) {
-          variants.push_back({blank_plan(problem, "dora", size), shared, warmup});
-          if (!warms_up) break;
+    std::optional<search_tables> tables;  // of the last way
+    for (const memory_savers& use : ways) {
+      tables.emplace(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
+                     problem.job.largest_share(), use);
+      std::vector<search_variant> variants;
+      for (const int size : sizes) {
+        for (device_space& space : options.orders(*tables, size)) {
+          const auto shared = std::make_shared<const device_space>(std::move(space));
+          for (const warmup_rule warmup : warmup_rules) {
+            variants.push_back({blank_plan(problem, "dora", size), shared, warmup});
+            if (!warms_up) break;
+          }
         }
       }
+      if (search_side_by_side(*tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop) return result();
     }
-    if (search_side_by_side(tables, variants, steering, top_k{options.k}, how, options.threads, taker) == control::stop) return result();
     // Later sequences only for the microbatch sizes of the best plans.
     if (best.any_fitted()) {
       const auto promising = [kept = best.kept()](int b) {
@@ -124,11 +130,11 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
       continue;
     }
     // Judge the nearest plan, so that the answer says what is missing.
-    const auto space = std::make_shared<const device_space>(std::move(options.orders(tables, sizes.front()).front()));
+    const auto space = std::make_shared<const device_space>(std::move(options.orders(*tables, sizes.front()).front()));
     const search_variant whatever_it_takes{blank_plan(problem, "dora", sizes.front()), space, warmup_rule::one};
     how.keep_budgets = false;
-    if (search_side_by_side(tables, {whatever_it_takes}, steering, top_k{options.k}, how, 1, taker) == control::stop) return result();
-    if (auto nearest = least_overflow(tables, *space, whatever_it_takes.blank)) static_cast<void>(judge_new(*std::move(nearest)));
+    if (search_side_by_side(*tables, {whatever_it_takes}, steering, top_k{options.k}, how, 1, taker) == control::stop) return result();
+    if (auto nearest = least_overflow(*tables, *space, whatever_it_takes.blank)) static_cast<void>(judge_new(*std::move(nearest)));
   }
   const auto limited = [](const device& d) { return d.energy_budget || d.max_busy < 1; };
   const bool shares_matter = std::ranges::any_of(problem.cluster.devices(), limited);

@@ -5,12 +5,22 @@
 #include <vector>
 
 #include <hetplan/core/observer.hpp>
+#include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
 namespace hetplan::recipes {
 
 // Data parallelism: the whole model on every device, with equal or proportional shares of samples.
+
+namespace detail {
+
+/// Returns the plan of one stage with all layers on all devices, with equal shares; the first devices take the remainder.
+///
+/// @param size  samples of a microbatch, at least one for each device.
+[[nodiscard]] plan even_replicas(const planning_problem& problem, const char* planner, int size, sharding shard);
+
+}  // namespace detail
 
 /// PyTorch's DistributedDataParallel: one stage on all devices with equal shares of each microbatch, whatever their speeds (the first
 /// devices take the remainder); gradients are reduced in a ring at the end of an iteration.

@@ -22,6 +22,15 @@ namespace hetplan::recipes {
 
 namespace detail {
 
+HETPLAN_INLINE plan even_replicas(const planning_problem& problem, const char* planner, int size, sharding shard) {
+  const int n = static_cast<int>(problem.cluster.size());
+  plan p = blank_plan(problem, planner, size);
+  stage s{.name = "s0", .layers = all_layers(problem.model), .shard = n > 1 ? shard : sharding::none};
+  for (const device& d : problem.cluster.devices()) s.devices.push_back({d.id, size / n + (d.id.value < size % n ? 1 : 0)});
+  p.stages = {std::move(s)};
+  return p;
+}
+
 /// @param shard  sharding of the one stage; other than `none` only in training.
 HETPLAN_INLINE plan_result replicas(const planning_problem& problem, const any_objective& objective, int keep, const char* planner,
                                     sharding shard, const candidate_observer& observer) {
@@ -31,11 +40,7 @@ HETPLAN_INLINE plan_result replicas(const planning_problem& problem, const any_o
   const bool possible = shard == sharding::none || problem.job.workload.mode == mode::training;
   for (const int size : sizes) {
     if (!possible || size < n) continue;
-    plan p = blank_plan(problem, planner, size);
-    stage s{.name = "s0", .layers = all_layers(problem.model), .shard = n > 1 ? shard : sharding::none};
-    for (const device& d : problem.cluster.devices()) s.devices.push_back({d.id, size / n + (d.id.value < size % n ? 1 : 0)});
-    p.stages = {std::move(s)};
-    if (best.consider(std::move(p), static_cast<long long>(sizes.size()), observer) == control::stop) break;
+    if (best.consider(even_replicas(problem, planner, size, shard), static_cast<long long>(sizes.size()), observer) == control::stop) break;
   }
   plan_result found = std::move(best).result();
   if (n > 1 && (shard == sharding::zero2 || shard == sharding::fsdp)) without_proof(found);

@@ -112,7 +112,7 @@ enum class polish_boundaries {
 };
 
 struct polish_options {
-  int plans = 3;     ///< number of plans to improve, distinct in microbatch size and in the device kinds of the stages; 0: none
+  int plans = 3;  ///< number of plans to improve, distinct in microbatch size, and in device kinds and recomputation of the stages; 0: none
   int judged = 150;  ///< maximum number of simulations per plan in each of two rounds
   polish_boundaries boundaries = polish_boundaries::of_blocks;
 };

@@ -67,7 +67,7 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
     return x.samples == y.samples && problem.cluster[x.device].kind == problem.cluster[y.device].kind;
   };
   const auto same_group = [&](const stage& x, const stage& y) {
-    return std::equal(x.devices.begin(), x.devices.end(), y.devices.begin(), y.devices.end(), same_part);
+    return x.recompute == y.recompute && std::equal(x.devices.begin(), x.devices.end(), y.devices.begin(), y.devices.end(), same_part);
   };
   const auto alike = [&](const plan& a, const plan& b) {
     return a.microbatch_size == b.microbatch_size &&
