@@ -231,11 +231,26 @@ HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
     if (s.state_shards() > 1) {
       return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
     }
-    if (const std::string more = beyond_plain(s); !more.empty()) {
+    if (const std::string more = beyond_plain(s, s.devices.size() == 1); !more.empty()) {
       return "replay counts on stages whose devices share microbatches by samples alone; stage \"" + s.name + "\" is " + more;
     }
   }
   return "";
+}
+
+/// Returns the plan with equal microbatches in place of cuts: of the job's sizes, the one nearest to the mean of the passes.
+HETPLAN_INLINE plan without_cuts(plan p, const job& j) {
+  const auto cut = std::ranges::find_if(p.stages, [](const stage& s) { return !s.cuts.empty(); });
+  if (cut == p.stages.end()) return p;
+  const double mean = static_cast<double>(p.batch()) / static_cast<double>(cut->cuts.forward.size() - 1);
+  const auto sizes = j.candidate_microbatch_sizes();
+  p.microbatch_size = *std::ranges::min_element(sizes, {}, [&](int size) { return std::abs(size - mean); });
+  p.microbatches = j.batch / p.microbatch_size;
+  for (stage& s : p.stages) {
+    s.cuts = {};
+    s.devices.front().samples = p.microbatch_size;
+  }
+  return p;
 }
 
 /// True if a device runs weight gradients as separate tasks.
@@ -275,7 +290,8 @@ HETPLAN_INLINE plan_result lightweight_replay(const planning_problem& problem, c
     return std::move(result);
   };
   if (const std::string why = detail::reason_not_to_replay(running); !why.empty()) return answer({outcome::none_found, why});
-  const detail::replay_maker maker(problem, running, gone);
+  const plan equal = detail::without_cuts(running, problem.job);
+  const detail::replay_maker maker(problem, equal, gone);
   if (maker.nobody_left()) return answer({outcome::none_found, "no device of the running plan is left"});
   const bool lists_orders = running.schedule.kind == schedule_kind::explicit_orders;
   const bool warms_up = running.workload.mode == mode::training && running.schedule.kind != schedule_kind::gpipe;

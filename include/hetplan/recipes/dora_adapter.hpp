@@ -72,25 +72,17 @@ class mixing_policy {
 
 namespace hetplan::recipes {
 
-/// Dora's phases 1 and 2 as a planner for policies: the `keep` best plans for the problem's job. Devices have one stage, whatever
-/// options.drafts says: policies cut plans anew.
+/// Dora as a planner for policies: the `keep` best plans for the problem's job.
 struct dora_planner {
   int keep = 10;
   dora_options options = {};
 
   [[nodiscard]] plan_result operator()(const planning_problem& problem) const {
-    return dora(problem, objective_of_job(problem.job), keep, with_one_stage_per_device());
+    return dora(problem, objective_of_job(problem.job), keep, options);
   }
   /// Plans from `known` plans for the same devices on another network, which compete and are polished beside a narrow search.
   /// Source  ours; it takes a third of the time and finds equally good plans (docs/performance.md).
   [[nodiscard]] plan_result operator()(const planning_problem& problem, std::span<const plan> known) const;
-
- private:
-  [[nodiscard]] dora_options with_one_stage_per_device() const {
-    dora_options how = options;
-    how.drafts.slots = 0;
-    return how;
-  }
 };
 
 struct dora_adapter_options {

@@ -165,7 +165,7 @@ HETPLAN_INLINE plan_result dora_planner::operator()(const planning_problem& prob
     p.schedule.transfers.clear();  // they are specific to the other network
     best.consider(std::move(p), static_cast<long long>(known.size()));
   }
-  dora_options how = with_one_stage_per_device();
+  dora_options how = options;
   how.incumbents.clear();
   how.partitioner.k = std::min(how.partitioner.k, narrow);
   how.partitioner.polish.plans = std::min(how.partitioner.polish.plans, 1);
