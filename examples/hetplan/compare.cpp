@@ -3,6 +3,7 @@
 #include <iostream>
 #include <optional>
 
+#include <hetplan/core/crew.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/io/plan_json.hpp>
@@ -54,16 +55,21 @@ int compare(const common_options& options, const compare_options& o) {
   std::vector<std::string> names = o.planners.empty() ? planner_names() : o.planners;
   // By default, only planners for such a job.
   if (o.planners.empty() && wanted.workload.mode != mode::inference) std::erase_if(names, places_operators);
-  for (const std::string& line : unused_options(options, names, wanted.workload.mode == mode::inference)) warn(line);
+  common_options each = options;  // planners run side by side, each on one thread
+  each.threads.reset();
+  for (const std::string& line : unused_options(each, names, wanted.workload.mode == mode::inference)) warn(line);
   for (const std::string& line : unused_wishes(wanted, names)) warn(line);
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
+  numbered_work answers(names.size(), options.threads.value_or(0), [&](std::size_t i) {
+    progress bar(each, names[i]);
+    return run_planner(each, names[i], p, 1, bar);
+  });
   std::vector<io::comparison_row> rows;
   bool any = false;
-  for (const std::string& name : names) {
-    progress bar(options, name);
-    plan_result result = run_planner(options, name, p, 1, bar);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    plan_result result = answers.take(i);
     any = any || !result.plans.empty();
-    io::comparison_row row{.planner = name, .status = result.status, .elapsed = result.elapsed};
+    io::comparison_row row{.planner = names[i], .status = result.status, .elapsed = result.elapsed};
     if (result.binding) row.broken = result.binding->kind;
     if (!result.plans.empty()) row.best = std::move(result.plans.front());
     rows.push_back(std::move(row));

@@ -86,7 +86,10 @@ inline void add_search_options(CLI::App& command, common_options& options) {
       ->check(CLI::IsMember({"per_edge", "per_device"}));
   command.add_option("--seed", options.seed, "seed of the searches for schedules of transfers (" + std::to_string(standard_seed) + ")")
       ->check(whole_number<int>());
-  command.add_option("--threads", options.threads, "threads of dora's searches (1); no answer depends on it")->check(CLI::Range(1, 1024));
+  command
+      .add_option("--threads", options.threads,
+                  "threads of dora's searches (1), in compare of planners side by side (all cores); no answer depends on it")
+      ->check(CLI::Range(1, 1024));
   command
       .add_option("--budget", options.budget, "steps that a planner may take: tasks and transfers simulated, about; then its best so far")
       ->check(whole_number<long long>(1))

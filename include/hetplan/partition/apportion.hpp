@@ -73,7 +73,13 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
   const auto cell = [&](std::size_t q, std::size_t d, std::size_t p) -> chain_choice& {
     return cells[((q - 1) * devices + d) * count + p];
   };
+  std::vector<double> least_rest;  // by d, then position: the least bottleneck of one stage fewer on devices behind d
   for (std::size_t q = 1; q <= stages; ++q) {
+    least_rest.assign((devices + 1) * count, std::numeric_limits<double>::infinity());
+    for (std::size_t d = devices - 1; q > 1 && d-- > 0;) {
+      for (std::size_t p = 0; p < count; ++p)
+        least_rest[d * count + p] = std::min(least_rest[(d + 1) * count + p], cell(q - 1, d + 1, p).bottleneck);
+    }
     for (std::size_t d = 0; d + q <= devices; ++d) {
       for (std::size_t p = 0; p < count; ++p) {
         chain_choice& best = cell(q, d, p);
@@ -81,7 +87,15 @@ template <std::invocable<std::size_t, std::size_t, std::size_t, int> StageCost,
           best.bottleneck = stage_cost(positions[p], end, d, 0);
           continue;
         }
+        // Cuts that are no better than the one of the position before need no look.
+        double known = std::numeric_limits<double>::infinity();
+        if (const chain_choice* before = p > 0 ? &cell(q, d, p - 1) : nullptr; before && before->next_position > p) {
+          const std::size_t n = before->next_position, e = before->next_device;
+          known = std::max({stage_cost(positions[p], positions[n], d, static_cast<int>(q) - 1), cell(q - 1, e, n).bottleneck,
+                            cut_cost(positions[n], d, e)});
+        }
         for (std::size_t n = p + 1; n + q - 1 <= count; ++n) {
+          if (const double rest = least_rest[d * count + n]; rest > known || rest >= best.bottleneck) continue;
           const double mine = stage_cost(positions[p], positions[n], d, static_cast<int>(q) - 1);
           if (mine >= best.bottleneck) break;
           for (std::size_t e = d + 1; e + q - 1 <= devices; ++e) {

@@ -411,7 +411,7 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
   if (budget.spent() || answer.status.result == outcome::infeasible) return answer;  // a proof covers these plans, too
-  for (const ranked_plan& r : answer.plans) starts.insert(starts.begin(), r.plan);
+  if (!answer.plans.empty()) starts.insert(starts.begin(), answer.plans.front().plan);  // one, however many are wanted
   // Of two orders of the layers, the model's own and that of its chains, the one in which the plans so far can be cut best.
   const planning_graph& model = problem.model;
   constexpr std::size_t most_blocks = 200;

@@ -175,14 +175,22 @@ template <class StageCost, class CutCost>
     cut_bytes.push_back(forward_bytes + (training ? gradient_bytes : 0));
   }
   const auto positions = partition::cut_positions(cut_bytes);
+  std::vector<double> usable;  // memory in bytes, by device
+  for (const device& d : devices.devices()) usable.push_back(d.usable_memory().value());
   for (const int size : sizes) {
     const plan blank = blank_plan(problem, planner, size);
-    /// What a stage with `following` stages behind it needs of a device's memory.
-    const auto memory_share = [&](std::size_t first, std::size_t last, device_id d, int following, warmup_rule rule) {
-      const int kept = microbatches_in_flight(blank, warmup_of(rule, following + 1));
+    /// Returns what a stage needs of a device's memory, with so many microbatches in flight.
+    const auto memory_share = [&](std::size_t first, std::size_t last, device_id d, int kept) {
       const double needed = table.state_bytes(first, last) +
                             size * (kept * table.activation_bytes(first, last) + blank.microbatches * table.cache_bytes(first, last));
-      return needed / devices[d].usable_memory().value();
+      return needed / usable[d.index()];
+    };
+    /// Returns the microbatches in flight by the number of stages behind.
+    const auto in_flight = [&](warmup_rule rule) {
+      std::vector<int> kept;
+      for (int following = 0; following < stages; ++following)
+        kept.push_back(microbatches_in_flight(blank, warmup_of(rule, following + 1)));
+      return kept;
     };
     std::vector<std::pair<plan, bool>> judged;  // and did it fit?
     /// Judges a cut, unless it is known. Does it fit? Nothing if an observer says stop.
@@ -205,10 +213,13 @@ template <class StageCost, class CutCost>
     for (const std::vector<device_id>& order : orders) {
       std::vector<char> fitted(static_cast<std::size_t>(stages), 0);
       for (const warmup_rule rule : warmup_rules) {
+        const std::vector<int> kept = in_flight(rule);
         const auto chains = partition::bottleneck_chain(
             positions, model.size(), order.size(), stages,
             [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-              return memory_share(first, last, order[d], following, rule) > 1 ? inf : stage_cost(table, first, last, order[d], size);
+              return memory_share(first, last, order[d], kept[static_cast<std::size_t>(following)]) > 1
+                         ? inf
+                         : stage_cost(table, first, last, order[d], size);
             },
             [&](std::size_t position, std::size_t from, std::size_t to) {
               return cut_cost(cut_bytes[position], order[from], order[to], size);
@@ -224,11 +235,12 @@ template <class StageCost, class CutCost>
     }
     if (best.any_fitted()) continue;
     // Nothing fits: judge the cuts that come nearest, so that the answer says what overflows and by how much.
+    const std::vector<int> kept = in_flight(warmup_rule::one);
     for (const std::vector<device_id>& order : orders) {
       const auto nearest = partition::bottleneck_chain(
           positions, model.size(), order.size(), stages,
           [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-            return memory_share(first, last, order[d], following, warmup_rule::one);
+            return memory_share(first, last, order[d], kept[static_cast<std::size_t>(following)]);
           },
           [](std::size_t, std::size_t, std::size_t) { return 0.0; });
       for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < nearest.size(); ++q) {
@@ -241,12 +253,19 @@ template <class StageCost, class CutCost>
 
 HETPLAN_INLINE plan_result pipeline_in(const planning_problem& problem, const any_objective& objective, int keep,
                                        const std::vector<std::vector<device_id>>& orders, const candidate_observer& observer, int fewest) {
+  const std::size_t n = problem.cluster.size();
+  std::vector<double> rates(n * n, 0);  // bytes per second, by sender, then receiver
+  for (std::size_t a = 0; a < n; ++a) {
+    for (std::size_t b = 0; b < n; ++b) {
+      if (a != b) rates[a * n + b] = problem.cluster.network().peak_bandwidth(device_id(a), device_id(b)).value();
+    }
+  }
   return cut_chain(
       problem, objective, keep, "pipeline", orders, fewest,
       [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) { return table.total_s(first, last, d, size); },
       [&](double bytes_per_sample, device_id from, device_id to, int size) {
-        const auto rate = problem.cluster.network().peak_bandwidth(from, to);
-        return rate.value() > 0 ? size * bytes_per_sample / rate.value() : std::numeric_limits<double>::infinity();
+        const double rate = rates[from.index() * n + to.index()];
+        return rate > 0 ? size * bytes_per_sample / rate : std::numeric_limits<double>::infinity();
       },
       observer);
 }

@@ -227,8 +227,10 @@ HETPLAN_INLINE std::vector<v_block> v_blocks(std::size_t devices, double memory,
   };
   const auto keep = [&] {
     int peak = 0;
-    for (int d = 0; d < p; ++d) peak = std::max(peak, peak_of(passes_of(b, d, p)));
-    if (peak > 2 * memory) return;
+    for (int d = 0; d < p; ++d) {
+      peak = std::max(peak, peak_of(passes_of(b, d, p)));
+      if (peak > 2 * memory) return;
+    }
     b.slots = passes_of(b, 0, p)[3] + 1;
     b.peak = peak / 2.0;
     blocks.push_back(b);
