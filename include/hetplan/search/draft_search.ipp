@@ -383,8 +383,16 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> folded_drafts(const planni
     if (how.devices.size() < options.devices) how.devices.push_back(d);
   }
   const std::size_t blocks = t.sequence.size();
-  if (blocks < 2) return {};
   const job& j = problem.job;
+  std::vector<partition::pipeline_draft> drafts;
+  if (blocks == 1) {
+    const int size = j.candidate_microbatch_sizes().front();
+    for (const device_id d : how.devices) {
+      drafts.push_back({.stages = {{0, d}}, .sizes = std::vector<int>(static_cast<std::size_t>(j.batch / size), size), .rules = {}});
+      drafts.back().rules.assign(problem.cluster.size(), partition::ready_rule::path);
+    }
+    return drafts;
+  }
   how.recompute = j.memory_savers.recompute;
   // Boundaries about equally far apart in time, each where the fewest bytes cross; and those before the last block and behind the first.
   std::vector<double> until{0};
@@ -402,7 +410,6 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> folded_drafts(const planni
   lightest.insert(lightest.end(), {std::size_t{1}, blocks - 1});
   sort_distinct(lightest);
   how.boundaries = std::move(lightest);
-  std::vector<partition::pipeline_draft> drafts;
   const int least = (j.batch + j.largest_share() - 1) / j.largest_share();
   int with_drafts = 0;
   for (int count = 4; with_drafts < 3 && (count == 4 || count < 2 * j.batch) && count <= static_cast<int>(options.most_passes);
