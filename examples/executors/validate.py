@@ -358,6 +358,10 @@ class Validation:
             self.tell(self.same[-1])
             return
         ran[what] = plan.name
+        if self.programs.executor == "torch" and made.get("network") in ("exclusive", "per_link"):  # its links hold no ports
+            shared = write(folder / f"{name}.shared.plan.json", {**{k: v for k, v in made.items() if k != "predicted"}, "network": "fair_share"})
+            self.compare(group, f"{plan.name}, fair_share", shared, folder)
+            return
         self.compare(group, plan.name, path, folder)
         if plan.planner and is_scheduled(made):
             other = write(folder / f"{name}.uncontrolled.plan.json", uncontrolled(made))
