@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import unittest.mock
 
@@ -255,6 +256,18 @@ class a_busy_machine(unittest.TestCase):
             burner.wait()
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"^validate.py: the machine is busy: others use [0-9.]+ cores; expected at most 0.1, or --anyway\n$")
+
+
+class turns(unittest.TestCase):
+    def test_pytorch_runs_a_plan_that_takes_turns_under_fair_sharing(self):
+        made = {"stages": [], "microbatch_size": 1, "schedule": {"kind": "gpipe"}, "network": "exclusive", "predicted": {"latency": 1}}
+        for executor, expected in (("torch", ("by hand, fair_share", "fair_share")), ("threads", ("by hand", "exclusive"))):
+            ran = []
+            with tempfile.TemporaryDirectory() as folder:
+                work = validate.Validation(types.SimpleNamespace(executor=executor), pathlib.Path(folder), 1, True, lambda text: None)
+                work.compare = lambda group, name, path, folder: ran.append((name, validate.read(path)["network"]))
+                work.case(None, cases.Plan("by hand", lambda problem: made), None, pathlib.Path(folder), {})
+            self.assertEqual(ran, [expected])
 
 
 class programs(unittest.TestCase):
