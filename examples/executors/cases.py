@@ -155,10 +155,12 @@ def data_parallel(p: Problem) -> dict:
     return document(p, [([l["name"] for l in p.model["layers"]], split(p, p.devices))])
 
 
-def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], sent: Sequence[float], microbatches: int, first: str,
+def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], sent: Sequence[float], passes: Sequence[float], first: str,
               ahead: int) -> Dict[str, list]:
     """What devices do, one task after another: a free one takes what it can, of several the phase that stands first. on[stage] is its device,
-    sent[stage] what a microbatch takes to the next one or back; at most `ahead` microbatches are between F and W of a device's first stage."""
+    sent[stage] what a microbatch takes to the next one or back, passes the sizes of what goes through, in microbatches; at most `ahead` of
+    them are between F and the last phase, W or a whole B, of a device's first stage."""
+    microbatches, last = len(passes), "W" if "W" in first else "B"
     ended: Dict[Tuple[str, int, int], float] = {}
     done = {(what, s): 0 for what in first for s in range(len(on))}
     free, orders = dict.fromkeys(on, 0.0), {d: [] for d in on}
@@ -166,20 +168,26 @@ def orders_of(on: Sequence[str], seconds: Sequence[Dict[str, float]], sent: Sequ
         ready = []
         for (what, s), m in done.items():
             needs = {"F": [("F", s - 1, m)] * (s > 0), "B": [("F", s, m)] + [("B", s + 1, m)] * (s + 1 < len(on)), "W": [("B", s, m)]}[what]
-            waits = what == "F" and s == on.index(on[s]) and m - done["W", s] >= ahead
+            waits = what == "F" and s == on.index(on[s]) and m - done[last, s] >= ahead
             if m < microbatches and not waits and all(n in ended for n in needs):
-                there = [ended[n] + (sent[min(s, n[1])] if n[1] != s else 0) for n in needs]
+                there = [ended[n] + (passes[m] * sent[min(s, n[1])] if n[1] != s else 0) for n in needs]
                 ready.append((max([free[on[s]]] + there), first.index(what), m, s, what))
         start, _, m, s, what = min(ready)
-        free[on[s]] = ended[what, s, m] = start + seconds[s][what]
+        free[on[s]] = ended[what, s, m] = start + passes[m] * seconds[s][what]
         done[what, s] += 1
         orders[on[s]].append([what, s, m])
     return orders
 
 
-def zero_bubble(first: str, path: str = "down", ahead: Optional[int] = None) -> Callable[[Problem], dict]:
-    """Stages on single devices, gradients of weights apart. path: a stage for each device ("down"), back up again behind them ("v"), or once
-    more from the first device on ("twice"). first, ahead: orders_of."""
+def ramp(microbatch: int, count: int) -> List[int]:
+    """As many samples in passes of which the first two and the last two are half a microbatch: a pipeline fills and drains sooner."""
+    half = [microbatch // 2, microbatch - microbatch // 2]
+    return half + [microbatch] * (count - 2) + half[::-1]
+
+
+def in_order(first: str, path: str = "down", ahead: Optional[int] = None, ramped: bool = False, recompute: bool = False) -> Callable[[Problem], dict]:
+    """Stages on single devices, in orders of tasks. path: a stage for each device ("down"), back up again behind them ("v"), or once more from
+    the first device on ("twice"). first, ahead: orders_of; with "W" gradients of weights are apart."""
     def make(p: Problem) -> dict:
         devices = p.devices + {"down": [], "v": p.devices[::-1], "twice": p.devices}[path]
         cuts = balanced_cuts([[seconds_of(l, d["kind"], p.microbatch) for l in p.model["layers"]] for d in devices])
@@ -190,14 +198,21 @@ def zero_bubble(first: str, path: str = "down", ahead: Optional[int] = None) -> 
             stages.append(([l["name"] for l in layers], {d["name"]: p.microbatch}))
             parts = [phases_of(l, d["kind"], p.microbatch) for l in layers]
             seconds.append({what: sum(part[what] for part in parts) for what in "FBW"})
+            seconds[-1]["B"] += ("W" not in first) * seconds[-1]["W"] + recompute * seconds[-1]["F"]
             at += n
             before |= {l["name"] for l in layers}
             cut = sum(e["bytes"] for e in p.model["edges"] if e["from"] in before and e["to"] not in before)
             to_itself = devices[len(stages) % len(devices)] is d
             sent.append(0 if to_itself else p.microbatch * cut / capacity)
         made = document(p, stages, "explicit")
-        count = made["microbatches"]
-        made["schedule"]["orders"] = orders_of([d["name"] for d in devices], seconds, sent, count, first, ahead or count)
+        passes = ramp(p.microbatch, made["microbatches"]) if ramped else [p.microbatch] * made["microbatches"]
+        made["schedule"]["orders"] = orders_of([d["name"] for d in devices], seconds, sent, [n / p.microbatch for n in passes], first, ahead or len(passes))
+        ends = [0, *itertools.accumulate(passes)]
+        for s in made["stages"]:
+            if ramped:
+                s["cuts"] = {"forward": ends, "backward": ends}
+            if recompute:
+                s["recompute"] = True
         return made
     return make
 
@@ -257,6 +272,9 @@ def groups_of(executor: str) -> List[Group]:
               (Plan("branches", side_by_side(2, 1, 2)), Plan("chain", in_line(1, 1, 1, 1, 1)), Plan("data parallel", data_parallel), dora, even)),
         Group("air", chain, ("core/2", "core/4", "core/4", "core/4"), "shared", 1.5,
               (Plan("chain", in_line(1, 1, 1, 1)), Plan("replicated twice", in_line(2, 2)), dora, even)),
+        Group("drafts", chain, ("core/2", "core/4", "core/4"), "star", 0.5,
+              (Plan("in order", in_order("BF")), Plan("folded", in_order("BF", "v")), Plan("ramped", in_order("BF", ramped=True)),
+               Plan("recomputing", in_order("BF", recompute=True)), Plan("all three", in_order("BF", "v", ramped=True, recompute=True)), dora)),
     ]
 
 
@@ -284,12 +302,12 @@ def zero_bubble_of(executor: str, cores: int) -> List[Group]:
     """Gradients of weights as tasks of their own, beside the same chain with whole backwards. Two devices at full speed, four where there are
     so many cores; slower ones that wait."""
     chain, other = ("transformer", "cnn" if executor == "torch" else "mlp")
-    plans = (Plan("1F1B", in_line(1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
-             Plan("eager, two ahead", zero_bubble("BFW", ahead=2)), Plan("eager, down and up", zero_bubble("BFW", "v")),
-             Plan("eager, twice", zero_bubble("BFW", "twice")))
-    more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", zero_bubble("FBW")), Plan("eager", zero_bubble("BFW")),
-            Plan("eager, six ahead", zero_bubble("BFW", ahead=6)),
-            Plan("eager, down and up", zero_bubble("BFW", "v")))
+    plans = (Plan("1F1B", in_line(1, 1)), Plan("compact", in_order("FBW")), Plan("eager", in_order("BFW")),
+             Plan("eager, two ahead", in_order("BFW", ahead=2)), Plan("eager, down and up", in_order("BFW", "v")),
+             Plan("eager, twice", in_order("BFW", "twice")))
+    more = (Plan("1F1B", in_line(1, 1, 1, 1)), Plan("compact", in_order("FBW")), Plan("eager", in_order("BFW")),
+            Plan("eager, six ahead", in_order("BFW", ahead=6)),
+            Plan("eager, down and up", in_order("BFW", "v")))
     few = 0.04  # seconds of a task: so few microbatches that there are bubbles
     slower = {"kinds": ("core/8", "core/16", "core/16", "core/16"), "plans": more, "seconds": 2, "slow": "wait", "task": 0.1}
     full = [Group("two", chain, ("core",) * 2, "shared", 0.1, plans, task=few), Group("pair", other, ("core",) * 2, "star", 0.5, plans, task=few)]

@@ -99,7 +99,7 @@ def bound_by(evaluation: dict, cluster: dict) -> str:
 
 
 def shape(plan: dict) -> str:
-    """Layers:devices of each stage, with shares where a stage has several devices."""
+    """Layers:devices of each stage, with shares where a stage has several devices, and samples of passes that are no microbatches."""
     text = []
     for s in plan["stages"]:
         if len(s["devices"]) == 1:
@@ -107,7 +107,9 @@ def shape(plan: dict) -> str:
         else:
             devices = "+".join(f'{d["name"]}({d["samples"]})' for d in s["devices"])
         text.append(f'{len(s["layers"])}:{devices}')
-    return " ".join(text)
+    cuts = plan["stages"][0].get("cuts", {}).get("forward", [])
+    sizes = sorted({b - a for a, b in zip(cuts, cuts[1:])})
+    return " ".join(text) + (f" by {sizes[0]} to {sizes[-1]}" if sizes else "") + " recomputed" * any(s.get("recompute") for s in plan["stages"])
 
 
 # --- programs --------------------------------------------------------------------------------------------------------------------
@@ -258,9 +260,10 @@ class Result:
 
 
 def uncontrolled(plan: dict) -> dict:
-    """The same stages and microbatches, 1F1B, and transfers that share the network as they come."""
+    """The same stages and passes, the same explicit orders or 1F1B, and transfers that share the network as they come."""
     other = {k: v for k, v in plan.items() if k not in ("predicted", "flows")}
-    return {**other, "schedule": {"kind": "1f1b"}, "network": "fair_share", "planner": "uncontrolled"}
+    schedule = {k: v for k, v in plan["schedule"].items() if k != "flows"} if plan["schedule"]["kind"] == "explicit" else {"kind": "1f1b"}
+    return {**other, "schedule": schedule, "network": "fair_share", "planner": "uncontrolled"}
 
 
 def is_slowed(plan: dict, group: Group) -> bool:
@@ -348,13 +351,17 @@ class Validation:
             self.same.append(f"{group.name}: {plan.name} has several pipelines, which executors do not run")
             self.tell(self.same[-1])
             return
-        what = json.dumps([[(s["layers"], s["devices"]) for s in made["stages"]], made["microbatch_size"], made["schedule"],
+        what = json.dumps([[(s["layers"], s["devices"], s.get("cuts"), s.get("recompute")) for s in made["stages"]], made["microbatch_size"], made["schedule"],
                            made.get("network", "fair_share"), made.get("flows")], sort_keys=True)
         if what in ran:
             self.same.append(f"{group.name}: {plan.name} = {ran[what]}")
             self.tell(self.same[-1])
             return
         ran[what] = plan.name
+        if self.programs.executor == "torch" and made.get("network") in ("exclusive", "per_link"):  # its links hold no ports
+            shared = write(folder / f"{name}.shared.plan.json", {**{k: v for k, v in made.items() if k != "predicted"}, "network": "fair_share"})
+            self.compare(group, f"{plan.name}, fair_share", shared, folder)
+            return
         self.compare(group, plan.name, path, folder)
         if plan.planner and is_scheduled(made):
             other = write(folder / f"{name}.uncontrolled.plan.json", uncontrolled(made))

@@ -157,11 +157,9 @@ TEST_CASE("What the executors do not run is refused by name") {
     p.workload.mode = hetplan::mode::inference;
     CHECK_THAT(refused(), Contains("inference") && Contains("training"));
   }
-  SECTION("one transfer at a time, or a network without limits") {
-    for (const hetplan::sharing how : {hetplan::sharing::exclusive, hetplan::sharing::per_link, hetplan::sharing::unlimited}) {
-      p.sharing_policy = how;
-      CHECK_THAT(refused(), Contains("/network") && Contains(std::string(to_string(how))));
-    }
+  SECTION("a network without limits") {
+    p.sharing_policy = hetplan::sharing::unlimited;
+    CHECK_THAT(refused(), Contains("/network") && Contains("unlimited"));
   }
   SECTION("transfers that stop their devices") {
     p.transfers = hetplan::transfer_mode::block;
@@ -170,10 +168,6 @@ TEST_CASE("What the executors do not run is refused by name") {
   SECTION("several accelerators") {
     p.stages[1].devices[1].tensor_parallel = 2;
     CHECK_THAT(refused(), Contains("/stages/1") && Contains("tensor_parallel 2") && Contains("\"c\""));
-  }
-  SECTION("recomputed activations") {
-    p.stages[1].recompute = true;
-    CHECK_THAT(refused(), Contains("/stages/1/recompute") && Contains("keep their activations"));
   }
   SECTION("optimizer state in parts") {
     p.stages[0].shard = p.stages[1].shard = sharding::state;
@@ -191,7 +185,7 @@ TEST_CASE("What the executors do not run is refused by name") {
   }
   SECTION("backwards that split a forward") {
     p.stages[0].cuts = {.forward = {0, 4}, .backward = {0, 1, 4}};
-    CHECK_THAT(refused(), Contains("stage \"s0\" is cut into passes that are no microbatches"));
+    CHECK_THAT(refused(), Contains("/stages/0/cuts: got backward passes of other samples"));
   }
 }
 

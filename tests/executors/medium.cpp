@@ -28,9 +28,11 @@ class bench {
     double begin_s = 0;
     double bytes = 0;
     double late_s = 0;  ///< delay of each request
+    double latency_s = 0;
   };
 
-  bench(std::vector<double> capacities, std::vector<flow_rule> rules) : free_at_s_(capacities.size(), 0), states_(rules.size()) {
+  bench(std::vector<double> capacities, std::vector<flow_rule> rules, std::size_t slots = 0)
+      : free_at_s_(capacities.size() + slots, 0), states_(rules.size()) {
     std::vector<hetplan::resource> all;
     for (const double c : capacities) all.push_back({"r" + std::to_string(all.size()), hetplan::bytes_per_second(c)});
     medium_ = std::make_unique<executors::medium<std::mutex>>(all, std::move(rules), free_at_s_, states_, lock_);
@@ -41,16 +43,26 @@ class bench {
   std::vector<double> run(std::vector<job> jobs) {
     constexpr double patience_s = 1e-4, never = 1e300;
     std::vector<double> end_s(jobs.size(), 0), next_s;
-    std::vector<char> begun(jobs.size(), 0);
+    std::vector<char> entered(jobs.size(), 0), begun(jobs.size(), 0);
     for (const job& j : jobs) next_s.push_back(j.begin_s);
     for (;;) {
       const auto next = std::min_element(next_s.begin(), next_s.end());
       if (*next == never) return end_s;
       const auto f = static_cast<std::size_t>(next - next_s.begin());
       job& j = jobs[f];
+      if (entered[f] == 0) {
+        if (const auto from_s = medium_->enter(f, j.begin_s)) {
+          entered[f] = 1;
+          j.begin_s = *from_s + j.latency_s;
+          *next = std::max(*next, j.begin_s);
+        } else {
+          *next += patience_s;
+        }
+        continue;
+      }
       if (std::exchange(begun[f], 1) == 0) medium_->begin(f, j.begin_s);
       if (j.bytes <= 0) {
-        medium_->end(f);
+        medium_->end(f, end_s[f]);
         *next = never;
         continue;
       }
@@ -143,6 +155,38 @@ TEST_CASE("The smaller priority number goes first, the other one takes what is l
   }
 }
 
+namespace {
+
+/// A flow of 1000 a second that holds slots.
+flow_rule holding(std::vector<std::size_t> slots, std::size_t place) {
+  flow_rule r = over({0});
+  r.slots = std::move(slots);
+  r.place = place;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("A flow waits for whoever holds its slot, latency included, and loses nothing to a late look") {
+  bench b({1000}, {holding({1}, 0), holding({1}, 1)}, 2);
+  const auto end_s = b.run({{0, 200, 0, 0.1}, {0.05, 200, 0, 0.1}});
+  CHECK(end_s[0] == Approx(0.3));
+  CHECK(end_s[1] == Approx(0.6));
+}
+
+TEST_CASE("Of the flows that wait for a slot, the first in line is granted it, and one that needs others may pass") {
+  bench b({1000}, {holding({0, 2}, 3), holding({0, 3}, 2), holding({0, 2}, 1), holding({1, 3}, 4)}, 4);
+  const auto end_s = b.run({{0, 100}, {0.01, 100}, {0.02, 100}, {0.5, 100}});
+  CHECK(end_s[0] == Approx(0.1));
+  CHECK(end_s[2] == Approx(0.2));
+  CHECK(end_s[1] == Approx(0.3));
+  CHECK(end_s[3] == Approx(0.6));
+  bench passing({1000}, {holding({0, 2}, 0), holding({0, 3}, 1), holding({1, 3}, 2)}, 4);
+  const auto passed_s = passing.run({{0, 100}, {0, 100}, {0.15, 100}});
+  CHECK(passed_s[1] == Approx(0.2));
+  CHECK(passed_s[2] == Approx(0.3));
+}
+
 TEST_CASE("Nothing crosses a blocked resource") {
   bench b({1000}, {over({0})});
   b.medium().block(resource_id(0), 5);
@@ -154,6 +198,35 @@ TEST_CASE("A flow that begins again starts where it says, as soon as the resourc
   CHECK(b.run({{0, 100}})[0] == Approx(0.1));
   CHECK(b.run({{0.05, 100}})[0] == Approx(0.2));
   CHECK(b.run({{1, 100}})[0] == Approx(1.1));
+}
+
+TEST_CASE("A random crowd that waits for ports takes as long as in the simulator") {
+  const std::uint64_t seed = GENERATE(range<std::uint64_t>(0, 8)) + hetplan::test::first_seed();
+  INFO("seed " << seed);
+  hetplan::test::random_source random(seed);
+  constexpr int devices = 4;
+  std::vector<hetplan::device> all;
+  for (int d = 0; d < devices; ++d) all.push_back({.name = "d" + std::to_string(d), .memory = hetplan::bytes(1)});
+  const hetplan::cluster c("crowd", all, hetplan::shared_medium{hetplan::bytes_per_second(1000), hetplan::seconds(0.01)});
+  hetplan::tasks::task_graph_builder graph(devices);
+  std::vector<bench::job> jobs;
+  std::vector<flow_rule> rules;
+  for (int i = 0; i < 8; ++i) {
+    const int from = random.integer(0, devices - 1), to = (from + random.integer(1, devices - 1)) % devices;
+    jobs.push_back({random.between(0, 0.5), random.between(50, 400), 0, 0.01});
+    rules.push_back(holding({static_cast<std::size_t>(from), static_cast<std::size_t>(devices + to)}, static_cast<std::size_t>(i)));
+    graph.add(hetplan::tasks::transfer{.from = hetplan::device_id(from),
+                                       .to = hetplan::device_id(to),
+                                       .priority = i,
+                                       .route = graph.add_route(*c.network().find(hetplan::device_id(from), hetplan::device_id(to))),
+                                       .volume_bytes = jobs.back().bytes,
+                                       .latency_s = jobs.back().latency_s,
+                                       .release_s = jobs.back().begin_s});
+  }
+  bench b({1000}, rules, 2 * devices);
+  const auto end_s = b.run(jobs);
+  const hetplan::trace expected = hetplan::simulate(std::move(graph).build(), c.network(), hetplan::exclusive_ports{});
+  for (std::size_t i = 0; i < jobs.size(); ++i) CHECK(end_s[i] == Approx(expected.transfers[i].end_s).margin(2 * piece_s * 8));
 }
 
 TEST_CASE("A random crowd on one medium takes as long as in the simulator") {

@@ -53,6 +53,14 @@ def plans():
     yield "gradients of weights apart, down and up again", plan(
         "mlp", [stage(layers, (device, 4)) for layers, device in zip(chain("mlp", 2, 5, 8), ("d0", "d1", "d1", "d0"))],
         schedule={"kind": "explicit", "orders": orders})
+    cuts = {"forward": [0, 2, 8, 14, 16], "backward": [0, 2, 8, 14, 16]}
+    orders = {"d0": [["F", 0, 0], ["F", 0, 1], ["F", 2, 0], ["B", 2, 0], ["F", 0, 2], ["F", 2, 1], ["B", 2, 1], ["F", 0, 3], ["B", 0, 0],
+                     ["F", 2, 2], ["B", 2, 2], ["B", 0, 1], ["F", 2, 3], ["B", 2, 3], ["B", 0, 2], ["B", 0, 3]],
+              "d1": [["F", 1, 0], ["F", 1, 1], ["B", 1, 0], ["F", 1, 2], ["B", 1, 1], ["F", 1, 3], ["B", 1, 2], ["B", 1, 3]]}
+    for network in ("exclusive", "per_link"):
+        folded = [stage(layers, (device, 4)) for layers, device in zip(chain("mlp", 4, 8), ("d0", "d1", "d0"))]
+        yield f"a device used twice, passes of unequal size, activations computed again, {network}", plan(
+            "mlp", [{**s, "cuts": cuts, "recompute": True} for s in folded], schedule={"kind": "explicit", "orders": orders}, network=network)
     yield "uneven shares", plan("mlp", [stage(a + b, ("d0", 3), ("d1", 1)), stage(c, ("d2", 1), ("d3", 3))])
     yield "data parallel, three unequal", plan("mlp", [stage(a + b + c, ("d1", 1), ("d0", 2), ("d2", 1))])
     yield "a DAG of stages", plan("towers", [stage(LAYERS["towers"][:4], ("d0", 4)), stage(LAYERS["towers"][4:6], ("d3", 4)),
@@ -222,8 +230,10 @@ class executor_test(unittest.TestCase):
         self.assertIn("bad.json: line 1", self.refused(3, *run_it))
         self.write("bad.json", {**good, "stages": [{**good["stages"][0], "devices": [{"name": "d9", "samples": 4}]}, *good["stages"][1:]]})
         self.assertIn("\"d9\"", self.refused(3, *run_it))
+        self.write("bad.json", {**good, "network": "unlimited"})
+        self.assertIn("bad.json: plan: /network: got \"unlimited\"", self.refused(3, *run_it))
         self.write("bad.json", {**good, "network": "exclusive"})
-        self.assertIn("bad.json: plan: /network: got \"exclusive\"", self.refused(3, *run_it))
+        self.assertIn("--links: got real and a plan whose network is \"exclusive\"", self.refused(3, *run_it, "--links", "real"))
         self.write("fast.json", {**CLUSTER, "devices": [{**d, "kind": "core"} for d in CLUSTER["devices"]]})
         model = json.loads((self.path / "mlp.json").read_text())
         for layer in model["layers"]:

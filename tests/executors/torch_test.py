@@ -5,6 +5,7 @@ import contextlib
 import errno
 import importlib.util
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ import threading
 import time
 import types
 import unittest
+import weakref
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -202,6 +204,31 @@ class learns_what_one_device_would(executor_test):
                 self.trained(plan("transformer-tied-small", (layers[:2], first), (layers[2:4], {"b": 4}), (layers[4:], {last: 4}), count=2,
                                   schedule={"kind": "explicit", "orders": orders}))
 
+    def test_on_a_device_used_twice_with_passes_of_unequal_size_and_activations_computed_again(self):
+        ends = [0, 1, 4, 7, 8]
+        orders = {d: [["F", s, m] for s in own for m in range(4)] + [["B", s, m] for s in reversed(own) for m in range(4)]
+                  for d, own in (("a", (0, 2)), ("b", (1,)))}
+        document = chain("transformer-small", "a", "b", "a", schedule={"kind": "explicit", "orders": orders})
+        for s in document["stages"]:
+            s.update(cuts={"forward": ends, "backward": ends}, recompute=True)
+        self.trained(document)
+        document["stages"][1]["recompute"] = False
+        self.trained(document, "--slow", "repeat")
+
+    def test_without_activations_between_a_forward_and_the_backward_that_computes_them_again(self):
+        network = models.network_named("transformer-small", "")
+        kept = {}
+        for recompute in (False, True):
+            made = []  # what the layers give
+            part = stages.StagePart(network, types.SimpleNamespace(batch=4, stages=[documents.Stage("s0", network.order, [], recompute)]), 0, 1)
+            for module in part.modules.values():
+                module.register_forward_hook(lambda _, __, given, made=made: made.append(weakref.ref(given)))
+            part.reset()
+            part.forward(0, 4, {}, network.samples(1, 0, 0, 4))
+            kept[recompute] = sum(one() is not None for one in made)
+        self.assertGreater(kept[False], 0)
+        self.assertEqual(kept[True], 0)
+
     def test_with_gradients_of_weights_apart(self):
         def apart(*stages):
             """Forwards, then gradients of inputs, those of weights last and in the other order."""
@@ -219,9 +246,10 @@ class learns_what_one_device_would(executor_test):
         self.trained(plan("cnn-small", (cnn[:2], {"a": 3, "b": 1}), (cnn[2:], {"c": 4}), schedule={"kind": "explicit", "orders": orders}))
 
     def test_gradients_of_inputs_and_of_weights_are_those_of_a_whole_backward(self):
-        for name in LAYERS:
+        for name, recompute in itertools.product(LAYERS, (False, True)):
             network = models.network_named(name, "")
-            part = stages.StagePart(network, types.SimpleNamespace(batch=8, stages=[types.SimpleNamespace(layers=network.order)]), 0, 1, times=2)
+            stage = documents.Stage("s0", network.order, [], recompute)
+            part = stages.StagePart(network, types.SimpleNamespace(batch=8, stages=[stage]), 0, 1, times=2)
             part.reset()
             for first in (0, 4):
                 part.forward(first, first + 4, {}, network.samples(1, 0, first, first + 4))
@@ -369,7 +397,7 @@ class refuses(executor_test):
         documents.read_tasks(documents.Reader("good", good))
         wrongs = [("tasks/0/phase", "X"), ("tasks/3/device", "x"), ("tasks/3/seconds", -1), ("tasks/2/samples", [3, 3]),
                   ("devices/0/order", [0, 1]), ("devices/0/order/0", 999), ("transfers/0/producer", 10 ** 6), ("transfers/0/bytes", "many"),
-                  ("stages/0/devices/0/tensor_parallel", 2), ("stages/0/recompute", True), ("mode", "inference"), ("network", "exclusive"), ("parameter_server", "a"),
+                  ("stages/0/devices/0/tensor_parallel", 2), ("stages/0/recompute", "yes"), ("mode", "inference"), ("network", "exclusive"), ("parameter_server", "a"),
                   ("format", "hetplan/tasks/2"), ("routes", [])]
         for place, value in wrongs:
             with self.subTest(place=place):

@@ -2,6 +2,7 @@
 // Training under any plan equals training on one device.
 #include <catch2/catch.hpp>
 
+#include <map>
 #include <mutex>
 
 #include <hetplan/simulate/dispatch.hpp>
@@ -87,6 +88,66 @@ plan split_orders(const plan& p, const neural_network& net, const cluster& c, co
 }
 
 }  // namespace
+
+TEST_CASE("Passes of unequal size train what one device trains, also if each stage has its own") {
+  plan p = plan_of(small_mlp(), devices(4), {stage_of(0, 2, {{0, 4}}), stage_of(2, 5, {{1, 2}, {2, 2}}), stage_of(5, 7, {{3, 4}})}, 4, 3);
+  p.schedule.kind = schedule_kind::gpipe;
+  for (stage& s : p.stages) s.cuts = {.forward = {0, 2, 6, 8, 12}, .backward = {0, 2, 6, 8, 12}};
+  CHECK(difference_of(p, small_mlp(), devices(4)) < rounding);
+  p.stages[1].cuts = {.forward = {0, 8, 10, 12}, .backward = {0, 8, 10, 12}};
+  p.stages[2].cuts = {};
+  CHECK(difference_of(p, small_mlp(), devices(4)) < rounding);
+}
+
+TEST_CASE("Stages that recompute train what one device trains") {
+  const auto recomputing = [](plan p) {
+    for (stage& s : p.stages) s.recompute = true;
+    return p;
+  };
+  SECTION("replicas of a graph of stages") {
+    const plan p = plan_of(small_towers(), devices(5),
+                           {stage_of(0, 3, {{0, 2}, {4, 2}}), stage_of(3, 5, {{1, 4}}), stage_of(5, 8, {{2, 1}, {3, 3}})}, 4, 4);
+    CHECK(difference_of(recomputing(p), small_towers(), devices(5)) < rounding);
+  }
+  SECTION("that read each other on one device, with gradients of weights apart, in a device that works twice") {
+    const plan p = plan_of(small_transformer(), devices(2),
+                           {stage_of(0, 1, {{0, 2}}), stage_of(1, 3, {{1, 2}}), stage_of(3, 4, {{1, 2}}), stage_of(4, 6, {{0, 2}})}, 2, 4);
+    const plan split = split_orders(p, small_transformer(), devices(2), hetplan::eager{});
+    CHECK(difference_of(recomputing(split), small_transformer(), devices(2), {{.times = 2}, {.times = 1}}) < rounding);
+  }
+  SECTION("beside one that does not, with passes of unequal size") {
+    plan p = plan_of(small_mlp(), devices(2), {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 3);
+    p.schedule.kind = schedule_kind::gpipe;
+    for (stage& s : p.stages) s.cuts = {.forward = {0, 1, 4, 6}, .backward = {0, 1, 4, 6}};
+    p.stages[1].recompute = true;
+    CHECK(difference_of(p, small_mlp(), devices(2)) < rounding);
+  }
+}
+
+TEST_CASE("A stage that recomputes does the forward of each microbatch twice") {
+  plan p = plan_of(small_mlp(), devices(1), {stage_of(0, 7, {{0, 2}})}, 2, 3);
+  p.stages[0].recompute = true;
+  std::map<phase, int> works;  // of one layer
+  training_settings settings;
+  settings.timer = [&](std::size_t layer, phase what, double) { works[what] += layer == 1 ? 1 : 0; };
+  thread_training got;
+  train_with_threads(small_mlp(), program_of(p, small_mlp(), devices(1)), devices(1), settings, 1, got, {.shaped = false, .timeout_s = 20});
+  CHECK(works == std::map<phase, int>{{phase::forward, 3}, {phase::backward_input, 9}, {phase::backward_weight, 3}});
+}
+
+TEST_CASE("Transfers that wait for ports or for routes carry what others do") {
+  const cluster c = devices(4, 2e6);
+  plan p = plan_of(small_mlp(), c, {stage_of(0, 3, {{0, 2}, {3, 2}}), stage_of(3, 7, {{1, 2}, {2, 2}})}, 4, 3);
+  for (const hetplan::sharing policy : {hetplan::sharing::exclusive, hetplan::sharing::per_link}) {
+    p.sharing_policy = policy;
+    const training_settings settings{.seed = 3, .rate = 0.2};
+    const program work = program_of(p, small_mlp(), c);
+    thread_training got;
+    train_with_threads(small_mlp(), work, c, settings, 3, got, {.shaped = true, .timeout_s = 20});
+    const training_alone expected = train_alone(small_mlp(), work.batch, settings, 3);
+    for (const tensors& held : got.parameters) CHECK(difference(got.iterations, held, expected) < rounding);
+  }
+}
 
 TEST_CASE("Gradients of weights apart train what one device trains") {
   using hetplan::compact, hetplan::eager;

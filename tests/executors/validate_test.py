@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import unittest.mock
 
@@ -163,24 +164,32 @@ class plans(unittest.TestCase):
 
         self.assertEqual(cases.phases_of({**layer, "backward_input_flops": 1, "backward_weight_flops": 3}, "core", 2), {"F": 1.5, "B": 0.375, "W": 1.125})
 
-    def test_orders_without_bubbles_have_every_task_once_behind_what_it_needs_and_no_more_ahead_than_asked(self):
+    def test_a_ramp_has_the_samples_of_the_microbatches(self):
+        for microbatch, count in itertools.product((2, 5, 8), (4, 5, 9)):
+            sizes = cases.ramp(microbatch, count)
+            self.assertEqual((sum(sizes), len(sizes), max(sizes)), (microbatch * count, count + 2, microbatch))
+
+    def test_orders_have_every_task_once_behind_what_it_needs_and_no_more_ahead_than_asked(self):
         for _ in range(200):
             count, microbatches, ahead = self.random.randint(1, 4), self.random.randint(1, 8), self.random.randint(1, 8)
             on = [f"d{i}" for i in range(count)]
             on += self.random.choice([[], on, on[::-1]])
             seconds = [{what: self.random.randint(0, 5) for what in "FBW"} for _ in on]
             sent = [self.random.randint(0, 3) for _ in on]
-            orders = cases.orders_of(on, seconds, sent, microbatches, self.random.choice(["FBW", "BFW"]), ahead)
+            first = self.random.choice(["FBW", "BFW", "BF"])
+            passes = [self.random.choice([0.5, 1]) for _ in range(microbatches)]
+            orders = cases.orders_of(on, seconds, sent, passes, first, ahead)
             self.assertEqual(sorted((d, *t) for d in orders for t in orders[d]),
-                             sorted((on[s], what, s, m) for s in range(len(on)) for what in "FBW" for m in range(microbatches)), f"seed {self.seed}")
+                             sorted((on[s], what, s, m) for s in range(len(on)) for what in first for m in range(microbatches)), f"seed {self.seed}")
             for d, order in orders.items():
                 place = {tuple(t): i for i, t in enumerate(order)}
                 for s in (s for s in range(len(on)) if on[s] == d):
                     for m in range(microbatches):
                         self.assertLess(place["F", s, m], place["B", s, m], f"seed {self.seed}")
-                        self.assertLess(place["B", s, m], place["W", s, m], f"seed {self.seed}")
+                        if "W" in first:
+                            self.assertLess(place["B", s, m], place["W", s, m], f"seed {self.seed}")
                         if s == on.index(d) and m >= ahead:
-                            self.assertLess(place["W", s, m - ahead], place["F", s, m], f"seed {self.seed}")
+                            self.assertLess(place["W" if "W" in first else "B", s, m - ahead], place["F", s, m], f"seed {self.seed}")
 
     def test_every_executor_has_eight_plans_with_gradients_of_weights_apart_unpaced_and_paced(self):
         for executor in ("threads", "mpi", "torch"):
@@ -247,6 +256,18 @@ class a_busy_machine(unittest.TestCase):
             burner.wait()
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"^validate.py: the machine is busy: others use [0-9.]+ cores; expected at most 0.1, or --anyway\n$")
+
+
+class turns(unittest.TestCase):
+    def test_pytorch_runs_a_plan_that_takes_turns_under_fair_sharing(self):
+        made = {"stages": [], "microbatch_size": 1, "schedule": {"kind": "gpipe"}, "network": "exclusive", "predicted": {"latency": 1}}
+        for executor, expected in (("torch", ("by hand, fair_share", "fair_share")), ("threads", ("by hand", "exclusive"))):
+            ran = []
+            with tempfile.TemporaryDirectory() as folder:
+                work = validate.Validation(types.SimpleNamespace(executor=executor), pathlib.Path(folder), 1, True, lambda text: None)
+                work.compare = lambda group, name, path, folder: ran.append((name, validate.read(path)["network"]))
+                work.case(None, cases.Plan("by hand", lambda problem: made), None, pathlib.Path(folder), {})
+            self.assertEqual(ran, [expected])
 
 
 class programs(unittest.TestCase):

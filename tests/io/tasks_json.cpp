@@ -226,7 +226,12 @@ TEST_CASE("plans that no executor runs have no tasks file") {
   refused([](stage& s) { s.columns = {1, 1}; }, "a grid, whose columns share tensors");
   refused([](stage& s) { s.shard = sharding::zero2; }, "under zero2, which scatters gradients after each microbatch");
   refused([](stage& s) { s.shard = sharding::fsdp; }, "under fsdp, which gathers weights before each use");
-  refused([](stage& s) { s.cuts = {.forward = {0, 2}, .backward = {0, 1, 2}}; }, "cut into passes that are no microbatches");
+  hetplan::plan cut = plain;
+  cut.stages[0].cuts = {.forward = {0, 2}, .backward = {0, 2}};
+  CHECK_NOTHROW(io::require_tasks_file(cut, model));
+  cut.stages[0].cuts.backward = {0, 1, 2};
+  CHECK_THROWS_WITH(io::require_tasks_file(cut, model),
+                    "export to tasks: stage \"\" has backward passes of other samples than its forward passes; expected the same samples");
 }
 
 TEST_CASE("a tasks file by hand: two stages, the second replicated and in chunks, tied to the first") {

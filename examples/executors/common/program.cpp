@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <range/v3/action/sort.hpp>
@@ -21,9 +23,20 @@ std::size_t program::add_flow(const hetplan::cluster& nominal, hetplan::device_i
     throw hetplan::invalid_input("cluster \"" + nominal.name() + "\": no route from \"" + nominal[from].name + "\" to \"" +
                                  nominal[to].name + "\"; expected the one that the plan's transfers take");
   }
+  if (policy != hetplan::sharing::priority) priority = 0;
   flows.push_back({.from = from, .to = to, .bytes = bytes, .latency_s = way->latency.value(), .priority = priority});
-  rules.push_back({way->via, priority});
+  std::vector<std::size_t> held;
+  if (policy == hetplan::sharing::exclusive) held = {from.index(), tasks.size() + to.index()};
+  if (policy == hetplan::sharing::per_link) {
+    for (const hetplan::resource_use& u : way->via) held.push_back(u.resource.index());
+  }
+  rules.push_back({way->via, priority, std::move(held), rules.size()});
   return flows.size() - 1;
+}
+
+std::size_t program::slots() const {
+  if (policy == hetplan::sharing::exclusive) return 2 * tasks.size();
+  return policy == hetplan::sharing::per_link ? resources.size() : 0;
 }
 
 program idle_program(const hetplan::cluster& nominal) {
@@ -40,14 +53,15 @@ void require_executable(const hetplan::plan& p, const hetplan::cluster& c) {
   if (p.workload.mode != hetplan::mode::training) refuse("/mode", "\"" + std::string(to_string(p.workload.mode)) + "\"", "training");
   if (p.pipeline_count() > 1) refuse("/pipelines", std::to_string(p.pipeline_count()) + " pipelines", "one pipeline");
   if (p.parameter_server) refuse("/sync/parameter_server", "\"" + c[*p.parameter_server].name + "\"", "ring reductions");
-  if (p.sharing_policy != hetplan::sharing::fair_share && p.sharing_policy != hetplan::sharing::priority) {
-    refuse("/network", "\"" + std::string(to_string(p.sharing_policy)) + "\"", "fair_share and priority");
-  }
+  if (p.sharing_policy == hetplan::sharing::unlimited) refuse("/network", "\"unlimited\"", "transfers that share what there is");
   if (p.transfers != hetplan::transfer_mode::overlap)
     refuse("/transfers", "\"" + std::string(to_string(p.transfers)) + "\"", "transfers that overlap computing");
-  hetplan::require_plain_stages(p, "plan");
+  hetplan::require_plain_stages(p, "plan", true);
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
-    if (p.stages[s].recompute) refuse("/stages/" + std::to_string(s) + "/recompute", "true", "stages that keep their activations");
+    if (p.stages[s].cuts.forward != p.stages[s].cuts.backward) {
+      refuse("/stages/" + std::to_string(s) + "/cuts", "backward passes of other samples than the forward passes",
+             "stages whose backward passes are those of the forward");
+    }
     if (p.stages[s].state_shards() > 1) {
       refuse("/stages/" + std::to_string(s) + "/shard_state", "true", "stages whose devices each hold the whole optimizer's state");
     }
@@ -68,6 +82,7 @@ class program_maker {
                 const hetplan::tasks::task_graph& graph)
       : p_(p), net_(net), nominal_(nominal), graph_(graph), out_(idle_program(nominal)) {
     out_.batch = static_cast<long>(p.batch());
+    out_.policy = p.sharing_policy;
     out_.stage_of.resize(net.layers.size());
     add_stages();
     require_one_sum_each();
@@ -81,7 +96,7 @@ class program_maker {
  private:
   void add_stages() {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      stage_part part;
+      stage_part part{.layers = {}, .outside = {}, .devices = {}, .recompute = p_.stages[s].recompute};
       for (const hetplan::layer_id l : p_.stages[s].layers) {
         part.layers.push_back(l.index());
         out_.stage_of[l.index()] = s;
@@ -123,16 +138,26 @@ class program_maker {
     }
   }
 
-  /// Flow f is transfer f of the task graph, with the graph's volumes and rules and the routes of the links.
+  /// Flow f is transfer f of the task graph, with the graph's volumes and rules and the routes of the links. Where flows wait for slots,
+  /// their line is that of the simulator (semantics, section 6), and flows of our own stand behind them.
   void add_flows() {
     for (const hetplan::tasks::transfer& t : graph_.transfers) {
-      out_.add_flow(nominal_, t.from, t.to, t.volume_bytes, p_.sharing_policy == hetplan::sharing::priority ? t.priority : 0);
+      out_.add_flow(nominal_, t.from, t.to, t.volume_bytes, t.priority);
       out_.flows.back().release_s = t.release_s;
       if (t.chunk > 0) {
         out_.flows.back().after = static_cast<int>(out_.flows.size()) - 2;  // expand lists the chunks of a transfer consecutively
         out_.flows.back().latency_s = 0;
       }
     }
+    const auto key = [this](std::size_t f) {
+      const hetplan::tasks::transfer& t = graph_.transfers[f];
+      const bool sync = t.kind == hetplan::transfer_kind::sync;
+      return std::tuple(t.priority, sync, sync ? 0 : t.microbatch, t.from_stage, t.from, t.to_stage, t.to, f);
+    };
+    std::vector<std::size_t> line(graph_.transfers.size());
+    std::iota(line.begin(), line.end(), std::size_t{0});
+    std::sort(line.begin(), line.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    for (std::size_t i = 0; i < line.size(); ++i) out_.rules[line[i]].place = i;
   }
 
   void add_messages() {

@@ -66,6 +66,7 @@ struct stage_part {
   std::vector<std::size_t> layers;
   std::vector<std::size_t> outside;  ///< layers of other stages that the stage reads
   std::vector<hetplan::device_id> devices;
+  bool recompute = false;  ///< a backward repeats its forward, which keeps only what it reads
 };
 
 struct program {
@@ -80,8 +81,11 @@ struct program {
   std::vector<handout> handouts;
   std::vector<backup_copy> backups;          ///< with `--backups`
   std::vector<hetplan::resource> resources;  ///< of the network that shapes the links
+  hetplan::sharing policy = hetplan::sharing::fair_share;
 
   [[nodiscard]] bool uses(hetplan::device_id d) const { return !tasks[d.index()].empty(); }
+  /// Returns the number of things that flows hold alone: ports out of and into each device under exclusive, resources under per_link.
+  [[nodiscard]] std::size_t slots() const;
 
   /// Adds a flow over the network that shapes the links. Throws invalid_input if it has no route.
   std::size_t add_flow(const hetplan::cluster& nominal, hetplan::device_id from, hetplan::device_id to, double bytes, int priority = 0);

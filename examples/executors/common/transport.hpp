@@ -9,6 +9,7 @@
 #include <ctime>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -76,10 +77,8 @@ class sender {
   void send(std::vector<parcel> parcels) {
     const std::lock_guard hold(mutex_);
     for (parcel& x : parcels) {
-      const planned_flow& f = program_.flows[x.flow];
-      const double begin_s = x.at_s + (x.part == 0 ? f.latency_s : 0);
       const double bytes = static_cast<double>(x.data.size() * sizeof(double));
-      queue_.push_back({std::move(x), bytes, begin_s, begin_s, false});
+      queue_.push_back({std::move(x), bytes, x.at_s, x.at_s});
     }
     changed_.notify_one();
   }
@@ -87,9 +86,7 @@ class sender {
   void stop() {
     thread_.request_stop();
     thread_.join();
-    for (const outgoing& o : queue_) {
-      if (o.begun) medium_.end(o.what.flow);
-    }
+    for (const outgoing& o : queue_) medium_.end(o.what.flow, steady_s());
     queue_.clear();
   }
   ~sender() {
@@ -102,11 +99,11 @@ class sender {
   struct outgoing {
     parcel what;
     double left_bytes;
-    double next_s;  ///< time of its next step: end of latency, or arrival of a piece
+    double next_s;  ///< time of its next step: departure, end of latency, or arrival of a piece
     double end_s;   ///< arrival of what it has sent so far
-    bool begun;
+    bool departed = false, begun = false;
   };
-  static constexpr double patience_s = 3e-4;     ///< period of retries while flows of higher priority leave no room
+  static constexpr double patience_s = 3e-4;     ///< period of retries while other flows leave no room
   static constexpr double least_sleep_s = 2e-4;  ///< a late wake-up loses no turns
 
   /// Takes turns in the order in which they are due, also after a late wake-up.
@@ -142,9 +139,16 @@ class sender {
   [[nodiscard]] bool waits_for_another(const outgoing& o) const {
     return std::any_of(queue_.begin(), queue_.end(), [&](const outgoing& other) { return follows(o, other); });
   }
-  /// Takes a turn. Returns true if the parcel has arrived.
+  /// Departs, or takes a turn. Returns true if the parcel has arrived.
   [[nodiscard]] bool advance(outgoing& o) {
     const std::size_t f = o.what.flow;
+    if (!o.departed) {
+      const auto from_s = o.left_bytes > 0 ? medium_.enter(f, o.next_s) : std::optional(o.next_s);  // nothing needs no slots
+      o.departed = from_s.has_value();
+      o.next_s = from_s ? *from_s + (o.what.part == 0 ? program_.flows[f].latency_s : 0) : steady_s() + patience_s;
+      o.end_s = o.next_s;
+      return false;
+    }
     if (!std::exchange(o.begun, true)) medium_.begin(f, o.next_s);
     if (o.left_bytes <= 0) return true;
     if (const auto t = medium_.reserve(f, std::min(o.left_bytes, medium_.piece_bytes(f)))) {
@@ -160,7 +164,7 @@ class sender {
   parcel take(std::size_t i) {
     outgoing done = std::move(queue_[i]);
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
-    medium_.end(done.what.flow);
+    medium_.end(done.what.flow, done.end_s);
     for (outgoing& o : queue_) {
       if (follows(o, done)) o.next_s = o.end_s = std::max(o.next_s, done.end_s);
     }

@@ -64,7 +64,7 @@ class worker {
       if (std::find(devices.begin(), devices.end(), me) == devices.end()) continue;
       stages_.push_back(s);
       for (const std::size_t l : p.stages[s].layers) {
-        activations_[l].resize(p.batch, net.layers[l].width());
+        if (!is_dropped(s, l)) activations_[l].resize(p.batch, net.layers[l].width());
         gradients_[{s, l}].resize(p.batch, net.layers[l].width());
         const std::size_t t = net.tensor_of(l);
         if (parameters_[t].size() == 0) parameters_[t] = net.first_parameters(t, settings_.seed);
@@ -140,6 +140,7 @@ class worker {
   using key = std::pair<std::size_t, std::size_t>;
   struct layer_tapes {
     tape of_forward, of_backward;
+    matrix output;  ///< if it is dropped (see is_dropped)
   };
 
   [[nodiscard]] std::vector<std::size_t> readers_of(std::size_t layer) const {
@@ -151,13 +152,24 @@ class worker {
     return readers;
   }
 
+  /// True for an output that lives with the layer's tapes: until the end of the forward, and from its repetition to that of the backward.
+  /// What another stage reads stays: this device may have that stage, too.
+  [[nodiscard]] bool is_dropped(std::size_t stage, std::size_t layer) const {
+    return program_.stages[stage].recompute && readers_of(layer).empty();
+  }
+
   void run(const task& t) {
     for (const std::size_t m : t.receives) receive(program_.messages[m]);
+    const bool recomputes = program_.stages[t.stage.index()].recompute;
     const double begin_s = link_.now_s(), worked_before_s = thread_s();
     for (int left = pace_.times; left-- > 0;) {
       if (t.what == hetplan::phase::forward) forward(t, left == 0);
+      if (t.what == hetplan::phase::backward_input && recomputes) forward(t, false);
       if (t.what == hetplan::phase::backward_input) input_gradients(t);
       if (t.what == hetplan::phase::backward_weight) weight_gradients(t, left == 0);
+    }
+    if (t.what == hetplan::phase::forward && recomputes) {
+      for (const std::size_t l : program_.stages[t.stage.index()].layers) tapes_.erase({l, static_cast<std::size_t>(t.first)});
     }
     const double end_s = link_.now_s();
     if (pace_.wait > 1) {
@@ -171,9 +183,15 @@ class worker {
     for (const std::size_t m : t.sends) send(program_.messages[m]);
   }
 
-  [[nodiscard]] std::vector<view> inputs_of(std::size_t layer, const task& t) const {
+  [[nodiscard]] mutable_view activation_of(std::size_t layer, const task& t) {
+    if (!is_dropped(t.stage.index(), layer)) return rows_of(activations_[layer], t.first, t.last);
+    matrix& output = tapes_[{layer, static_cast<std::size_t>(t.first)}].output;
+    output.resize(t.last - t.first, net_.layers[layer].width());  // nothing, once it is there
+    return rows_of(output, 0, t.last - t.first);
+  }
+  [[nodiscard]] std::vector<view> inputs_of(std::size_t layer, const task& t) {
     std::vector<view> inputs;
-    for (const std::size_t from : net_.layers[layer].inputs) inputs.push_back(rows_of(activations_[from], t.first, t.last));
+    for (const std::size_t from : net_.layers[layer].inputs) inputs.push_back(read_only(activation_of(from, t)));
     return inputs;
   }
   [[nodiscard]] samples samples_of(const task& t) const { return {t.first, t.last, settings_.seed}; }
@@ -193,7 +211,7 @@ class worker {
         const double* p = parameters_[net_.tensor_of(l)].data();
         tape& kept = tapes_[{l, static_cast<std::size_t>(t.first)}].of_forward;
         kept.clear();
-        const mutable_view out = rows_of(activations_[l], t.first, t.last);
+        const mutable_view out = activation_of(l, t);
         std::visit([&](const auto& work) { work.forward(p, inputs_of(l, t), samples_of(t), out, kept); }, net_.layers[l].work);
         if (is_loss(l) && is_last) loss_ += out.sum() / static_cast<double>(program_.batch);
       });
@@ -349,7 +367,7 @@ class worker {
   pace pace_;
   Link& link_;
   std::vector<std::size_t> stages_;
-  std::vector<matrix> activations_;        ///< [layer]: rows of the global batch, filled where this device has or gets them
+  std::vector<matrix> activations_;        ///< [layer]: rows of the global batch, filled where this device has or gets them and keeps them
   std::map<key, matrix> gradients_;        ///< [stage that reads, layer]: gradient of the layer's output
   std::map<key, layer_tapes> tapes_;       ///< [layer, first sample]
   std::map<key, Eigen::VectorXd> slopes_;  ///< [stage, tensor]: gradient of the tensor in this iteration

@@ -45,7 +45,7 @@ class rank_links {
     }
     came_.resize(devices_.size());
     if (shaped) {
-      board_.emplace(ranks_, p.resources.size(), p.flows.size());
+      board_.emplace(ranks_, p.resources.size() + p.slots(), p.flows.size());
       medium_.emplace(p.resources, p.rules, board_->free_at_s(), board_->states(), board_->lock());
       out_.emplace(p, *medium_, [this](const parcel& x) { tell(x); });
     } else {

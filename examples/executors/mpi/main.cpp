@@ -118,6 +118,10 @@ int run(const ranks& r, const options& o, bool shaped) {
     require_ranks(r, {used.size(), in->cluster.size()},
                   std::to_string(used.size()) + ", one for each device of the plan, or " + all + ", one for each of the cluster");
     require_links(r, shaped);
+    if (o.paced && !shaped && job.work.slots() > 0) {
+      throw hetplan::invalid_input("--links: got real and a plan whose network is \"" + std::string(to_string(job.work.policy)) +
+                                   "\"; expected shaped, which let transfers wait for each other");
+    }
   };
   if (!all_agree(r.rank, o.timeout_s, read)) return 2;
 

@@ -36,7 +36,7 @@ class process_lock {
 class shared_board {
  public:
   /// Collective.
-  shared_board(MPI_Comm ranks, std::size_t resources, std::size_t flows) : resources_(resources), flows_(flows) {
+  shared_board(MPI_Comm ranks, std::size_t times, std::size_t flows) : times_(times), flows_(flows) {
     int rank = 0;
     MPI_Comm_rank(ranks, &rank);
     const std::size_t size = states_at() + flows * sizeof(flow_state);
@@ -49,7 +49,7 @@ class shared_board {
     begin_ = static_cast<std::byte*>(begin);
     if (rank == 0) {
       new (begin_) process_lock;
-      std::uninitialized_value_construct_n(free_at_s().data(), resources_);
+      std::uninitialized_value_construct_n(free_at_s().data(), times_);
       std::uninitialized_value_construct_n(states().data(), flows_);
     }
     MPI_Barrier(ranks);
@@ -58,7 +58,7 @@ class shared_board {
   shared_board& operator=(const shared_board&) = delete;
 
   [[nodiscard]] process_lock& lock() const { return *reinterpret_cast<process_lock*>(begin_); }
-  [[nodiscard]] std::span<double> free_at_s() const { return {reinterpret_cast<double*>(begin_ + numbers_at), resources_}; }
+  [[nodiscard]] std::span<double> free_at_s() const { return {reinterpret_cast<double*>(begin_ + numbers_at), times_}; }
   [[nodiscard]] std::span<flow_state> states() const { return {reinterpret_cast<flow_state*>(begin_ + states_at()), flows_}; }
 
   /// Collective; not in a destructor, since after an error the other ranks may be gone.
@@ -66,9 +66,9 @@ class shared_board {
 
  private:
   static constexpr std::size_t numbers_at = (sizeof(process_lock) + 63) / 64 * 64;
-  [[nodiscard]] std::size_t states_at() const { return numbers_at + (resources_ * sizeof(double) + 63) / 64 * 64; }
+  [[nodiscard]] std::size_t states_at() const { return numbers_at + (times_ * sizeof(double) + 63) / 64 * 64; }
 
-  std::size_t resources_, flows_;
+  std::size_t times_, flows_;
   MPI_Win window_ = MPI_WIN_NULL;
   std::byte* begin_ = nullptr;
 };

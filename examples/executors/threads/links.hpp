@@ -25,7 +25,7 @@ class thread_links {
  public:
   /// @param shaped  false: links are as fast as memory.
   thread_links(const program& p, const hetplan::cluster& c, bool shaped, double timeout_s)
-      : program_(p), cluster_(c), timeout_s_(timeout_s), free_at_s_(p.resources.size(), 0), states_(p.flows.size()),
+      : program_(p), cluster_(c), timeout_s_(timeout_s), free_at_s_(p.resources.size() + p.slots(), 0), states_(p.flows.size()),
         medium_(p.resources, p.rules, free_at_s_, states_, medium_lock_) {
     for (std::size_t d = 0; d < c.size(); ++d) devices_.push_back(std::make_unique<device_side>());
     for (std::size_t d = 0; d < c.size(); ++d) {

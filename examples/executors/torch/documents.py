@@ -98,6 +98,7 @@ class Stage:
     name: str
     layers: List[str]
     devices: List[str]
+    recompute: bool = False  # from its F it keeps inputs alone, and its B begins with its F, run again
 
 
 @dataclass
@@ -158,7 +159,7 @@ class Reader:
     def of(self, kind: type) -> "Reader":
         right = isinstance(self.value, (int, float) if kind is float else kind) and not (kind in (int, float) and isinstance(self.value, bool))
         if not right:
-            raise self.fail({float: "a number", int: "an integer", str: "a text", list: "a list", dict: "an object"}[kind])
+            raise self.fail({float: "a number", int: "an integer", bool: "true or false", str: "a text", list: "a list", dict: "an object"}[kind])
         if kind in (int, float) and not 0 <= self.value < 1e18 and not self.place.endswith("/priority"):
             raise self.fail("a finite number >= 0")
         return self
@@ -259,13 +260,12 @@ def read_tasks(d: Reader) -> TaskGraph:
     for s in d.get("stages", list).each(dict):
         if s.value.get("pipeline", 0) != 0:
             raise s.get("pipeline").fail("0: this executor runs one pipeline")
-        s.get("recompute", bool, False).one_of([False], "false: this executor keeps activations")
         if len(s.get("devices", list).value) > 1:
             s.get("shard_state", bool, False).one_of([False], "false: this executor's devices each hold the whole optimizer's state")
         for a in s.get("devices", list).each(dict):
             a.get("tensor_parallel", int, 1).one_of([1], "1: this executor has no tensor parallelism")
         members = [a.get("name").one_of(names, "a device of the file") for a in s.get("devices", list).each(dict)]
-        stages.append(Stage(s.text("name"), [x.value for x in s.get("layers", list).each(str)], members))
+        stages.append(Stage(s.text("name"), [x.value for x in s.get("layers", list).each(str)], members, s.get("recompute", bool, False).value))
     tasks = [_task(t, names, stages) for t in d.get("tasks", list).each(dict)]
     orders = {x.text("name"): [_task_of(x.text("name"), t, tasks) for t in x.get("order", list).each()] for x in devices}
     if sorted(t for order in orders.values() for t in order) != list(range(len(tasks))):

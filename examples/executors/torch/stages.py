@@ -61,6 +61,13 @@ class Use(NamedTuple):
     given: Tensor
 
 
+class Graph(NamedTuple):
+    """Autograd's, of a stage and some samples."""
+    leaves: Tensors
+    ends: List[Tensor]  # of its outputs, then its loss
+    uses: List[Use]
+
+
 class StagePart:
     """What one device holds of one stage."""
 
@@ -72,27 +79,38 @@ class StagePart:
         self._uses = watched(self.modules.values())
         self.inputs = sorted({i for n in self.layers for i in network.layers[n].inputs if i not in chosen})
         self.outputs = [n for n in self.layers if any(r not in chosen for r in network.readers(n))]
-        self._kept: Dict[Tuple[int, int], Tuple[Tensors, List[Tensor], List[Use]]] = {}  # by samples: leaves and ends of autograd's graph
+        self.recompute = graph.stages[stage].recompute
+        self._kept: Dict[Tuple[int, int], Graph] = {}  # by samples
+        self._read: Dict[Tuple[int, int], Tuple[Tensors, Tensors]] = {}  # by samples, of a stage that recomputes: inputs and data
         self._left: Dict[Tuple[int, int], Tuple[List[Use], List[Tensor]]] = {}  # by samples: for the gradients of weights
         self.loss = 0.0
 
     def forward(self, first: int, last: int, read: Tensors, data: Tensors) -> Tensors:
-        """What leaves the stage. Keeps the graph for the backward of the same samples."""
+        """What leaves the stage. Keeps the graph for the backward of the same samples, or what that makes a graph of."""
+        with torch.set_grad_enabled(not self.recompute):
+            graph = self._graph(read, data)
+        if len(graph.ends) > len(self.outputs):
+            self.loss += graph.ends[-1].item()
+        if self.recompute:
+            self._read[first, last] = read, data
+        else:
+            self._kept[first, last] = graph
+        return {n: end.detach() for n, end in zip(self.outputs, graph.ends)}
+
+    def _graph(self, read: Tensors, data: Tensors) -> "Graph":
         for _ in range(self.times):  # all but the last go to waste
-            self._uses.clear()
             leaves = {n: t.detach().requires_grad_() for n, t in read.items()}
             values = self.network.forward(self.modules, leaves, data)
+            uses = list(self._uses)
+            self._uses.clear()
         ends = [values[n] for n in self.outputs]
         if self.network.loss in values:
-            loss = values[self.network.loss].sum() / self.batch  # the mean over the batch, of which these are some samples
-            self.loss += loss.item()
-            ends.append(loss)
-        self._kept[first, last] = leaves, ends, list(self._uses)
-        return {n: values[n].detach() for n in self.outputs}
+            ends.append(values[self.network.loss].sum() / self.batch)  # the mean over the batch, of which these are some samples
+        return Graph(leaves, ends, uses)
 
     def input_gradients(self, first: int, last: int, gradients: Tensors) -> Tensors:
         """Of what was read. Keeps what the gradients of weights need."""
-        leaves, ends, uses = self._kept.pop((first, last))
+        leaves, ends, uses = self._graph(*self._read.pop((first, last))) if self.recompute else self._kept.pop((first, last))
         given = [gradients[n] for n in self.outputs] + [None] * (len(ends) - len(self.outputs))
         of_leaves, of_uses = input_gradients(ends, given, list(leaves.values()), uses, self.times)
         self._left[first, last] = uses, of_uses
@@ -104,6 +122,7 @@ class StagePart:
     def reset(self) -> None:
         """As before the first task of an iteration. Tied weights have one gradient."""
         self._kept.clear()
+        self._read.clear()
         self._left.clear()
         self.loss = 0.0
         zeros: Dict[int, Tensor] = {}

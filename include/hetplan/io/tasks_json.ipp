@@ -183,7 +183,12 @@ class tasks_writer {
 }  // namespace detail
 
 HETPLAN_INLINE void require_tasks_file(const plan& p, const planning_graph& model) {
-  require_plain_stages(p, "export to tasks");
+  require_plain_stages(p, "export to tasks", true);
+  for (const stage& s : p.stages) {
+    if (s.cuts.forward == s.cuts.backward || p.workload.mode != mode::training) continue;
+    throw invalid_input("export to tasks: stage \"" + s.name +
+                        "\" has backward passes of other samples than its forward passes; expected the same samples");
+  }
   if (p.transfers == transfer_mode::block) {
     throw invalid_input(
         "export to tasks: plan: /transfers: got \"block\"; a transfer of a tasks file runs beside the work, expected \"overlap\"");
