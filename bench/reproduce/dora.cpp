@@ -658,6 +658,35 @@ std::vector<row> tradeoffs(bool quick) {
   return rows;
 }
 
+/// What recomputation and sharded states buy in training; "infeasible" is proven of all plans.
+std::vector<row> memory_savers_buy(bool quick) {
+  std::vector<row> rows{{"setting", "model", "optimizer", "without", "recompute", "shard_state", "both", "faster"}};
+  for (const std::string& setting : settings) {
+    for (const std::string& name : models) {
+      if (quick && (name != "bert-base" || setting != "smart-home-2")) continue;
+      const planning_graph model = model_of(mode::training, name);
+      const cluster devices = cluster_of(setting);
+      for (const bool adam : {true, false}) {
+        if (!adam && name != "qwen-omni") continue;
+        job wanted = job_of(mode::training, name);
+        wanted.workload.optimizer_factor = adam ? 2 : 0;
+        std::vector<plan_result> found;
+        row r{setting, name, adam ? "Adam" : "SGD"};
+        for (const memory_savers use : {memory_savers{}, {.recompute = true}, {.shard_state = true}, {true, true}}) {
+          wanted.memory_savers = use;
+          found.push_back(recipes::dora(problem_of(model, devices, wanted), minimize_latency{}, 1));
+          const answer a(found.back());
+          r.push_back(a.best ? readable(seconds(a.time_s())) : std::string(to_string(found.back().status.result)));
+        }
+        const answer before(found.front()), after(found.back());
+        r.push_back(before.best && after.best ? number("%.2f x", before.time_s() / after.time_s()) : "-");
+        rows.push_back(std::move(r));
+      }
+    }
+  }
+  return rows;
+}
+
 /// How long planners think (Table 4): medians of what they say themselves.
 std::vector<row> planning_times(bool quick) {
   struct reported {
@@ -741,6 +770,7 @@ int main(int argc, char** argv) {
   page.add_csv("dora.alone.csv", alone());
   page.add_csv("dora.network-use.csv", network_use(quick));
   page.add_csv("dora.tradeoffs.csv", tradeoffs(quick));
+  page.add_csv("dora.savers.csv", memory_savers_buy(quick));
   bench::add_quality(page);
   bench::add_order(page);
   bench::add_deadlines(page);

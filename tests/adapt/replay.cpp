@@ -589,6 +589,33 @@ TEST_CASE("where the relay between two devices is lost, one of them goes on alon
   CHECK_THAT(none.status.reason, Catch::Contains("memory") && Catch::Contains("without a route from \"a\" to \"c\""));
 }
 
+TEST_CASE("a pipeline with unequal passes, two stages of a device, goes on with equal ones without a lost device") {
+  const planning_graph model = test::chain(6);
+  const cluster c = test::three();
+  const planning_problem problem{model, c, roofline{}, job{.batch = 8}};
+  plan running = blank_plan(problem, "test", 1);
+  const pass_cuts ramp{.forward = {0, 1, 3, 6, 8}, .backward = {0, 1, 3, 6, 8}};
+  const int first[] = {0, 1, 3, 5, 6};
+  for (int s = 0; s < 4; ++s) {
+    stage part{.name = "s" + std::to_string(s), .devices = {{device_id(s == 3 ? 0 : s), 1}}, .cuts = ramp};
+    for (int l = first[s]; l < first[s + 1]; ++l) part.layers.emplace_back(l);
+    running.stages.push_back(std::move(part));
+  }
+  running = dispatch(std::move(running), problem, eager{});
+  for (const std::size_t lost : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    const plan_result r = adapt::lightweight_replay(problem, running, std::vector{device_id(lost)});
+    REQUIRE(r.status.ok());
+    const plan& next = r.plans.front().plan;
+    CHECK_NOTHROW(require_valid(next, model, c));
+    CHECK(next.batch() == 8);
+    CHECK(next.microbatch_size == 2);  // the mean of the passes
+    for (const stage& s : next.stages) {
+      CHECK(s.cuts.empty());
+      CHECK(s.devices.front().device != device_id(lost));
+    }
+  }
+}
+
 TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw") {
   const planning_graph model = test::chain(3);
   const cluster c = test::three();
@@ -615,6 +642,13 @@ TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw"
   plan cut = running;
   cut.schedule.kind = schedule_kind::gpipe;
   cut.stages[0].cuts = {.forward = {0, 2}, .backward = {0, 1, 2}};
+  const plan_result equal = adapt::lightweight_replay(problem, cut, {});
+  REQUIRE(equal.status.ok());
+  CHECK(equal.plans.front().plan.stages[0].cuts.empty());
+  cut.stages[0].devices = {{device_id(0), 1}, {device_id(1), 1}};
+  cut.stages[0].cuts.backward = {0, 2};
+  cut.microbatch_size = 2;
+  cut.microbatches = 1;
   CHECK_THAT(reason(cut), Catch::Contains("stage \"all\" is cut into passes that are no microbatches"));
   plan grid = running;
   grid.stages[0].columns = {1, 1};

@@ -186,15 +186,14 @@ class documents(folder_test):
         self.assertIn("--phase", self.refused("plan", "bert-small", "smart-home-2", "--phase", "3"))
         self.assertIn("has no phases", self.refused("plan", "bert-small", "smart-home-2", "--planner", "pipeline", "--phase", "1"))
 
-    def test_memory_savers_that_no_planner_uses_are_a_warning(self):
+    def test_memory_savers_that_the_planner_does_not_use_are_a_warning(self):
         job = {"format": "hetplan/job/1", "mode": "training", "batch": 4, "memory_savers": ["recompute", "shard_state"]}
         (self.path / "job.json").write_text(json.dumps(job))
         (self.path / "plain.json").write_text(json.dumps({"format": "hetplan/job/1", "mode": "training", "batch": 4}))
         asked = self.run_it("plan", "bert-small", "smart-home-1", "job.json", "--planner", "on-device", "--json")
         plain = self.document("plan", "bert-small", "smart-home-1", "plain.json", "--planner", "on-device")
         self.assertEqual(asked.returncode, 0, asked.stderr)
-        self.assertEqual(asked.stderr, "hetplan: warning: job.json: /memory_savers/1: no planner makes use of it yet; plans keep whole "
-                                       "optimizer states; not used\n")
+        self.assertEqual(asked.stderr, 'hetplan: warning: memory_savers: planner "on-device" uses none; not used\n')
         self.assertEqual(json.loads(asked.stdout)["plans"], plain["plans"])
 
     def test_devices_may_share_tensors_where_that_is_allowed(self):

@@ -57,8 +57,9 @@ HETPLAN_INLINE plan_result replanning::plan_for(const conditions& now, const qoe
   }
   const present_problem there(*problem_, now, wanted);
   planning_problem asked = *there;
-  asked.job.split_tensors = false;  // moves between grids are not defined
-  asked.with_bounds = false;        // bounds are not needed, and take as long as parts of the search
+  asked.job.split_tensors = false;  // moves between grids are not defined, nor between sharded weights
+  asked.job.memory_savers.shard_state = false;
+  asked.with_bounds = false;  // bounds are not needed, and take as long as parts of the search
   conditions usual = now;
   usual.capacity = nominal(problem_->cluster).capacity;
   const auto outside = [&](plan_result r) {

@@ -39,14 +39,15 @@ struct replay_options {
 /// allows. Stages are left out if not every stage can have a layer, or if new neighbours have no route between them. The simulator
 /// selects the shortest response within the problem's limits; ties: the first measure, then the first weight.
 ///
-/// Stages use the plan's microbatch size; transfer rules and a lost parameter server are dropped. Explicit orders are replaced by those
+/// Stages use the plan's microbatch size, in place of cuts that of the job nearest to the mean pass; transfer rules and a lost parameter
+/// server are dropped. Explicit orders are replaced by those
 /// of `eager` (dispatch.hpp) within the devices' memory, with every backward in two parts if one was. Such a plan does not deadlock, with
 /// the tightest feasible memory, if the stages of a device form a chain. Stages on one device share its speed and memory evenly.
 ///
 /// @param problem  the current problem: the cluster has all devices with unchanged ids, the cost model gives current speeds.
 /// @param lost     devices that the plan must not use; empty: rebalances the running plan.
 /// @return         one plan with its prediction (no bound, which takes longer than the plan), or none found: missing memory, limit or
-///                 route, no device left, several pipelines, orders of generation, stages that save memory, grids, cuts.
+///                 route, no device left, several pipelines, orders of generation, stages that save memory, grids, cuts of several devices.
 /// Complexity      O(layers x devices) calls of the cost model, O(S L^2) steps for S stages of L layers, and a simulation per measure and
 ///                 weight, for each warm-up rule until one fits.
 /// Throws          invalid_input (an unknown device, an invalid running plan, a negative weight, no weight or no measure).

@@ -240,11 +240,16 @@ HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
 
 /// Returns the plan with equal microbatches in place of cuts: of the job's sizes, the one nearest to the mean of the passes.
 HETPLAN_INLINE plan without_cuts(plan p, const job& j) {
-  const auto cut = std::ranges::find_if(p.stages, [](const stage& s) { return !s.cuts.empty(); });
-  if (cut == p.stages.end()) return p;
-  const double mean = static_cast<double>(p.batch()) / static_cast<double>(cut->cuts.forward.size() - 1);
-  const auto sizes = j.candidate_microbatch_sizes();
-  p.microbatch_size = *std::ranges::min_element(sizes, {}, [&](int size) { return std::abs(size - mean); });
+  std::size_t passes = 0;
+  for (const stage& s : p.stages) passes = std::max(passes, s.cuts.forward.size());
+  if (passes == 0) return p;
+  const double mean = static_cast<double>(p.batch()) / static_cast<double>(passes - 1);
+  double nearest = std::numeric_limits<double>::infinity();
+  for (const int size : j.candidate_microbatch_sizes()) {
+    if (std::abs(size - mean) >= nearest) continue;
+    nearest = std::abs(size - mean);
+    p.microbatch_size = size;
+  }
   p.microbatches = j.batch / p.microbatch_size;
   for (stage& s : p.stages) {
     s.cuts = {};

@@ -347,6 +347,11 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
         if (j.batch % size.integer(1) != 0) unused(size, size.shown() + " does not divide the batch " + std::to_string(j.batch));
       }
     }
+    if (key == "memory_savers" && use.over_time) {
+      for (const json_node saver : value.elements("")) {
+        if (saver.text() == "shard_state") unused(saver, "plans that change while they run shard no states");
+      }
+    }
     if (key == "split_tensors" && use.over_time && j.split_tensors) unused(value, "plans that change while they run share no tensors");
     if (key == "qoe") look_at_qoe(value);
   }

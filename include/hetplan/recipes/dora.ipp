@@ -410,7 +410,7 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
   constexpr std::size_t most_judged = 4;
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
-  if (budget.spent() || answer.status.result == outcome::infeasible) return answer;  // a proof covers these plans, too
+  if (budget.spent() || answer.status.result == outcome::infeasible) return answer;     // a proof covers these plans, too
   if (!answer.plans.empty()) starts.insert(starts.begin(), answer.plans.front().plan);  // one, however many are wanted
   // Of two orders of the layers, the model's own and that of its chains, the one in which the plans so far can be cut best.
   const planning_graph& model = problem.model;
@@ -483,7 +483,7 @@ HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const 
     }
   }
   std::vector<plan> plans = choose_savers(problem, objective, starts, budget);
-  std::erase_if(plans, [&](const plan& p) { return std::ranges::any_of(answer.plans, [&](const auto& r) { return r.plan == p; }); });
+  for (const ranked_plan& r : answer.plans) std::erase(plans, r.plan);
   answer.steps = budget.used();
   return beside(problem, objective, plans, std::move(answer), keep, room(), rounds);
 }

@@ -56,8 +56,9 @@ HETPLAN_INLINE std::vector<plan> choose_savers(const planning_problem& problem, 
   const auto cost_of = [&](plan& p) {
     if (budget.spent() || too_large_an_expansion(p, problem.model)) return cost{inf, inf};
     const std::vector<double> held = static_bytes(p, problem.model, problem.models.memory, problem.cluster.size());
-    const auto fits = [&](const device& d) { return at_most(held[d.id.index()], memory_limit_bytes(d)); };
-    if (!std::ranges::all_of(problem.cluster.devices(), fits)) return cost{inf, inf};  // no simulation tells more
+    for (const device& d : problem.cluster.devices()) {
+      if (held[d.id.index()] > memory_limit_bytes(d)) return cost{inf, inf};  // no simulation tells more
+    }
     --left;
     try {
       fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
