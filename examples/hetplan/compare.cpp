@@ -62,7 +62,14 @@ int compare(const common_options& options, const compare_options& o) {
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   numbered_work answers(names.size(), options.threads.value_or(0), [&](std::size_t i) {
     progress bar(each, names[i]);
-    return run_planner(each, names[i], p, 1, bar);
+    try {
+      return run_planner(each, names[i], p, 1, bar);
+    } catch (const invalid_input& e) {  // of one planner: the others answer
+      if (names.size() == 1) throw;
+      plan_result none;
+      none.status = {outcome::none_found, e.what()};
+      return none;
+    }
   });
   std::vector<io::comparison_row> rows;
   bool any = false;

@@ -115,4 +115,33 @@ TEST_CASE("the replay of a draft is the simulator's run of its plan") {
   CHECK(too_large > 100);
 }
 
+TEST_CASE("no stage takes less than nothing, whatever sums of times round to") {
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 50; ++seed) {
+    test::random_source random(seed);
+    planning_graph_builder b("no forwards");
+    for (int i = 0; i < 12; ++i) {
+      b.add_layer({.name = "l" + std::to_string(i),
+                   .forward_flops = flops(random.chance(0.6) ? 0 : random.between(0, 1e9)),
+                   .backward_input_flops = flops(random.between(0, 1e9))});
+      if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), bytes(1));
+    }
+    const planning_graph model = std::move(b).build();
+    device one;
+    one.name = "d";
+    one.compute = flops_per_second(random.between(1e9, 1e12));
+    one.memory = bytes(1e9);
+    const cluster c("one", one);
+    const layer_sequence row = each_layer_of(sequence_of(model));
+    const prefix_table table(model, row, c, roofline{}, plain_memory{}, {}, 4);
+    for (std::size_t first = 0; first < 12; ++first) {
+      for (std::size_t last = first + 1; last <= 12; ++last) {
+        const interval_time t = table.time(first, last, device_id(0), 3);
+        REQUIRE(t.backward_s >= 0);
+        REQUIRE(t.total_s >= t.backward_s);
+        REQUIRE(table.total_s(first, last, device_id(0), 3) == t.total_s);
+      }
+    }
+  }
+}
+
 }  // namespace test_pipeline_draft

@@ -354,3 +354,39 @@ TEST_CASE("Dora as printed: the estimate chooses") {
   CHECK(printed.plans.front().plan.planner == "dora-printed");
   CHECK(printed.plans.front().evaluation.latency.value() == Approx(1616).epsilon(0.001));
 }
+
+TEST_CASE("dora ends soon where one layer fits on no device, though the space of all cuts is large") {
+  planning_graph_builder b("chain");
+  for (int i = 0; i < 20; ++i) {
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = flops(1e9), .weight = bytes(i == 5 ? 8e6 : 1e6)});
+    if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), bytes(1e5));
+  }
+  const planning_graph model = std::move(b).build();
+  std::vector<device> devices;
+  for (int i = 0; i < 6; ++i) {
+    device d;
+    d.name = "d" + std::to_string(i);
+    d.compute = flops_per_second(1e12);
+    d.memory = bytes(31e6);  // the large layer needs 32
+    devices.push_back(std::move(d));
+  }
+  const cluster c("six", std::move(devices), shared_medium{bytes_per_second(1e8), seconds(0)});
+  const plan_result r = recipes::dora(planning_problem(model, c, roofline{}, job{.batch = 5}), minimize_latency{}, 1);
+  CHECK(r.status.result == outcome::none_found);
+  job sharing{.batch = 5};
+  sharing.memory_savers.shard_state = true;
+  CHECK(recipes::dora(planning_problem(model, c, roofline{}, sharing), minimize_latency{}, 1).status.ok());
+}
+
+TEST_CASE("dora's best plan does not depend on how many are wanted") {
+  const planning_graph model = zoo::model("bert-small", {});
+  const cluster c = zoo::cluster("traffic-monitor");
+  for (const bool savers : {false, true}) {
+    job j{.batch = 8};
+    j.memory_savers = {.recompute = savers, .shard_state = savers};
+    const planning_problem problem(model, c, roofline{}, j);
+    const plan_result one = recipes::dora(problem, minimize_latency{}, 1), ten = recipes::dora(problem, minimize_latency{}, 10);
+    REQUIRE(one.status.ok());
+    CHECK(one.plans.front().plan == ten.plans.front().plan);
+  }
+}

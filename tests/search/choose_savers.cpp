@@ -125,4 +125,23 @@ TEST_CASE("choose_savers finds a plan that fits by sharded weights alone") {
   CHECK(found.front().stages.front().shard == sharding::fsdp);
 }
 
+TEST_CASE("choose_savers leaves whole what two stages share") {
+  planning_graph_builder b("tied");
+  for (int i = 0; i < 2; ++i)
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = flops(3e9), .weight = bytes(1e6), .weight_group = "tied"});
+  b.add_edge(layer_id(0), layer_id(1), bytes(1000));
+  const planning_graph model = std::move(b).build();
+  const cluster devices = of(4, 1e9, 1e9);
+  job j{.batch = 4};
+  j.memory_savers.shard_state = true;
+  const planning_problem problem(model, devices, roofline{}, j);
+  plan start = blank_plan(problem, "test", 4);
+  start.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(0), 2}, {device_id(1), 2}}},
+                  {.name = "s1", .layers = {layer_id(1)}, .devices = {{device_id(2), 2}, {device_id(3), 2}}}};
+  step_budget budget(1'000'000);
+  const auto found = choose_savers(problem, minimize_latency{}, {start}, budget);
+  REQUIRE(found.size() == 1);
+  for (const stage& s : found.front().stages) CHECK((s.shard == sharding::none || s.shard == sharding::state));
+}
+
 }  // namespace test_choose_savers

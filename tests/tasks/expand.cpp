@@ -332,3 +332,29 @@ TEST_CASE("a transfer carries the samples that its producer and its consumer hav
   });
   CHECK(seen > 100);
 }
+
+TEST_CASE("a reduction of a shared tensor belongs to the last pass, also where passes are no microbatches") {
+  planning_graph_builder b("tied");
+  for (int i = 0; i < 2; ++i)
+    b.add_layer({.name = "l" + std::to_string(i), .forward_flops = flops(1e9), .weight = bytes(1e6), .weight_group = "tied"});
+  b.add_edge(layer_id(0), layer_id(1), bytes(1000));
+  const planning_graph model = std::move(b).build();
+  std::vector<device> two(2);
+  for (std::size_t i = 0; i < two.size(); ++i) {
+    two[i].name = "d" + std::to_string(i);
+    two[i].compute = flops_per_second(1e12);
+    two[i].memory = bytes(1e9);
+  }
+  const cluster c("two", std::move(two), mesh{bytes_per_second(1e8), seconds(0)});
+  plan p{.microbatch_size = 1, .microbatches = 5, .schedule = {.kind = schedule_kind::gpipe}};
+  const pass_cuts cuts{.forward = {0, 2, 5}, .backward = {0, 2, 5}};
+  p.stages = {{.name = "s0", .layers = {layer_id(0)}, .devices = {{device_id(0), 1}}, .cuts = cuts},
+              {.name = "s1", .layers = {layer_id(1)}, .devices = {{device_id(1), 1}}, .cuts = cuts}};
+  int reductions = 0;
+  for (const tasks::transfer& t : tasks::expand(p, model, c, roofline{}).transfers) {
+    if (t.kind != transfer_kind::sync) continue;
+    ++reductions;
+    CHECK(t.microbatch == 1);
+  }
+  CHECK(reductions == 2);
+}

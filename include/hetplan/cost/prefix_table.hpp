@@ -99,7 +99,7 @@ class prefix_table {
       c += distinct_;
       least = std::min(least, total_.column(c)[last] - entries.column(c)[first]);
     }
-    return least;
+    return std::max(0.0, least);
   }
   /// Prefix sums of one column, size() + 1 numbers each. Nonempty blocks [first, last) take totals[last] - entries[first]. An entry is the
   /// total plus the boundary to the next block, which a stage pays if it continues across it; without boundary costs it is the total.

@@ -100,10 +100,13 @@ HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t l
   interval_time best;
   if (first == last) return best;
   for (int g = 1; g <= degrees(d); ++g) {
-    const double total = totals(d, share, g)[last] - entries(d, share, g)[first];
+    const double total = std::max(0.0, totals(d, share, g)[last] - entries(d, share, g)[first]);  // rounding may leave less than nothing
     if (g == 1 || total < best.total_s) best = {total, 0, g};
   }
-  if (training_) best.backward_s = backwards(d, share, best.degree)[last] - backward_entries(d, share, best.degree)[first];
+  if (training_) {
+    const double backward = backwards(d, share, best.degree)[last] - backward_entries(d, share, best.degree)[first];
+    best.backward_s = std::clamp(backward, 0.0, best.total_s);
+  }
   return best;
 }
 

@@ -112,12 +112,13 @@ template <step_law Law>
 /// Definition of a space of plans.
 struct space_options {
   int max_stages = 16;
-  std::vector<device_id> device_order = {};              ///< a permutation of the devices; empty: by id
-  bool contiguous_groups = false;                        ///< true if groups are runs of device_order, in the order of the stages
-  warmup_rule warmup = warmup_rule::hide_communication;  ///< microbatches in flight under 1F1B in training
-  bool all_shares = false;                               ///< true for all shares within memory; false for allocate's only
-  int largest_share = std::numeric_limits<int>::max();   ///< largest number of samples of a microbatch on one device
-  memory_savers savers = {};                             ///< that every stage uses: recomputes; shards its state, if it has several devices
+  std::vector<device_id> device_order = {};                      ///< a permutation of the devices; empty: by id
+  bool contiguous_groups = false;                                ///< true if groups are runs of device_order, in the order of the stages
+  warmup_rule warmup = warmup_rule::hide_communication;          ///< microbatches in flight under 1F1B in training
+  bool all_shares = false;                                       ///< true for all shares within memory; false for allocate's only
+  int largest_share = std::numeric_limits<int>::max();           ///< largest number of samples of a microbatch on one device
+  long long most_tried = std::numeric_limits<long long>::max();  ///< ends after so many cuts, and stages on groups
+  memory_savers savers = {};  ///< that every stage uses: recomputes; shards its state, if it has several devices
 };
 
 /// A plan, its score by the objective, and its estimate.
@@ -196,8 +197,14 @@ class plan_enumerator {
     }
   }
 
+  bool tried_enough() {
+    stopped_ = stopped_ || ++tried_ > options_.most_tried;
+    return stopped_;
+  }
+
   /// Completes a cut: stage depths determine the microbatches in flight.
   void assign_all() {
+    if (tried_enough()) return;
     in_flight_.clear();
     inputs_.clear();
     const stage_graph g = make_stage_graph(plan_, model_);
@@ -236,6 +243,7 @@ class plan_enumerator {
   }
 
   void choose_shares(std::size_t s, std::size_t next, devices_left left, devices_left group) {
+    if (tried_enough()) return;
     std::vector<device_id> members;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       if ((group >> i) & 1U) members.push_back(order_[i]);
@@ -321,7 +329,7 @@ class plan_enumerator {
   std::vector<device_id> order_;
   std::vector<int> in_flight_;  ///< by stage
   std::vector<double> inputs_;  ///< by stage, bytes per sample
-  long long visited_ = 0;
+  long long visited_ = 0, tried_ = 0;
   bool stopped_ = false;
 };
 

@@ -283,7 +283,7 @@ class deepcee_search {
         rate += 1 / t.total_s;
         room += memory_limit_bytes(problem_.cluster[d]);
         way += (t.total_s - t.backward_s) / static_cast<double>(r.devices.size());
-        back += t.backward_s / t.total_s / static_cast<double>(r.devices.size());
+        if (t.total_s > 0) back += t.backward_s / t.total_s / static_cast<double>(r.devices.size());
       }
       const double needed =
           table_.state_bytes(first, last) + size * (table_.activation_bytes(first, last) + table_.cache_bytes(first, last));

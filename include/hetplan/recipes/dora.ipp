@@ -448,12 +448,14 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
   return beside(problem, objective, plans, std::move(answer), keep, budget, rounds);
 }
 
+/// Number of plans of phase 1 that drafts start from, and of the best plans whose savers vary.
+inline constexpr int starts_of_savers = 3;
+
 /// Returns true if an observer has ended a search.
 [[nodiscard]] inline bool told_to_stop(const plan_result& r) { return r.status.result == outcome::stopped && !r.out_of_steps; }
 
 HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const any_objective& objective, plan_result answer, int keep,
                                          const dora_options& options, candidate_rounds& rounds) {
-  constexpr int most_started = 3;  // of phase 1, and of those whose savers vary
   if (answer.status.result == outcome::infeasible || answer.steps >= problem.steps) return answer;  // a proof covers these plans, too
   const auto room = [&] {
     step_budget budget(problem.steps);
@@ -462,7 +464,7 @@ HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const 
   };
   planning_problem part = problem;
   part.steps = std::max(1LL, (problem.steps - answer.steps) / 2);
-  plan_result found = dora_partitioner(part, objective, most_started, options.partitioner, rounds.part());
+  plan_result found = dora_partitioner(part, objective, starts_of_savers, options.partitioner, rounds.part());
   answer.candidates += found.candidates;
   answer.steps += found.steps;
   std::vector<plan> starts = plans_of(found.plans);
@@ -473,7 +475,7 @@ HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const 
   if (told_to_stop(answer)) return answer;
   starts.clear();
   for (const ranked_plan& r : answer.plans) {
-    if (starts.size() < most_started) starts.push_back(r.plan);
+    if (starts.size() < starts_of_savers) starts.push_back(r.plan);
   }
   step_budget budget(std::min(problem.steps, answer.steps + answer.steps / 2));  // fsdp's transfers take as long as all else
   budget.spend(answer.steps);
@@ -590,7 +592,8 @@ HETPLAN_INLINE plan_result dora(const planning_problem& problem, const any_objec
   if (savers) frugal.steps = std::max(1LL, unordered.steps / 2);
   planning_problem plain = frugal;
   if (grids) plain.steps = std::max(1LL, frugal.steps - frugal.steps / dora_options::part_for_grids);
-  const int most = orders ? std::max(keep, how.partitioner.k) : keep;
+  // The first plan must not depend on how many are wanted, so that further parts start from as many in any case.
+  const int most = orders ? std::max(keep, how.partitioner.k) : savers ? std::max(keep, detail::starts_of_savers) : keep;
   const auto with_bounds = [&](plan_result r) {
     if (r.plans.empty()) return r;
     ranking all(problem, objective, keep);

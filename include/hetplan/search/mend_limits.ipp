@@ -449,7 +449,11 @@ HETPLAN_INLINE std::vector<plan> mend_limits(const planning_problem& problem, co
     for (const int size : problem.job.candidate_microbatch_sizes()) {
       if (m.spent()) break;
       partition::for_each_plan(row, problem.model, problem.cluster, problem.cost, problem.models.memory, blank_plan(problem, planner, size),
-                               {.warmup = rule, .all_shares = true, .largest_share = problem.job.largest_share()}, [&](const plan& p) {
+                               {.warmup = rule,
+                                .all_shares = true,
+                                .largest_share = problem.job.largest_share(),
+                                .most_tried = options.steps / 20},  // most of which may not fit, and are not judged
+                               [&](const plan& p) {
                                  static_cast<void>(m.judge_as_is(p));
                                  return m.spent() ? control::stop : control::go;
                                });

@@ -157,7 +157,7 @@ class reducer {
                          .to = to.device,
                          .from_stage = from.stage,
                          .to_stage = to.stage,
-                         .microbatch = stages_[from.stage].microbatches - 1,
+                         .microbatch = stages_[from.stage].passes(phase::forward) - 1,
                          .volume_bytes = volume_bytes});
   }
 
