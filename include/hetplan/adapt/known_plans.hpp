@@ -46,8 +46,9 @@ concept plans_from_known = requires(const P& p, const planning_problem& problem,
 /// * `replanning` plans once for all similar conditions; policies with the same planner can share a `planning_memory`. Planners are not
 ///   timed: the planning time is the policy's `thinking_times`.
 ///
-/// Ships: `recipes::dora_planner` (searches less beside known plans, in a third of the time), `plan_menu` (plans from the fastest to the
-/// most frugal, for `mixing_policy`, from a planner of single plans), `any_planner` (run-time choice). See docs/how-to/add-a-planner.md.
+/// Ships: `recipes::dora_planner` (searches less beside known plans, in half to four fifths of the time), `plan_menu` (plans from the
+/// fastest to the most frugal, for `mixing_policy`, from a planner of single plans), `any_planner` (run-time choice). See
+/// docs/how-to/add-a-planner.md.
 template <class P>
 concept planner = plans_problem<P>;
 

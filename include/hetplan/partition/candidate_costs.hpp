@@ -92,8 +92,9 @@ class candidate_costs {
 
  private:
   struct demand {
-    double fixed, kept,
-        once;  ///< bytes; kept: per sample of a microbatch in flight; once: per sample, the caches of all sequences included
+    double fixed;  ///< bytes
+    double kept;   ///< bytes per sample of each microbatch in flight
+    double once;   ///< bytes per sample, caches of all sequences included
   };
   [[nodiscard]] demand demand_of(std::size_t first, std::size_t last, std::size_t group) const;
   /// Returns the largest share that fits into a device's memory.

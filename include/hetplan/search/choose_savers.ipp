@@ -61,11 +61,7 @@ HETPLAN_INLINE std::vector<plan> choose_savers(const planning_problem& problem, 
       if (held[d.id.index()] > memory_limit_bytes(d)) return cost{inf, inf};  // no simulation tells more
     }
     --left;
-    try {
-      require_valid(p, problem.model, problem.cluster);
-    } catch (const invalid_input&) {  // stages that share a tensor may not hold parts of it, for one
-      return cost{inf, inf};
-    }
+    if (validate(p, problem.model, problem.cluster)) return cost{inf, inf};  // stages that share a tensor may not hold parts of it
     try {
       fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
       drop_usual_warmup(p, problem.model);
