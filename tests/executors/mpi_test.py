@@ -120,7 +120,7 @@ class executor_test(unittest.TestCase):
         cls.write("four.json", CLUSTER)
         for network in LAYERS:
             result = mpi(4, "profile", network, "four.json", "--out-model", f"{network}.json", "--out-cluster", "measured.json", "--quick",
-                         "--batches", "1,4", "--slow", "wait", "--busy", cwd=cls.path)
+                         "--batches", "1,8", "--slow", "wait", "--busy", cwd=cls.path)
             if result.returncode != 0:
                 raise AssertionError(result.stderr)
 
