@@ -206,7 +206,7 @@ class executor_test(unittest.TestCase):
         self.assertEqual([layer["name"] for layer in model["layers"]], LAYERS["mlp"])
         for layer in model["layers"]:
             fast, slow = layer["profile"]["core/4"], layer["profile"]["core/8"]
-            self.assertEqual(fast["batch"], [1, 4])
+            self.assertEqual(fast["batch"], [1, 8])
             for key in ("forward", "backward"):
                 for x, y in zip(fast[key], slow[key]):
                     self.assertGreater(x, 0)
