@@ -78,7 +78,7 @@ inline void add_profiling(const sections& page, const std::vector<trained_model>
       double s = 0;
       for (int batch = 1; batch <= m.microbatch_sizes.back(); ++batch) {
         for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight})
-          s += stage_time_s(cost, m.graph, whole, {device_id(std::size_t{0}), batch}, alone[device_id(std::size_t{0})], what, 0);
+          s += stage_time_s(cost, m.graph, whole, {device_id(std::size_t{0}), batch}, alone[device_id(std::size_t{0})], what, token_pass{});
       }
       r.push_back(minutes(s));
       all_s += s;

@@ -56,7 +56,7 @@ inline adapt::timeline timeline_of(const scenario& s, const cluster& c) {
 
 /// Tokens that were made in a part of the time, in inference samples.
 inline double made_between(const adapt::history& h, const job& j, double from, double to) {
-  return adapt::iterations_between(h, from, to) * j.batch * j.workload.steps();
+  return adapt::iterations_between(h, from, to) * j.batch * (j.workload.mode == mode::generation ? j.workload.tokens : 1);
 }
 
 struct tables {

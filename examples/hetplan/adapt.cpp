@@ -139,7 +139,7 @@ int adapt(const common_options& options, const adapt_options& o) {
     for (const std::string& line : io::unused_timeline_fields(io::json_node(document), devices, wanted, priorities)) warn(line);
   };
   warn_of_timeline(true);
-  check_pair(model, devices, o.cluster, wanted.workload.mode);
+  check_pair(model, devices, o.cluster, wanted.workload);
   std::vector<std::string> read = io::trace_files(document);
   read.insert(read.end(), {o.model, o.cluster, o.job, o.timeline});
   outputs files({{"--html", o.html}, {"--svg", o.svg}}, read);

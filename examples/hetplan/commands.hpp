@@ -157,7 +157,7 @@ hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use =
                       const std::vector<std::string>& schedules = {});
 /// Throws if a model and a cluster do not fit together (io::check_together). Warns of unused profiles.
 void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& devices, const std::string& cluster,
-                std::optional<hetplan::mode> mode = {});
+                std::optional<hetplan::workload> w = {});
 /// Returns the plan of a file. Warns if it was made for another model or cluster, and of fields without effect.
 ///
 /// @param network  replaces the plan's; "": its own.

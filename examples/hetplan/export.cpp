@@ -31,7 +31,7 @@ void warn_of_limits(const std::string& file, const evaluation& e, const cluster&
 /// Simulates the plan and warns of its broken limits; silent if the model has no times for these devices.
 void warn_of_limits(const std::string& file, const hetplan::plan& p, const planning_graph& model, const cluster& devices) {
   try {
-    io::check_together(model, devices, devices.name(), p.workload.mode);
+    io::check_together(model, devices, devices.name(), p.workload);
     warn_of_limits(file, judge(p, model, devices, profiled_or_roofline{}).evaluation, devices);
   } catch (const invalid_input&) {
   } catch (const invalid_model&) {
@@ -47,7 +47,7 @@ std::string text_for(const export_options& o, const io::plan_file& read, const p
   if (o.to == "torch") return exchange::torch_split_spec(p, model, devices, o.blocks.empty() ? "layers" : o.blocks);
   if (o.to == "placement") return exchange::write_placement(p, model, devices);
   if (o.to == "dot") return draw::dot(p, model, devices);
-  check_pair(model, devices, o.cluster, p.workload.mode);
+  check_pair(model, devices, o.cluster, p.workload);
   if (o.to == "tasks") io::require_tasks_file(p, model);
   const bool bounded = o.to == "plan" || (read.predicted && read.predicted->bound.value() > 0);  // written or compared
   const judgement judged = bounded ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
@@ -129,7 +129,7 @@ int export_plan(const common_options& options, const export_options& o) {
   }
   outputs files({{"--out", o.out}}, {o.model, o.cluster, o.plan});
   if (o.whole_blocks) {
-    check_pair(model, devices, o.cluster, p.workload.mode);
+    check_pair(model, devices, o.cluster, p.workload);
     read = {exchange::with_whole_blocks(p, model, o.to)};
     if (const auto limit = find_broken_limit(judge(p, model, devices, profiled_or_roofline{}).evaluation, devices)) {
       const std::string reason = "with whole blocks: " + to_string(*limit, devices);

@@ -49,7 +49,7 @@ int groups(const common_options& options, const groups_options& o) {
     scores = coarsen::compute_scores(c.devices());
   } else {
     const planning_graph model = load_model(options, o.model);
-    check_pair(model, c, o.cluster, mode::training);
+    check_pair(model, c, o.cluster, workload{});
     scores = coarsen::compute_scores(c.devices(), profiled_or_roofline{}, model, mode::training, job().batch);
     from.score_unit = "samples/s";
   }

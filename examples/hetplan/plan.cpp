@@ -39,7 +39,7 @@ int plan(const common_options& options, const plan_options& o) {
   if (!wanted.orders.empty() && wanted.workload.mode != mode::training)
     throw invalid_input("--schedule: expected \"1f1b\" or \"gpipe\" outside training, got " +
                         io::in_quotes(to_string(wanted.orders.front())));
-  check_pair(model, devices, o.cluster, wanted.workload.mode);
+  check_pair(model, devices, o.cluster, wanted.workload);
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
   if (o.phase != 0 && !wanted.orders.empty())
     throw invalid_input("--phase: a phase of dora gives plans no orders; expected schedule \"1f1b\" or \"gpipe\" in the job, got " +

@@ -34,7 +34,7 @@ int replay(const common_options& options, const replay_options& o) {
   const cluster devices = load_cluster(o.cluster);
   const io::plan_file read = load_plan(o.plan, model, devices);
   const hetplan::plan& running = read.plan;
-  check_pair(model, devices, o.cluster, running.workload.mode);
+  check_pair(model, devices, o.cluster, running.workload);
   require_each_once("--lost", o.lost);
   const std::vector<device_id> lost = devices_of(o.lost, devices);
   check_prediction(o.plan, read, model, devices);

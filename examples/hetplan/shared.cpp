@@ -190,8 +190,8 @@ job load_job(const std::string& file, const io::job_use& use, const std::string&
   return wanted;
 }
 
-void check_pair(const planning_graph& model, const cluster& devices, const std::string& cluster, std::optional<mode> mode) {
-  io::check_together(model, devices, cluster, mode);
+void check_pair(const planning_graph& model, const cluster& devices, const std::string& cluster, std::optional<workload> w) {
+  io::check_together(model, devices, cluster, w);
   if (const auto line = io::unused_profiles(model, devices)) warn(*line);
 }
 
@@ -278,7 +278,7 @@ void check_prediction(const std::string& file, const io::plan_file& read, const 
   if (!predicts(read, model, devices)) return;
   const hetplan::plan& p = read.plan;
   try {
-    io::check_together(model, devices, devices.name(), p.workload.mode);
+    io::check_together(model, devices, devices.name(), p.workload);
     const judgement j = read.predicted->bound.value() > 0 ? evaluate(p, model, devices, profiled_or_roofline{}, judge_models{}, glpk_lp{})
                                                           : judge(p, model, devices, profiled_or_roofline{});
     check_prediction(file, read, j.evaluation, model, devices);

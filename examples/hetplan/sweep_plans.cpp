@@ -90,9 +90,9 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
       add();
     }
     for (std::size_t m = 0; m < models_.size(); ++m) {
-      below(file, where("/jobs/", i), [&] { check_mode(models_[m].value, wanted.workload.mode); });
+      below(file, where("/jobs/", i), [&] { check_mode(models_[m].value, wanted.workload); });
       for (const auto& c : clusters_) {
-        io::check_together(models_[m].value, c.value, c.name, wanted.workload.mode);
+        io::check_together(models_[m].value, c.value, c.name, wanted.workload);
         if (auto line = io::unused_profiles(models_[m].value, c.value)) warnings_.push_back(std::move(*line));
       }
     }

@@ -97,7 +97,7 @@ TEST_CASE("a sequence's cache is where its tasks run") {
     long long checked = 0;
     const tasks::task_graph g = tasks::expand(i.plan, model, i.cluster(), roofline{});
     for (const tasks::compute_task& t : g.computes) {
-      if (t.token != 0) continue;
+      if (t.pass != 0) continue;
       for (const layer_id l : i.plan[t.stage].layers) {
         for (long long s = t.first_sample; s < t.last_sample; ++s, ++checked) REQUIRE(held.cache_owner(l, s) == t.device);
       }

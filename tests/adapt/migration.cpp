@@ -109,7 +109,7 @@ double cache_bytes_moved(const random_switch& s) {
   for (const layer& l : s.model.layers()) {
     for (long long q = 0; q < s.after.batch(); ++q) {
       const device_id from = owner(s.before, l.id, q), to = owner(s.after, l.id, q);
-      if (from != to && s.now.present[from.index()] != 0) total += l.kv_bytes_per_token.value() * s.after.workload.context;
+      if (from != to && s.now.present[from.index()] != 0) total += l.kv_bytes_per_token.value() * s.after.workload.length(l);
     }
   }
   return total;
@@ -504,7 +504,7 @@ TEST_CASE("no migration is faster than its busiest resource, and all its bytes a
 TEST_CASE("in generation the caches of the sequences that change device move, and lost ones are counted") {
   const planning_graph model = growing(2);
   const cluster c = four(star{1_MB_per_s});
-  const workload talk{.mode = mode::generation, .context = 100};
+  const workload talk{.mode = mode::generation, .context = 84};  // and 16 new tokens
   // Microbatches of four: first a has 0, 1, 2 and b has 3, then a has 0 and b 1, 2, 3. Two microbatches, two layers, 10 B per token.
   const plan before = stages_of({{0, 1}}, {{{0, 3}, {1, 1}}}, talk), after = stages_of({{0, 1}}, {{{0, 1}, {1, 3}}}, talk);
   const adapt::holdings held = adapt::holdings_of(before, model, 4);

@@ -319,7 +319,7 @@ TEST_CASE("in generation another share of the sequences moves caches and no weig
   const planning_graph model = std::move(b).build();
   const cluster devices = wired(2);
   const planning_problem problem{model, devices, roofline{},
-                                 job{.workload = {.mode = mode::generation, .context = 5, .tokens = 2}, .batch = 4}};
+                                 job{.workload = {.mode = mode::generation, .context = 3, .tokens = 2}, .batch = 4}};
   const auto shared_out = [&](int first) {
     plan p = plan_of(mode::generation, 4, 1, {stage_of({0}, {{0, first}, {1, 4 - first}})});
     p.workload = problem.job.workload;

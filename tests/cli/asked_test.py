@@ -63,34 +63,28 @@ class asked(toy_problem.folder_test):
             self.assertEqual(f"hetplan: {option}: only a built-in {whose}model takes it, not any of s.json\n",
                              self.refused("sweep", "s.json", "--out", "rows2", option, value))
 
-    def test_generation_takes_models_of_one_token_per_sample(self):
-        def said(name, tokens):
-            return f'model "{name}": tokens_per_sample = {tokens}; expected 1 in mode generation, '
-
-        job = {**JOB, "mode": "generation", "tokens": 4}
-        self.write("g.json", job)
-        self.write("m8.json", {**MODEL, "tokens_per_sample": 8})
-        for model, message, right in (("m8.json", said("toy", 8), ("m.json",)),
-                                      ("bert-small", said("bert-small", 512), ("bert-small", "--tokens", "1"))):
-            plan = (*right, "c.json", "g.json", "--planner", "on-device", "--out", "p.json")
-            for one in (("plan", model, "c.json", "g.json", "--out", "no.json"), ("compare", model, "c.json", "g.json"),
-                        ("adapt", model, "c.json", "g.json", "t.json", "--policies", "static")):
-                told = self.refused(*one)
-                self.assertTrue(told.startswith("hetplan: " + message), told)
-                self.assertIn("--tokens 1", told)
-            self.assertFalse((self.path / "no.json").exists())
-            self.assertEqual(self.warned("plan", *plan), [])
-            for one in (("simulate", model, "c.json", "p.json"), ("export", model, "c.json", "p.json", "--to", "tasks"),
-                        ("replay", model, "c.json", "p.json", "--lost", "d1")):
-                told = self.refused(*one)
-                self.assertTrue(told.startswith("hetplan: p.json: /mode: " + message), told)
-                self.assertEqual(self.run_it(*one[:1], *right, *one[2:]).returncode, 0, one)
-            sweep = {"format": "hetplan/sweep/1", "models": [model], "clusters": ["c.json"], "planners": ["on-device"],
-                     "jobs": ["j.json", "g.json"]}
-            self.write("s.json", sweep)
-            told = self.refused("sweep", "s.json", "--out", "rows")  # before the first case, a training, is run
-            self.assertTrue(told.startswith("hetplan: s.json: /jobs/1: " + message), told)
-            self.assertFalse((self.path / "rows").exists())
+    def test_prompts_in_chunks_need_tokens_that_see_only_what_came_before(self):
+        message = 'model "toy": layer "l2" has attention "full"; expected prompt_chunk >= prompt (8), '
+        self.write("g.json", {**JOB, "mode": "generation", "tokens": 4, "prompt_chunk": 4})
+        self.write("causal.json", {**MODEL, "tokens_per_sample": 8})
+        *others, last = MODEL["layers"]
+        self.write("full.json", {**MODEL, "tokens_per_sample": 8, "layers": [*others, {**last, "attention": "full"}]})
+        for one in (("plan", "full.json", "c.json", "g.json", "--out", "no.json"), ("compare", "full.json", "c.json", "g.json"),
+                    ("adapt", "full.json", "c.json", "g.json", "t.json", "--policies", "static")):
+            told = self.refused(*one)
+            self.assertTrue(told.startswith("hetplan: " + message), told)
+        self.assertFalse((self.path / "no.json").exists())
+        self.assertEqual(self.warned("plan", "causal.json", "c.json", "g.json", "--planner", "on-device", "--out", "p.json"), [])
+        for one in (("simulate", "full.json", "c.json", "p.json"), ("export", "full.json", "c.json", "p.json", "--to", "tasks"),
+                    ("replay", "full.json", "c.json", "p.json", "--lost", "d1")):
+            told = self.refused(*one)
+            self.assertTrue(told.startswith("hetplan: p.json: /workload: " + message), told)
+            self.assertEqual(self.run_it(one[0], "causal.json", *one[2:]).returncode, 0, one)
+        self.write("s.json", {"format": "hetplan/sweep/1", "models": ["full.json"], "clusters": ["c.json"], "planners": ["on-device"],
+                              "jobs": ["j.json", "g.json"]})
+        told = self.refused("sweep", "s.json", "--out", "rows")  # before the first case, a training, is run
+        self.assertTrue(told.startswith("hetplan: s.json: /jobs/1: " + message), told)
+        self.assertFalse((self.path / "rows").exists())
 
     def test_an_empty_value_is_not_no_value(self):
         for command in [(*self.plan, "--out", ""), (*self.plan, "--svg="), ("plan", "m.json", "c.json", ""), (*self.plan[:-1], ""),

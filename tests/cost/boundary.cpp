@@ -86,11 +86,11 @@ TEST_CASE("k layers on a device pay k - 1 boundaries in each phase, and a cut sa
         const double each = k * share + (k - 1) * 0.25;
         const assignment a{one, share};
         stage s{.name = "s", .layers = row.layers_of(first, last), .devices = {a}};
-        for (const phase what : phases) CHECK(stage_time_s(cost, m, s, a, c[one], what, 0) == each);
+        for (const phase what : phases) CHECK(stage_time_s(cost, m, s, a, c[one], what, token_pass{}) == each);
         CHECK(t.time(first, last, one, share).total_s == 3 * each);
         CHECK(t.time(first, last, one, share).backward_s == 2 * each);
         s.recompute = true;  // recomputation crosses the boundaries again
-        CHECK(stage_time_s(cost, m, s, a, c[one], phase::backward_input, 0) == 2 * each);
+        CHECK(stage_time_s(cost, m, s, a, c[one], phase::backward_input, token_pass{}) == 2 * each);
       }
     }
   }
@@ -127,7 +127,7 @@ TEST_CASE("a table of any row prices each stage as its layers in that order, one
           for (int share = 1; share <= 2; ++share) {
             const interval_time got = t.time(first, last, d.id, share);
             const assignment a{d.id, share, got.degree};
-            const auto in = [&](phase what) { return stage_time_s(cost, m, s, a, d, what, 0); };
+            const auto in = [&](phase what) { return stage_time_s(cost, m, s, a, d, what, token_passes(w, m)); };
             const double backward = w.mode == mode::training ? in(phase::backward_input) + in(phase::backward_weight) : 0;
             REQUIRE(got.total_s == Approx(in(phase::forward) + backward).epsilon(1e-12));
             REQUIRE(got.backward_s == Approx(backward).epsilon(1e-12).margin(1e-15));

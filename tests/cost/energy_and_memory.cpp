@@ -156,7 +156,11 @@ TEST_CASE("training holds weights, gradients and optimizer of what is trained; i
   CHECK(m.state(dense(true), {.mode = mode::inference}) == 100_MB);
   CHECK(m.state(dense(true), {.mode = mode::generation}) == 100_MB);
   CHECK(m.activations(dense(true), {}) == 3_MB);
-  CHECK(m.cache(dense(true), {.mode = mode::generation, .context = 100}) == 500_B);
+  // Context, prompt and new tokens, at most the window.
+  CHECK(m.cache(dense(true), {.mode = mode::generation, .context = 70, .tokens = 10, .prompt = 20}) == 500_B);
+  layer narrow = dense(true);
+  narrow.sequence.window = 30;
+  CHECK(m.cache(narrow, {.mode = mode::generation, .context = 70, .tokens = 10, .prompt = 20}) == 150_B);
 }
 
 TEST_CASE("a framework takes a fraction more, and may keep its optimizer in another precision") {
@@ -168,7 +172,7 @@ TEST_CASE("a framework takes a fraction more, and may keep its optimizer in anot
   layer cheap = dense(true);
   cheap.activation_for_weights = 1_MB;
   CHECK(m.activations_for_weights(cheap, {}) == 1.5_MB);
-  CHECK(m.cache(dense(true), {.context = 100}) == 750_B);
+  CHECK(m.cache(dense(true), {.context = 90, .tokens = 10}) == 750_B);
 }
 
 TEST_CASE("a memory model's answer is finite and not negative, or it is refused by member and layer") {
@@ -212,7 +216,8 @@ TEST_CASE("a stage table sums times and memory of consecutive layers") {
   CHECK(forward.time(0, 4, fast, 1).total_s == Approx(0.015));
   CHECK(forward.time(0, 4, fast, 1).backward_s == 0);
   CHECK(forward.state_bytes(2, 3) == Approx(10));
-  const prefix_table tokens(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::generation, .context = 100}, 3);
+  const prefix_table tokens(g, sequence_of(g), pair(), roofline{}, plain_memory{}, {.mode = mode::generation, .context = 90, .tokens = 10},
+                            3);
   CHECK(tokens.cache_bytes(0, 4) == Approx(300));  // of one sequence
   CHECK(tokens.cache_bytes(1, 2) == Approx(100));
 }
@@ -404,7 +409,7 @@ TEST_CASE("every stage of random blocks costs what its layers cost one by one") 
             interval_time best;
             for (int degree = 1; degree <= d.accelerators; ++degree) {
               const assignment a{d.id, share, degree};
-              const auto in = [&](phase what) { return stage_time_s(with_step{}, g, mine, a, d, what, w.context); };
+              const auto in = [&](phase what) { return stage_time_s(with_step{}, g, mine, a, d, what, token_passes(w, g)); };
               const double backward = w.mode == mode::training ? in(phase::backward_input) + in(phase::backward_weight) : 0;
               const double total = in(phase::forward) + backward;
               if (degree == 1 || total < best.total_s * (1 - 1e-9)) best = {total, backward, degree};

@@ -144,7 +144,7 @@ TEST_CASE("a problem's cost model is never asked from two threads at once") {
     crew.emplace_back([&, i] {
       for (int b = 1; b <= 200; ++b) {
         const stage s{.name = "s", .layers = {layer_id((b + i) % 60), layer_id((b + 2 * i) % 60)}, .devices = {{device_id(i), b}}};
-        static_cast<void>(stage_time_s(problem.cost, m, s, s.devices[0], c[device_id(i)], phase::forward, 0));
+        static_cast<void>(stage_time_s(problem.cost, m, s, s.devices[0], c[device_id(i)], phase::forward, token_pass{}));
       }
     });
   }

@@ -50,7 +50,7 @@ struct table_model {
     const auto it = forward_s.find(w.layer.kind);
     if (it == forward_s.end()) return roofline{}.time(w, d);
     const double passes = w.phase == phase::forward ? 1 : w.layer.trainable_weight() > 0_B ? 1 : 0.5;
-    return seconds(passes * it->second * w.batch) + d.launch;
+    return seconds(passes * it->second * w.batch * w.share_of_sample()) + d.launch;
   }
 };
 static_assert(check_cost_model<table_model>());

@@ -281,7 +281,7 @@ TEST_CASE("one device, tasks without time, inference and generation have picture
   check(tokens, g, c);
   const std::string svg = draw::gantt_svg(tokens, c, run(tokens, g, c));
   CHECK(svg.find("per token") != std::string::npos);
-  CHECK(svg.find("token 3") != std::string::npos);
+  CHECK(svg.find("pass 3") != std::string::npos);
 
   planning_graph_builder b("nothing");
   b.add_layer({.name = "a", .forward_flops = 0_FLOP});

@@ -282,7 +282,7 @@ TEST_CASE("in generation the cache of every sequence needs memory too") {
   planning_graph_builder b("m");
   b.add_layer({.name = "a", .forward_flops = 1_FLOP, .weight = 4_B, .kv_bytes_per_token = 1_B});
   const planning_graph g = std::move(b).build();
-  const workload w{.mode = mode::generation, .context = 3};
+  const workload w{.mode = mode::generation, .context = 1, .tokens = 2};
   // Two sequences take 4 + 2 * 3 = 10 bytes; 5 fit on the fast device.
   CHECK(compute_bound(g, minima({{1, 3}}), plain_memory{}, w, 2, {5, inf}, glpk_lp{}).value() == Approx(3));
   CHECK(compute_bound(g, minima({{1, 3}}), plain_memory{}, inference, 2, {5, inf}, glpk_lp{}).value() == Approx(1.5));

@@ -70,10 +70,16 @@ TEST_CASE("all pages name the same number of questions beyond which there is no 
 TEST_CASE("the schemas describe the keys that the readers accept") {
   using map = std::map<std::string, names>;
   namespace k = io::keys;
-  CHECK(properties("model") ==
-        map{{"", set_of(k::model)}, {"layer", set_of(k::layer)}, {"profile", set_of(k::profile)}, {"edge", set_of(k::edge)}});
+  names names_of_precisions;
+  for (const auto& [name, p] : precisions) names_of_precisions.insert(std::string(name));
+  CHECK(properties("model") == map{{"", set_of(k::model)},
+                                   {"layer", set_of(k::layer)},
+                                   {"experts", set_of(k::experts)},
+                                   {"profile", set_of(k::profile)},
+                                   {"edge", set_of(k::edge)}});
   CHECK(properties("cluster") == map{{"", set_of(k::cluster)},
                                      {"device", set_of(io::keys_of<device>())},
+                                     {"by_precision", names_of_precisions},
                                      {"power", set_of(io::keys_of<power_profile>())},
                                      {"topology", set_of(k::topology)},
                                      {"group", set_of(k::group)},
@@ -161,7 +167,7 @@ TEST_CASE("the examples of the reference page are read") {
     if (format == io::plan_format) {
       REQUIRE(model);
       REQUIRE(home);
-      io::check_together(*model, *home, "files.md", mode::training);
+      io::check_together(*model, *home, "files.md", workload{});
       CHECK_NOTHROW(io::read_plan(d, *model, *home));
     }
     if (format == io::timeline_format) {

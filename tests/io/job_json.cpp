@@ -85,7 +85,10 @@ TEST_CASE("a bad job file ends in one message") {
     32 => 32, "microbatch_sizes": [1, 0] => /microbatch_sizes/1: expected an integer >= 1, got 0
     32 => 32, "optimizer_factor": -1 => /optimizer_factor: expected a number >= 0, got -1
     32 => 32, "context": -1 => /context: expected an integer >= 0, got -1
-    32 => 32, "tokens": 1 => /tokens: expected an integer >= 2, got 1
+    32 => 32, "tokens": 0 => /tokens: expected an integer >= 1, got 0
+    32 => 32, "prompt": -1 => /prompt: expected an integer >= 0, got -1
+    32 => 32, "prompt_chunk": 0 => /prompt_chunk: expected an integer >= 1, got 0
+    32 => 32, "chunks_in_flight": 0 => /chunks_in_flight: expected an integer >= 1, got 0
     32 => 32, "schedule": "explicit" => /schedule: expected one of 1f1b, gpipe, compact, ...
     32 => 32, "schedule": ["1f1b", "1f1b"] => /schedule/1: expected each schedule once, got "1f1b"
     32 => 32, "schedule": ["1f1b", "gpipe"] => /schedule/1: expected one of "1f1b" and "gpipe" at most, got "gpipe"

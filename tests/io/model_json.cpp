@@ -61,7 +61,7 @@ TEST_CASE("a bad model file ends in one message with file, pointer, expectation 
     , "name": "toy" => => /name: expected text, got nothing
     "toy" => 7 => /name: expected text, got 7
     "name": "toy" => "name": "toy", "colour": 1
-      => /colour: expected a known key, got "colour"; known keys: format, name, layers, edges, bytes_per_parameter, tokens_per_sample
+      => /colour: expected a known key, got "colour"; known keys: format, name, layers, edges, bytes_per_parameter, tokens_per_sample...
     "weight" => "weigth" => /layers/0/weigth: expected a known key, got "weigth"; did you mean "weight"?
     {"format": "hetplan/model/1", "name": "x", "layers": []} => /layers: expected at least one layer, got an empty array
     {"format": "hetplan/model/1", "name": "x"} => /layers: expected an array of layers, got nothing
@@ -150,7 +150,8 @@ TEST_CASE("a model and a cluster that do not know each other's times are refused
   device plain{.name = "plain", .memory = 1_GB, .compute = 1_TFLOP_per_s};
   const planning_graph g = read(good);
   const auto check = [](const planning_graph& model, const device& d, std::optional<mode> m = {}) {
-    return message_of([&] { io::check_together(model, cluster("c", d), "c.json", m); });
+    return message_of(
+        [&] { io::check_together(model, cluster("c", d), "c.json", m ? std::optional(workload{.mode = *m}) : std::nullopt); });
   };
   CHECK(check(g, plain, mode::training) == "no error");
   CHECK(check(g, fast) ==

@@ -36,6 +36,11 @@ void check_agreed(const std::string& name, std::size_t count) {
     const evaluation e = evaluate(p, model, c, profiled_or_roofline{}).evaluation;
     const auto& expected = x["expected"];
     CHECK(agree(e.latency.value(), expected["latency"].get<double>()));
+    const auto tokens = [&](const char* key, double mine) { CHECK((!expected.contains(key) || agree(mine, expected[key].get<double>()))); };
+    tokens("ttft", e.ttft.value_or(seconds{}).value());
+    tokens("time_between_tokens", e.time_between_tokens.value_or(seconds{}).value());
+    tokens("tokens_per_second", e.tokens_per_second);
+    tokens("prompt_tokens_per_second", e.prompt_tokens_per_second);
     for (const device& d : c.devices()) {
       const device_evaluation& mine = e.devices[d.id.index()];
       REQUIRE(mine.used == expected["energy"].contains(d.name));
@@ -58,5 +63,24 @@ void check_agreed(const std::string& name, std::size_t count) {
 }  // namespace
 
 TEST_CASE("the hundred agreed cases, read from files, have the agreed numbers") { check_agreed("simulator_cases.json", 100); }
+
+TEST_CASE("plans of language models, read from files, have the agreed numbers") { check_agreed("language_cases.json", 120); }
+
+TEST_CASE("language models, clusters and plans that mean nothing are refused") {
+  const auto path = test::shared_data("reference/language_cases.json");
+  if (!path) return;
+  const auto all = nlohmann::json::parse(io::read_text(path->string()));
+  for (const auto& x : all["refused"]) {
+    INFO(x["what"]);
+    const auto judge_it = [&] {
+      const planning_graph model = io::read_model(test::document(x["model"].dump(), "model"));
+      const cluster c = io::read_cluster(test::document(x["cluster"].dump(), "cluster"));
+      const plan p = io::read_plan(test::document(x["plan"].dump(), "plan"), model, c).plan;
+      io::check_together(model, c, "cluster", p.workload);
+      static_cast<void>(evaluate(p, model, c, profiled_or_roofline{}));
+    };
+    CHECK_THROWS_AS(judge_it(), invalid_input);
+  }
+}
 
 TEST_CASE("the agreed cases of the second file, read from files, have the agreed numbers") { check_agreed("simulator_cases_2.json", 140); }

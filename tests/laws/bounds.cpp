@@ -136,7 +136,7 @@ TEST_CASE("peak memory of a pipeline is its state and as many microbatches as it
         bool tied = false;
         for (const layer_id l : p.stages[s].layers) {
           activations += m[l].activation.value() * a.samples;
-          cache += m[l].kv_bytes_per_token.value() * p.workload.context * a.samples * g.nodes[s].microbatches;
+          cache += m[l].kv_bytes_per_token.value() * (p.workload.context + p.workload.tokens) * a.samples * g.nodes[s].microbatches;
           if (m[l].weight_group >= 0 && std::exchange(tied, true)) continue;
           const double w = m[l].weight.value();
           state += w + (p.workload.mode == mode::training && m[l].trainable ? w * (1 + p.workload.optimizer_factor) : 0);

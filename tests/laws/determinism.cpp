@@ -75,9 +75,9 @@ TEST_CASE("traces and evaluations have the same bytes with every compiler and bu
         "7a671183673ed4d9\n"
         "1b467dcb0e1df6e4\n"
         "12aa066163f35de2\n"
-        "67eed820d0753361\n"
-        "1a715a8d0d059712\n"
+        "cdd6d742b8ce4263\n"
+        "a89174015c0d1cdc\n"
         "67c4938986619928\n"
         "df8b51d1df5fb8fc\n"
-        "efdb2dbea2172c63\n");
+        "4111ac771be5e54d\n");
 }

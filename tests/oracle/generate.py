@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Random valid plans with the numbers that semantics.md gives for them.
+"""Random valid plans with the numbers that semantics.md, and for language models language.md, gives for them.
 
     generate.py --seed S --count N [--kind K]
 
@@ -22,7 +22,8 @@ KINDS = ["chain", "dag", "multi_stage", "pipelines", "microbatch_sizes", "tied",
          "chunks", "topologies", "mixed", "block", "shared_tensors", "memory_savers"]
 FORMS = ["grid", "fsdp", "zero2", "cuts"]       # what a stage may be besides replicas with one microbatch size
 DEEPCEE_KINDS = [*FORMS, "forms"]               # each of them, and any in one plan
-KINDS += DEEPCEE_KINDS
+LANGUAGE_KINDS = ["language_generation", "language_inference", "language_training"]    # of token models
+KINDS += DEEPCEE_KINDS + LANGUAGE_KINDS
 GRANTED = ("exclusive", "per_link")     # the order of simultaneous flows matters
 TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
 
@@ -32,7 +33,7 @@ def features_of(kind, rng):
     f = {"dag": rng.random() < 0.25, "several": False, "explicit": False, "pipelines": False,
          "sizes": False, "tied": False, "frozen": rng.random() < 0.1, "tensor_parallel": False,
          "profile": rng.random() < 0.3, "savers": False, "mode": "training", "network": "fair_share", "flows": None,
-         "transfers": "overlap", "forms": []}
+         "transfers": "overlap", "forms": [], "language": False, "copies": False, "even": False}
     if kind == "chain":
         f["dag"] = False
     elif kind == "dag":
@@ -102,10 +103,32 @@ def features_of(kind, rng):
             f["transfers"] = rng.choice(["overlap", "overlap", "overlap", "block"])
         if f["transfers"] == "overlap":
             f["flows"] = rng.choice([None, None, "priority", "chunks"])
-    if f["mode"] == "generation":
+    elif kind in LANGUAGE_KINDS:
+        language_features(f, kind.removeprefix("language_"), rng)
+    if f["mode"] == "generation" and not f["language"]:
         # a group is a microbatch of the plan, and an entry of `flows` names one step of one group
         f["sizes"], f["flows"] = False, None
     return f
+
+
+def language_features(f, mode, rng):
+    f.update(language=True, mode=mode, dag=rng.random() < 0.5, even=rng.random() < 0.2,
+             network=rng.choice(["fair_share", "fair_share", "exclusive", *semantics.POLICIES]))
+    f["several"] = f["explicit"] = rng.random() < 0.45
+    for name, chance in ("pipelines", 0.25), ("tied", 0.15), ("frozen", 0.2), ("tensor_parallel", 0.4):
+        f[name] = rng.random() < chance
+    if mode != "generation":
+        f["sizes"] = rng.random() < 0.2
+    f["savers"] = mode == "training" and rng.random() < 0.3
+    forms = {"training": FORMS, "inference": ["grid", "cuts"], "generation": ["grid"]}[mode]
+    if rng.random() < 0.25:
+        f["forms"] = [rng.choice(forms)]
+        f["pipelines"] &= f["forms"] == ["cuts"]        # elsewhere they share tensors
+    if f["forms"] in ([], ["cuts"]) and rng.random() < 0.2:
+        f["transfers"] = "block"
+    else:
+        f["flows"] = rng.choice([None, None, None, "priority", "chunks"])
+        f["copies"] = f["flows"] is None and rng.random() < 0.4
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -142,6 +165,109 @@ def split(rng, total, parts):
 
 
 # -------------------------------------------------------------------------------------------- model
+
+def random_token_model(rng, f, kinds, profiled_kinds):
+    """Layers per request come first and layers of the last token last, so that the rules of §L1 hold."""
+    count = rng.randint(3, 8)
+    names, tokens = [f"l{i}" for i in range(count)], rng.choice([1, 1, 4, 16, 16, 128])
+    f["full"] = rng.random() < 0.2
+    requests = rng.choice([0, 0, 1, 2, min(3, count - 1)])
+    lasts = rng.choice([0, 0, 1, 1, min(2, count - requests)])
+    even = spread(rng, 1e8, 3e9) if f["even"] else None     # equal layers end together
+    layers = []
+    for i, name in enumerate(names):
+        per = 1 if i < requests else tokens
+        forward = 0.0 if rng.random() < 0.05 else per * (even or spread(rng, 1e8, 3e9))
+        layer = {"name": name, "forward_flops": forward, "weight": round(spread(rng, 1e5, 5e7))}
+        if rng.random() < 0.3:
+            layer["weight_traffic"] = round(layer["weight"] * rng.uniform(0.3, 1.2))
+        if rng.random() < 0.1:
+            del layer["weight"]
+        if rng.random() < 0.7:
+            layer["activation"] = size(rng, per * spread(rng, 1e3, 1e5))
+            if f["explicit"] and rng.random() < 0.4:
+                layer["activation_for_weights"] = rng.choice([0, rng.random() * semantics.quantity(layer["activation"])])
+        if rng.random() < 0.4:
+            layer["traffic"] = size(rng, per * spread(rng, 1e3, 1e5))
+        for key in ("backward_input_flops", "backward_weight_flops"):
+            if rng.random() < 0.3:
+                layer[key] = rng.choice([0, forward * rng.uniform(0.4, 2.5)])
+        if f["frozen"] and rng.random() < 0.5:
+            layer["trainable"] = False
+        if rng.random() < 0.5:
+            layer["calls"] = rng.randint(1, 14)
+        if rng.random() < 0.4:
+            layer["workspace"] = size(rng, spread(rng, 1e2, 1e6))
+        if f["tensor_parallel"] and rng.random() < 0.5:
+            layer["degrees"] = rng.choice([[1, 2, 4], [2, 3], [1, 2, 3, 4]])
+        if "grid" in f["forms"] and rng.random() < 0.7:
+            layer["split"] = rng.choice(["columns", "rows", "none", *([] if layer.get("weight") else ["along"])])
+        if i < requests:
+            layer["per"] = "request"
+        else:
+            if rng.random() < 0.15:
+                layer["per"] = "token"
+            random_attention(rng, f, layer, tokens)
+        layer["last_token"] = i >= count - lasts
+        if not layer["last_token"] and rng.random() < 0.8:
+            del layer["last_token"]
+        if f["profile"] and profiled_kinds and (tokens == 1 or f["mode"] != "generation") and rng.random() < 0.4:
+            layer["profile"] = {kind: random_profile(rng, f["mode"])
+                                for kind in rng.sample(profiled_kinds, rng.randint(1, len(profiled_kinds)))}
+        layers.append(layer)
+    if f["tied"]:
+        members = rng.sample(layers, 2)
+        weight, trainable = round(spread(rng, 1e6, 2e7)), rng.random() < 0.85
+        for layer in members:
+            layer.update(weight=weight, trainable=trainable, weight_group="g0")
+            layer.pop("split", None)
+    for layer in layers:        # behind what changes weights
+        if layer.get("weight") and rng.random() < 0.4:
+            total = rng.choice([2, 8, 64])
+            least = min(layer["weight"], layer.get("weight_traffic", layer["weight"]))
+            layer["experts"] = {"total": total, "active": rng.choice([1, rng.randint(1, total), total]),
+                                "weight": rng.choice([least, int(least * rng.random())])}
+    edges = []
+    for i in range(1, count):
+        before = {i - 1}
+        if f["dag"]:
+            before = set(rng.sample(range(max(0, i - 4), i), min(i, rng.choice([1, 1, 2, 3]))))
+            if rng.random() < 0.1:
+                before = set()      # one more source
+        for u in before:
+            per = 1 if u < requests else tokens
+            edge = {"from": names[u], "to": names[i],
+                    "bytes": 0 if rng.random() < 0.06 else size(rng, per * spread(rng, 1e3, 1e5))}
+            if rng.random() < 0.2:
+                edge["gradient"] = rng.choice([0, size(rng, per * spread(rng, 1e3, 1e5))])
+            edges.append(edge)
+    rng.shuffle(edges)
+    model = {"format": "hetplan/model/1", "name": "random", "tokens_per_sample": tokens, "layers": layers, "edges": edges}
+    if rng.random() < 0.5:
+        model["bytes_per_parameter"] = rng.choice([0.5, 1, 2, 2, 4])
+    if rng.random() < 0.6:
+        model["precision"] = rng.choice(list(semantics.SUBSTITUTES))
+    model["weight_format"] = rng.choice(["f16", "q8", "q4"])
+    return model
+
+
+def random_attention(rng, f, layer, tokens):
+    """Attention, a window and a cache; attention is a part of the forward, sometimes all of it."""
+    full = f["full"] and rng.random() < 0.5
+    if full or rng.random() < 0.1:
+        layer["attention"] = "full" if full else "causal"
+    window = rng.choice([None, None, 1, 2, 3, 8, 64])
+    if window is not None:
+        layer["window"] = window
+    if rng.random() < 0.6:
+        sees = min(window or tokens, tokens)
+        pairs = tokens * sees if full else sum(min(sees, i + 1) for i in range(tokens))
+        layer["attention_flops"] = rng.choice([1, *[rng.random()] * 4]) * layer["forward_flops"] / pairs
+    if rng.random() < 0.4:
+        layer["attention_traffic"] = rng.choice([64, spread(rng, 1e2, 1e6)])
+    if rng.random() < 0.5 or (f["mode"] == "generation" and rng.random() < 0.5):
+        layer["kv_bytes_per_token"] = rng.choice([4096, spread(rng, 1e2, 1e6)])
+
 
 def random_model(rng, f, kinds, profiled_kinds):
     count = rng.randint(3, 12)
@@ -249,6 +375,9 @@ def random_cluster(rng, f, topology):
             device.update(accelerators=rng.randint(2, 4), interconnect=rate(rng, spread(rng, 1e9, 2e10)))
         devices.append(device)
     cluster = {"format": "hetplan/cluster/1", "name": "random", "devices": devices}
+    if f["language"]:
+        for device in devices:
+            random_language_device(rng, f, device)
     names = [d["name"] for d in devices]
     capacity = rate(rng, spread(rng, 1e7, 2e8))
     if topology == "explicit":
@@ -267,6 +396,31 @@ def random_cluster(rng, f, topology):
                 members = members[n:]
             cluster["topology"]["groups"] = groups
     return cluster
+
+
+def random_language_device(rng, f, device):
+    """Precisions, shares of peak, rows, overheads: numbers, or objects that know every format of a model."""
+    if f["even"]:
+        device.update(compute=1e12, memory_bandwidth=1e11, half_batch=0)
+        device.pop("launch", None)
+    elif rng.random() < 0.5:
+        peak = spread(rng, 1e11, 5e12)
+        device["compute"] = {p: written(rng, peak * rng.uniform(0.5, 4), (1e12, "TFLOP/s"))
+                             for p in rng.sample(list(semantics.SUBSTITUTES), rng.randint(1, 6))}
+        device["compute"]["fp32"] = peak    # stands in for every other: the program refuses devices that could not compute
+    if rng.random() < 0.6:
+        del device["half_batch"]
+        device["half_rows"] = rng.choice([0, 7, rng.uniform(0.5, 200)])
+    for key in ("efficiency", "memory_efficiency"):
+        if not f["even"] and rng.random() < 0.6:
+            device[key] = rng.choice([1, rng.uniform(0.2, 1), {w: rng.uniform(0.2, 1) for w in ("f16", "q8", "q4")}])
+    if rng.random() < 0.5:
+        device["cache_efficiency"] = rng.choice([1, rng.uniform(0.1, 1)])
+    for key, chance in ("overhead", 0.5), ("send_overhead", 0.5):
+        if rng.random() < chance:
+            device[key] = 1e-3 if f["even"] else written(rng, spread(rng, 1e-5, 5e-3), (1e-3, "ms"), (1e-6, "us"))
+    if rng.random() < 0.3:
+        device["memory_overhead"] = rng.choice(["0.8 GB", spread(rng, 1e5, 1e8)])
 
 
 def random_routes(rng, names):
@@ -297,16 +451,26 @@ def random_routes(rng, names):
 
 # --------------------------------------------------------------------------------------------- plan
 
-def partition(rng, model, count):
+def when(layer):
+    """In which rounds a layer runs: first, all, last."""
+    return layer.get("per", "token") == "request", layer.get("last_token", False)
+
+
+def partition(rng, model, count, apart=False):
     """Layers into `count` stages with an acyclic quotient: cuts of a topological order, after
-    which single layers may move as long as it stays acyclic; stages in any order of index."""
+    which single layers may move as long as it stays acyclic; stages in any order of index. Apart: stages for
+    layers per request and for those of the last token."""
     names = [l["name"] for l in model["layers"]]
-    stage_of, position = {}, 0
-    for stage, n in enumerate(split(rng, len(names), count)):
+    stage_of, position, sizes = {}, 0, split(rng, len(names), count)
+    if apart:
+        cuts = [i for i, (a, b) in enumerate(zip(model["layers"], model["layers"][1:]), 1) if when(a) != when(b)][:count - 1]
+        cuts += rng.sample([i for i in range(1, len(names)) if i not in cuts], count - 1 - len(cuts))
+        sizes = [b - a for a, b in zip([0, *sorted(cuts)], [*sorted(cuts), len(names)])]
+    for stage, n in enumerate(sizes):
         for name in names[position:position + n]:
             stage_of[name] = stage
         position += n
-    for name in rng.sample(names, min(len(names), 4)):
+    for name in [] if apart else rng.sample(names, min(len(names), 4)):
         before = stage_of[name]
         stage_of[name] = rng.randrange(count)
         emptied = before not in stage_of.values()
@@ -344,14 +508,14 @@ def random_stages(rng, f, model, cluster, devices, samples, microbatch, budget):
             hosts.append(used[:n])
             used = used[n:]
     stages = []
-    for names, chosen in zip(partition(rng, model, count), hosts):
+    for names, chosen in zip(partition(rng, model, count, f["language"] and rng.random() < 0.5), hosts):
         own = microbatch
         if f["sizes"]:
             own = rng.choice([b for b in range(1, 9) if samples % b == 0 and samples // b <= budget])
         form = rng.choice([None, *f["forms"] * 2]) if f["forms"] else None
         if form != "grid":
             chosen = chosen[:own]
-        if f["network"] in GRANTED:
+        if f["network"] in GRANTED and not f["language"]:
             chosen.sort()       # the list order and the device order of simultaneous flows then agree
         stage = {"layers": names, "devices": []}
         if own != microbatch:
@@ -418,7 +582,11 @@ def random_plan(rng, f, model, cluster):
             "schedule": {"kind": rng.choice(["1f1b", "1f1b", "gpipe"])}, "network": f["network"]}
     if f["transfers"] != "overlap":
         plan["transfers"] = f["transfers"]
-    if rng.random() < 0.1:
+    if f["copies"]:
+        plan["copies"] = "per_device"
+    if f["language"]:
+        plan["workload"] = random_workload(rng, f, model)
+    elif rng.random() < 0.1:
         del plan["workload"]
         if f["mode"] == "generation":
             plan["workload"] = {"tokens": 3}
@@ -457,6 +625,27 @@ def random_plan(rng, f, model, cluster):
     if f["flows"]:
         plan["flows"] = random_flows(rng, f, model, cluster, plan)
     return plan
+
+
+def random_workload(rng, f, model):
+    """Prompts, chunks and steps, with edges on purpose: no prompt, one token, chunks of one token or that do not
+    divide the prompt, and more than 16 steps, whose contexts are rounded."""
+    if f["mode"] != "generation":
+        return {"optimizer_factor": rng.choice([0, 1, 2])}
+    prompt = rng.choice([0, 1, 2, 5, 7, 7, 16, 16, 24, 24, 33, 100])
+    workload = {"prompt": prompt, "tokens": rng.choice([1, 1, 2, 3, 5, 17, 18, 33])}
+    if rng.random() < 0.6:
+        workload["context"] = rng.choice([0, 1, 3, 40, 500])
+    if rng.random() < 0.15:
+        del workload["prompt"]
+        prompt = model["tokens_per_sample"] if model["tokens_per_sample"] > 1 else 0
+    full = any(l.get("attention") == "full" for l in model["layers"])
+    if rng.random() < 0.85:
+        least = prompt if full else max(1, prompt // 16)
+        workload["prompt_chunk"] = max(1, rng.choice([least, *[rng.randint(least, max(least, prompt - 1))] * 3, prompt + 3]))
+        if rng.random() < 0.6:
+            workload["chunks_in_flight"] = rng.randint(1, 3)
+    return workload
 
 
 def reduces_between_stages(parsed):
@@ -543,15 +732,14 @@ def random_flows(rng, f, model, cluster, plan):
     ambiguous = len(held) > len(set(held)) or len(parsed.stages) == 1
     named = {}
     for flow in graph.flows:
-        microbatch, from_stage, sender, to_stage, receiver = flow.index[:5]
-        if sender == semantics.SHARES:
+        if not flow.names:
             continue        # no entry names the gathers and scatters of fsdp and zero2
-        kind = flow.index[-2]
-        if kind != "sync" or (f["flows"] == "chunks" and "own" in flow.index):
-            named.setdefault((kind, sender, receiver, from_stage, to_stage, microbatch), []).append(flow)
+        if flow.names[0] != "sync" or (f["flows"] == "chunks" and "own" in flow.index):
+            named.setdefault(flow.names, []).append(flow)
     entries = []
     for (kind, sender, receiver, s, t, microbatch), flows in named.items():
-        if len(flows) > 1 or rng.random() < 0.4:
+        rounds = {flow.index[3] for flow in flows}      # an entry holds for every chunk and step
+        if len(flows) > len(rounds) or rng.random() < 0.4:
             continue
         chunks = rng.choice([1, 2, 3, 4]) if f["flows"] == "chunks" else 1
         with_stages = ambiguous or rng.random() < 0.6
@@ -584,11 +772,12 @@ def replaced(owner, name, value):
         setattr(owner, name, kept)
 
 
-def depends_on_open_ties(case, expected):
+def depends_on_open_ties(case, expected, language):
     """`exclusive` and `per_link` order flows by (priority, microbatch, stage, device). Where a reduction stands
     among microbatches, where the gathers and scatters of a stage stand among its other flows, what follows
     when all four agree, and whether tasks without length run before flows of the same instant are granted
-    is not said: the numbers must not depend on it."""
+    is not said: the numbers must not depend on it. Of language models the round and the place of the receiver are
+    part of the key; open is whether senders go by place, and whether the round or the receiving stage comes first."""
     def tail_reversed(flows):
         rest = sorted(flows, key=lambda x: [(isinstance(i, str), i) for i in x.index[3:]], reverse=True)
         return sorted(rest, key=lambda x: (x.priority, x.index[:3]))
@@ -601,13 +790,27 @@ def depends_on_open_ties(case, expected):
                                             x.index[1:]))
 
     def receivers_first(flows):
-        return sorted(flows, key=lambda x: (x.priority, x.index[0], x.index[3], x.index[4], x.index))
+        return sorted(flows, key=lambda x: (x.priority, x.index[0], x.index[4], x.receiver, x.index))
+
+    def senders_by_place(flows):
+        return sorted(flows, key=lambda x: (x.priority, x.index[:2], x.sender_place, x.index[2:]))
+
+    def receiving_stage_first(flows):
+        return sorted(flows, key=lambda x: (x.priority, x.index[:3], x.index[4], x.index[3], x.index[5:]))
+
+    def reductions_reversed(flows):
+        reductions = [x for x in flows if x.index[0] == math.inf]
+        others = sorted((x for x in flows if x.index[0] != math.inf), key=lambda x: (x.priority, x.index))
+        return sorted(others + tail_reversed(reductions), key=lambda x: (x.priority, x.index[0] == math.inf))
 
     def flows_before_tasks(self, start_tasks=semantics.Simulation._start_tasks):
         return self._start_flows() or start_tasks(self)
 
-    variants = [(semantics, "turns", v) for v in (tail_reversed, reductions_first, receivers_first, shares_last)]
-    variants.append((semantics.Simulation, "_start_tasks", flows_before_tasks))
+    variants = []
+    if case["plan"]["network"] in GRANTED:
+        orders = [senders_by_place, receiving_stage_first, reductions_reversed] if language else [tail_reversed, receivers_first]
+        variants = [(semantics, "turns", v) for v in (*orders, reductions_first, shares_last)]
+        variants.append((semantics.Simulation, "_start_tasks", flows_before_tasks))
     # nor may they depend on how close two times must be to count as equal
     variants += [(semantics, "SAME_TIME", tolerance) for tolerance in (0.0, 1e-11)]
     for variant in variants:
@@ -631,23 +834,24 @@ def random_case(rng, kind, number):
         kinds = {d.get("kind", d["name"]) for d in cluster["devices"]}
         # a profiled layer must not be split over accelerators (§4)
         whole = {d.get("kind", d["name"]) for d in cluster["devices"] if d.get("accelerators", 1) > 1}
-        model = random_model(rng, f, kinds, sorted(kinds - whole))
+        model = (random_token_model if f["language"] else random_model)(rng, f, kinds, sorted(kinds - whole))
         try:
             plan = random_plan(rng, f, model, cluster)
             case = {"model": model, "cluster": cluster, "plan": plan}
             expected = semantics.simulate(case)
         except semantics.BadInput:
             # with unequal sizes an edge without gradient can close a circle that the rule of §5 does not see;
-            # a tensor of a grid, fsdp or zero2 may not stand in another stage
-            if kind not in ("microbatch_sizes", "mixed", "block", "memory_savers", *DEEPCEE_KINDS):
+            # a tensor of a grid, fsdp or zero2 may not stand in another stage; a device may have no precision that
+            # will do, a layer not this degree, and chunks in flight can close a circle with an explicit order
+            if kind not in ("microbatch_sizes", "mixed", "block", "memory_savers", *DEEPCEE_KINDS, *LANGUAGE_KINDS):
                 raise
             continue
         listed = plan.get("stages") or [s for p in plan["pipelines"] for s in p["stages"]]
-        if f["forms"] and not any(has_form(stage, kind) for stage in listed):
+        if kind in DEEPCEE_KINDS and not any(has_form(stage, kind) for stage in listed):
             continue
         if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):
             continue
-        if f["network"] in GRANTED and depends_on_open_ties(case, expected):
+        if (f["network"] in GRANTED or f["even"]) and depends_on_open_ties(case, expected, f["language"]):
             continue
         return {**case, "expected": expected, "kind": kind}
 

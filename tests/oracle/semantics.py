@@ -3,12 +3,14 @@
 
 It reads {"model": ..., "cluster": ..., "plan": ...}, runs the plan as semantics.md says and prints
 latency, energy, peak memory, busy time, bytes per resource, the span of each device (from its first
-start to the end of its last task), the largest of them as the period and, in generation, the time
-between tokens. It shares no code with the library and prefers being checkable over being fast: every part
-names the paragraph (§) of semantics.md that it follows. File formats are those of docs/reference/files.md.
+start to the end of its last task), the largest of them as the period and, in generation, the time to the
+first token, the time between tokens, and tokens per second. It shares no code with the library and prefers
+being checkable over being fast: every part names the paragraph (§) of semantics.md that it follows, and §L1
+to §L3 are those of language.md, which amends it. File formats are those of docs/reference/files.md.
 
     semantics.py [FILE]              one case, from FILE or standard input
-    semantics.py --check FILE        a file of cases with "expected": report the largest deviation
+    semantics.py --check FILE        a file of cases with "expected": report the largest deviation; of those
+                                     under "refused", how many are bad input
     semantics.py --fluid FILE        finish times of flow scenarios: the fluid engine alone
 
 A file {"cases": [...]} gives {"results": [...]}. Exit status: 0 done, 1 a check failed, 2 bad input.
@@ -59,6 +61,38 @@ def quantity(value):
 # ---------------------------------------------------------------------------------------- §2 model
 
 FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT = "F", "B", "W"
+# §L2: what stands for a precision that a device does not list, first the first
+SUBSTITUTES = {"int4": ["int8", "bf16", "fp16", "tf32", "fp32"], "int8": ["bf16", "fp16", "tf32", "fp32"],
+               "fp8": ["bf16", "fp16", "tf32", "fp32"], "bf16": ["fp16", "tf32", "fp32"],
+               "fp16": ["bf16", "tf32", "fp32"], "tf32": ["fp32"], "fp32": []}
+
+
+def whole_number(value, least, what):
+    require(isinstance(value, int) and not isinstance(value, bool) and value >= least, f"{what}: {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class Round:
+    """What all stages do for a group at once (§L3): a whole sample, a chunk of the prompt or a step."""
+    number: int
+    position: int           # 0: the prompt (or the sample), k: the k-th step; with P = 0 steps begin with 0
+    new: int                # n, tokens of each sequence
+    context: int            # c, tokens before them; of a step rounded up
+    first: bool             # request layers run
+    last: bool              # layers of the last token run
+    cached: bool            # generation: earlier tokens are in a cache
+
+
+@dataclass(frozen=True)
+class Experts:
+    total: int              # E
+    active: int             # k, of each token
+    weight: float           # of all of them
+
+    def read(self, tokens):
+        """Bytes of the distinct experts that so many tokens ask for, each k of E alike (§L2)."""
+        return self.weight * (1 - (1 - self.active / self.total) ** tokens)
 
 
 @dataclass
@@ -77,10 +111,71 @@ class Layer:
     split: str              # how the columns of a grid share it: columns, rows, along or none
     units: int              # heads or experts, which a column takes whole; 0: it may take any part
     profile: dict           # device kind -> {"batch": [...], "forward": [...], "backward": [...]}
+    tokens: int             # for how many tokens its amounts are given: T, of a request layer 1 (§L1)
+    per_request: bool
+    attention_flops: float  # a, for each pair of a token and one that it sees
+    full: bool              # attention: full, else causal
+    window: float           # w, tokens that one sees at most
+    last_token: bool
+    experts: Experts        # or None
+    degrees: list           # of tensor parallelism that are allowed besides 1; none: any
+    attention_traffic: float    # bytes for each pair
+    calls: int
+    workspace: float        # bytes per row
 
     def fraction(self, part):
         """What a device of a grid has of this layer: its column's, or everything where it does not split."""
         return 1.0 if self.split == "none" else part.fraction
+
+    def runs(self, at):
+        """§L1: request layers in the first chunk of a prompt only, those of the last token in the last only,
+        and in steps."""
+        return at.first if self.per_request else at.last if self.last_token else True
+
+    def new(self, at):
+        """Tokens of a sequence that it computes in a round. The last token alone is a matter of generation:
+        training and inference compute all T (§L2). A request layer counts as one."""
+        return 1 if self.per_request or (self.last_token and at.cached) else at.new
+
+    def share(self, at):
+        """What that is of the amounts in its fields."""
+        return self.new(at) / self.tokens
+
+    def pairs(self, at):
+        """Pairs of new tokens and those that they see (§L1). The last token alone comes after the others
+        of its chunk (§L2)."""
+        new = self.new(at)
+        return self.pairs_of(new, at.context + at.new - new)
+
+    def pairs_of(self, new, context):
+        if self.full:
+            return new * min(self.window, new + context)
+        growing = max(0, min(new, self.window - context))   # as many see fewer than w
+        return growing * context + growing * (growing + 1) / 2 + (
+            (new - growing) * self.window if new > growing else 0)
+
+    def ratio(self, phase):
+        """B and W scale like the forward, their attention as well (§L1)."""
+        return self.flops[phase] / self.flops[FORWARD] if self.flops[FORWARD] > 0 else 0.0
+
+    def linear_flops(self, phase):
+        """What is left without attention, for all T tokens."""
+        return max(0.0, self.flops[phase] - self.attention_flops * self.ratio(phase) * self.pairs_of(self.tokens, 0))
+
+    def weights_read(self, tokens):
+        """Weights that a call for so many tokens reads (§L2)."""
+        if self.experts is None:
+            return self.weight_traffic
+        return self.weight_traffic - self.experts.weight + self.experts.read(tokens)
+
+    def cache_moved(self, at):
+        """Bytes of a sequence's cache that are read, and the new ones that are written (§L2)."""
+        if not at.cached:
+            return 0.0
+        return self.kv_bytes_per_token * (min(self.window, at.context + at.new) + self.new(at))
+
+    def cache_held(self, tokens):
+        return self.kv_bytes_per_token * min(self.window, tokens)
 
 
 @dataclass
@@ -95,11 +190,22 @@ class Model:
     def __init__(self, document):
         self.edges = [Edge(e["from"], e["to"], quantity(e["bytes"]),
                            quantity(e.get("gradient", e["bytes"]))) for e in document.get("edges", [])]
+        self.tokens = whole_number(document.get("tokens_per_sample", 1), 1, "tokens_per_sample")
+        self.weight_format = document.get("weight_format")
+        wide = quantity(document.get("bytes_per_parameter", 4)) >= 4
+        self.precision = document.get("precision", "fp32" if wide else "bf16")     # §L2
+        require(self.precision in SUBSTITUTES, f"precision {self.precision}")
         self.layers = {}
         for entry in document["layers"]:
             layer = self._layer(entry)
             require(layer.name not in self.layers, f"layer {layer.name} twice")
             self.layers[layer.name] = layer
+        for e in self.edges:    # §L1, rules
+            source, target = self.layers[e.source], self.layers[e.target]
+            require(source.per_request or not target.per_request,
+                    f"layer {e.target}: per request behind {e.source}, which is per token")
+            require(target.last_token or not source.last_token,
+                    f"layer {e.target}: all tokens behind {e.source}, which has last_token")
 
     def _layer(self, entry):
         name = entry["name"]
@@ -113,7 +219,7 @@ class Model:
         require(0 <= for_weights <= activation, f"layer {name}: activation_for_weights")
         weight_default = forward if weight > 0 and trainable else 0
         group = entry.get("weight_group")
-        return Layer(
+        made = Layer(
             name=name, weight=weight, trainable=trainable,
             weight_traffic=quantity(entry.get("weight_traffic", weight)),
             tensor=("layer", name) if group is None else ("group", group),
@@ -126,7 +232,45 @@ class Model:
             largest_out=max(out, default=0.0),
             split=self._split(name, entry, weight), units=entry.get("units", 0),
             profile={kind: {key: [quantity(v) for v in values] for key, values in table.items()}
-                     for kind, table in (entry.get("profile") or {}).items()})
+                     for kind, table in (entry.get("profile") or {}).items()},
+            **self._language(name, entry))
+        self._check(made, entry)
+        return made
+
+    def _language(self, name, entry):
+        """The fields of §L1."""
+        per, attention = entry.get("per", "token"), entry.get("attention", "causal")
+        require(per in ("token", "request"), f"layer {name}: per {per!r}")
+        require(attention in ("causal", "full"), f"layer {name}: attention {attention!r}")
+        experts, amounts = entry.get("experts"), {}
+        if experts is not None:
+            experts = Experts(whole_number(experts["total"], 1, f"layer {name}: experts.total"),
+                              whole_number(experts["active"], 1, f"layer {name}: experts.active"),
+                              quantity(experts["weight"]))
+        for key in ("attention_flops", "attention_traffic", "workspace"):
+            amounts[key] = quantity(entry.get(key, 0))
+            require(amounts[key] >= 0, f"layer {name}: {key}")
+        window, last_token = entry.get("window", math.inf), entry.get("last_token", False)
+        require(isinstance(last_token, bool), f"layer {name}: last_token")
+        return {"tokens": 1 if per == "request" else self.tokens, "per_request": per == "request",
+                "full": attention == "full",
+                "window": window if window == math.inf else whole_number(window, 1, f"layer {name}: window"),
+                "last_token": last_token, "experts": experts,
+                "degrees": [whole_number(g, 1, f"layer {name}: degrees") for g in entry.get("degrees", [])],
+                "calls": whole_number(entry.get("calls", 1), 1, f"layer {name}: calls"), **amounts}
+
+    @staticmethod
+    def _check(layer, entry):
+        """§L1, rules."""
+        where, forward = f"layer {layer.name}", layer.flops[FORWARD]
+        attention = layer.attention_flops * layer.pairs_of(layer.tokens, 0)
+        require(forward - attention >= -CHECK * forward, f"{where}: attention_flops of more than forward_flops")
+        if layer.per_request:
+            for key in ("attention_flops", "attention_traffic", "attention", "window", "last_token", "kv_bytes_per_token"):
+                require(not entry.get(key) or entry[key] == "causal", f"{where}: per request with {key}")
+        if layer.experts is not None:
+            require(layer.experts.active <= layer.experts.total, f"{where}: experts.active")
+            require(0 <= layer.experts.weight <= min(layer.weight, layer.weight_traffic), f"{where}: experts.weight")
 
     @staticmethod
     def _split(name, entry, weight):
@@ -145,16 +289,49 @@ class Device:
     index: int
     name: str
     kind: str
-    compute: float
+    compute: object         # a number, or a dict by precision (§L2)
     memory_bandwidth: float
-    half_batch: float
+    half: float             # half_rows or half_batch
+    counts_rows: bool       # half_rows, which counts tokens; half_batch counts samples
     launch: float
+    efficiency: object      # a number, or a dict by weight format
+    memory_efficiency: object
+    cache_efficiency: float
+    overhead: float         # of each task
+    send_overhead: float    # of each flow
+    memory_overhead: float
     accelerators: int
     interconnect: float
     idle: float
     active: float
     send: float
     receive: float
+
+    def peak(self, model):
+        """FLOP/s that the model's work attains at best (§L2)."""
+        compute = self.compute
+        if isinstance(compute, dict):
+            known = [p for p in [model.precision, *SUBSTITUTES[model.precision]] if p in compute]
+            require(known, f"device {self.name}: compute: nothing for precision {model.precision}")
+            compute = compute[known[0]]
+        require(not math.isnan(compute), f"device {self.name} has no compute")
+        return compute * self._by_format(self.efficiency, model, "efficiency")
+
+    def bandwidth(self, model):
+        return self.memory_bandwidth * self._by_format(self.memory_efficiency, model, "memory_efficiency")
+
+    def _by_format(self, share, model, key):
+        if not isinstance(share, dict):
+            return share
+        require(model.weight_format in share, f"device {self.name}: {key}: nothing for weight_format {model.weight_format}")
+        return share[model.weight_format]
+
+
+def attained(value, what):
+    """A share of peak in (0, 1]."""
+    found = quantity(value)
+    require(0 < found <= 1, f"{what}: {value!r}")
+    return found
 
 
 @dataclass
@@ -184,12 +361,27 @@ class Cluster:
 
     @staticmethod
     def _device(index, entry):
-        power = entry.get("power", {})
+        power, where = entry.get("power", {}), f"device {entry['name']}"
         idle = quantity(power.get("idle", 0))
+        compute, shares, overheads = entry.get("compute", math.nan), {}, {}
+        if isinstance(compute, dict):
+            require(compute and all(p in SUBSTITUTES for p in compute), f"{where}: compute: unknown precision")
+            compute = {p: quantity(v) for p, v in compute.items()}
+        else:
+            compute = quantity(compute)
+        for key in ("efficiency", "memory_efficiency"):
+            share = entry.get(key, 1)
+            shares[key] = ({f: attained(v, f"{where}: {key}") for f, v in share.items()} if isinstance(share, dict)
+                           else attained(share, f"{where}: {key}"))
+        for key in ("overhead", "send_overhead", "memory_overhead"):
+            overheads[key] = quantity(entry.get(key, 0))
+            require(overheads[key] >= 0, f"{where}: {key}")
+        require("half_rows" not in entry or "half_batch" not in entry, f"{where}: half_rows and half_batch")
         return Device(index=index, name=entry["name"], kind=entry.get("kind", entry["name"]),
-                      compute=quantity(entry.get("compute", math.nan)),
-                      memory_bandwidth=quantity(entry.get("memory_bandwidth", math.inf)),
-                      half_batch=quantity(entry.get("half_batch", 0)),
+                      compute=compute, memory_bandwidth=quantity(entry.get("memory_bandwidth", math.inf)),
+                      half=quantity(entry.get("half_rows", entry.get("half_batch", 0))),
+                      counts_rows="half_rows" in entry, **shares, **overheads,
+                      cache_efficiency=attained(entry.get("cache_efficiency", 1), f"{where}: cache_efficiency"),
                       launch=quantity(entry.get("launch", 0)),
                       accelerators=entry.get("accelerators", 1),
                       interconnect=quantity(entry.get("interconnect", math.nan)),
@@ -277,33 +469,41 @@ def interpolate(batches, seconds, batch):
     return found
 
 
-def layer_seconds(layer, phase, batch, part):
-    """One layer, one phase (F, B: the input part, W: the weight part) on one device of its stage."""
+def layer_seconds(model, layer, phase, batch, part, at):
+    """One layer, one phase (F, B: the input part, W: the weight part) of one round on one device of its stage."""
     device, degree, fraction = part.device, part.degree, layer.fraction(part)
-    flops = layer.flops[phase]
+    flops, share = layer.flops[phase], layer.share(at)
     table = layer.profile.get(device.kind)
     if table is not None:
         require(degree == 1, f"profiled layer {layer.name} with tensor parallelism")
+        asked = batch * share       # §L2: b·n where T = 1; elsewhere no generation comes here, and it is b
         if phase == FORWARD:
-            return interpolate(table["batch"], table["forward"], batch)
+            return interpolate(table["batch"], table["forward"], asked)
         both = layer.flops[BACKWARD_INPUT] + layer.flops[BACKWARD_WEIGHT]
-        share = flops / both if both > 0 else 0.5
-        return share * interpolate(table["batch"], table["backward"], batch)
+        of_both = flops / both if both > 0 else 0.5
+        return of_both * interpolate(table["batch"], table["backward"], asked)
     if phase != FORWARD and flops == 0:
         return 0.0      # not even the launch; a forward always counts
-    require(not math.isnan(device.compute), f"device {device.name} has no compute for {layer.name}")
-    # flops·b / (peak · b/(b+h)), with the b of the numerator and of the efficiency cancelled
-    arithmetic = fraction * flops / degree * (batch + device.half_batch) / device.compute
-    movement = fraction * (layer.weight_traffic + layer.traffic * batch) / degree / device.memory_bandwidth
-    seconds = max(arithmetic, movement) + device.launch
+    compute, bandwidth = device.peak(model), device.bandwidth(model)
+    # §L2: b·f·n·(r + h)/r with r = b·n, or with r = b, where the b of numerator and rows is cancelled
+    half = device.half / layer.new(at) if device.counts_rows else device.half
+    arithmetic = fraction * layer.linear_flops(phase) * share / degree * (batch + half) / compute
+    movement = fraction * (layer.weights_read(batch * layer.new(at)) + layer.traffic * batch * share) / degree / bandwidth
+    seconds = max(arithmetic, movement) + device.launch * layer.calls
+    # attention is a kernel of its own
+    pairs = layer.pairs(at)
+    arithmetic = fraction * batch * layer.attention_flops * layer.ratio(phase) * pairs / degree / compute
+    movement = fraction * batch * (layer.cache_moved(at) / device.cache_efficiency
+                                   + layer.attention_traffic * pairs) / degree / bandwidth
+    seconds += max(arithmetic, movement)
     if degree > 1 and phase in (FORWARD, BACKWARD_INPUT) and flops > 0:
         require(not math.isnan(device.interconnect), f"device {device.name} has no interconnect")
-        seconds += 2 * (degree - 1) / degree * layer.largest_out * batch / device.interconnect
+        seconds += 2 * (degree - 1) / degree * layer.largest_out * batch * share / device.interconnect
     return seconds
 
 
-def stage_seconds(layers, phases, batch, part):
-    return sum(layer_seconds(layer, phase, batch, part) for layer in layers for phase in phases)
+def stage_seconds(model, layers, phases, batch, part, at):
+    return sum(layer_seconds(model, layer, phase, batch, part, at) for layer in layers for phase in phases)
 
 
 # ----------------------------------------------------------------------------------------- §5 plan
@@ -385,10 +585,7 @@ class Plan:
         require(self.mode in ("training", "inference", "generation"), f"mode {self.mode}")
         workload = document.get("workload", {})
         self.optimizer_factor = quantity(workload.get("optimizer_factor", 2))
-        self.context = workload.get("context", 0)
-        self.tokens = workload.get("tokens", 16)
-        self.steps = self.tokens if self.mode == "generation" else 1
-        require(self.mode != "generation" or self.tokens >= 2, "generation needs tokens >= 2")
+        self._rounds(workload, model)
         self.size, self.count = document["microbatch_size"], document["microbatches"]
         self.schedule = document.get("schedule", {}).get("kind", "1f1b")
         self.warmup = document.get("schedule", {}).get("warmup")
@@ -396,6 +593,8 @@ class Plan:
         self.network = document.get("network", "fair_share")
         self.transfers = document.get("transfers", "overlap")
         require(self.transfers in ("overlap", "block"), f"transfers {self.transfers}")
+        self.copies = document.get("copies", "per_edge")
+        require(self.copies in ("per_edge", "per_device"), f"copies {self.copies}")
         self.flow_entries = document.get("flows", [])
         sync = document.get("sync", "ring")
         self.server = cluster.by_name[sync["parameter_server"]] if isinstance(sync, dict) else None
@@ -415,7 +614,41 @@ class Plan:
             alone = not any(held & t.tensors().keys() for t in self.stages if t is not s)
             require(alone or (s.shard == "none" and len(s.columns()) == 1),
                     f"stage {s.index}: a grid, fsdp or zero2 with a tensor of another stage")
+        if self.mode == "generation":
+            self._check_generation(model)
         self._cuts(model)
+
+    def _rounds(self, workload, model):
+        """§L3: chunks of the prompt, then steps. Training and inference ask for a whole sample once (§L2)."""
+        self.whole = Round(0, 0, model.tokens, 0, True, True, False)
+        self.rounds = [self.whole]
+        if self.mode != "generation":
+            return
+        self.prompt = whole_number(workload.get("prompt", model.tokens if model.tokens > 1 else 0), 0, "prompt")
+        self.tokens = whole_number(workload.get("tokens", 16), 1, "tokens")
+        self.context = whole_number(workload.get("context", 0), 0, "context")
+        chunk = whole_number(workload.get("prompt_chunk", max(1, self.prompt)), 1, "prompt_chunk")
+        self.in_flight = workload.get("chunks_in_flight")
+        require(self.in_flight is None or whole_number(self.in_flight, 1, "chunks_in_flight"), "chunks_in_flight")
+        starts = range(0, self.prompt, chunk)
+        self.rounds = [Round(j, 0, min(chunk, self.prompt - start), self.context + start, j == 0, j == len(starts) - 1,
+                             True) for j, start in enumerate(starts)]
+        self.chunks = len(self.rounds)
+        before, coarse = self.context + self.prompt, max(1, -(-self.tokens // 16))
+        for i in range(self.tokens - (1 if self.prompt else 0)):
+            self.rounds.append(Round(self.chunks + i, i + (1 if self.prompt else 0), 1,
+                                     before + -(-i // coarse) * coarse, False, True, True))
+        full = [l.name for l in model.layers.values() if l.full]
+        require(not full or self.chunks <= 1, f"prompt_chunk: layer {full[:1]} of full attention in chunks")
+
+    def _check_generation(self, model):
+        require(not all(l.per_request for l in model.layers.values()), "per: generation needs a layer per token")
+        for s in self.stages:
+            sizes = {t.size for t in self.stages if t.pipeline == s.pipeline}
+            require(len(sizes) == 1, f"stage {s.index}: microbatch_size: pipelines have one in generation")
+            for layer in s.layers:      # §L2
+                require(model.tokens == 1 or not any(p.device.kind in layer.profile for p in s.parts),
+                        f"layer {layer.name}: profile of several tokens in generation")
 
     def _stage(self, entry, pipeline, samples, first, model, cluster):
         index = len(self.stages)
@@ -437,6 +670,9 @@ class Plan:
             part = Part(cluster.by_name[share["name"]], share["samples"],
                         share.get("tensor_parallel", 1), offset, row, 0, 1.0)
             require(part.samples > 0 and 1 <= part.degree <= part.device.accelerators, f"stage {index} share")
+            for layer in layers:    # §L1
+                require(part.degree == 1 or not layer.degrees or part.degree in layer.degrees,
+                        f"stage {index}: tensor_parallel {part.degree}: degrees of layer {layer.name}")
             parts.append(part)
             offset += part.samples
         return parts
@@ -500,21 +736,9 @@ class Plan:
         return asked
 
     def _cuts(self, model):
-        """Stage edges with what crosses them per sample (§6). A tensor that several layers of the
-        consumer read crosses once: the largest edge of each producing layer counts."""
-        self.cuts = {}      # (s, t) -> (forward bytes, backward bytes)
-        for s in self.stages:
-            for t in self.stages:
-                if s is t or s.pipeline != t.pipeline:
-                    continue
-                largest = {}
-                for e in model.edges:
-                    if any(l.name == e.source for l in s.layers) and any(l.name == e.target for l in t.layers):
-                        f, b = largest.get(e.source, (0.0, 0.0))
-                        largest[e.source] = max(f, e.bytes), max(b, e.gradient)
-                if largest:
-                    self.cuts[s.index, t.index] = (sum(f for f, _ in largest.values()),
-                                                   sum(b for _, b in largest.values()))
+        """Stage edges with what crosses them per sample, in all and in each round."""
+        self.cuts = self._cuts_of(model, self.whole)
+        self.cuts_of_round = [self._cuts_of(model, at) for at in self.rounds]
         self.after = {s.index: [t for (u, t) in self.cuts if u == s.index] for s in self.stages}
         self.before = {t.index: [s for (s, u) in self.cuts if u == t.index] for t in self.stages}
         self.from_sinks = []                            # stages, every successor before its stage
@@ -524,6 +748,41 @@ class Plan:
             require(free, "the stages of a pipeline form a cycle")
             self.from_sinks += free
             waiting = [s for s in waiting if s not in free]
+
+    def _cuts_of(self, model, at):
+        """(s, t) -> (forward bytes, backward bytes) per sample (§6). A tensor that several layers of the
+        consumer read crosses once: the largest edge of each producing layer counts. An edge carries what
+        both its ends compute, of a request layer all; where one end does not run there is no edge (§L1)."""
+        cuts = {}
+        stage_of = {(s.pipeline, l.name): s for s in self.stages for l in s.layers}
+        for pipeline in {s.pipeline for s in self.stages}:
+            for e in model.edges:
+                s, t = stage_of[pipeline, e.source], stage_of[pipeline, e.target]
+                source, target = model.layers[e.source], model.layers[e.target]
+                if s is t or not (source.runs(at) and target.runs(at)):
+                    continue
+                share = source.share(at)
+                if not source.per_request:
+                    share = min(share, target.share(at))
+                largest = cuts.setdefault((s.index, t.index), {})
+                f, b = largest.get(e.source, (0.0, 0.0))
+                largest[e.source] = max(f, e.bytes * share), max(b, e.gradient * share)
+        return {edge: (sum(f for f, _ in largest.values()), sum(b for _, b in largest.values()))
+                for edge, largest in sorted(cuts.items())}
+
+    def runs(self, stage, number):
+        """Without a layer that runs a stage has no task in a round (§L1)."""
+        return any(l.runs(self.rounds[number]) for l in stage.layers)
+
+    def sources(self, number):
+        """Stages that run in a round and get nothing from another in it."""
+        fed = {t for _, t in self.cuts_of_round[number]}
+        return [s for s in self.stages if self.runs(s, number) and s.index not in fed]
+
+    def sinks(self, number):
+        """Stages that run in a round and give nothing to another in it."""
+        feeding = {s for s, _ in self.cuts_of_round[number]}
+        return [s for s in self.stages if self.runs(s, number) and s.index not in feeding]
 
     def find_stage(self, label):
         if isinstance(label, int):
@@ -626,7 +885,7 @@ class Task(Node):
     phase: str
     device: int
     microbatch: int
-    step: int
+    step: int               # the number of its round
     low: int                # sample interval of the global batch
     high: int
     seconds: float
@@ -644,7 +903,9 @@ class Flow(Node):
     uses: dict
     release: float = 0.0
     priority: float = 0
-    index: tuple = ()       # (microbatch, stage, device), then whatever makes it unique
+    index: tuple = ()       # (microbatch, stage, device, round), then whatever makes it unique
+    names: tuple = ()       # (kind, sender, receiver, from_stage, to_stage, microbatch): what entries of `flows` ask for
+    sender_place: int = 0   # of the sender in the list of its stage
     # while draining:
     left: float = field(default=0.0, init=False)
     rate: float = field(default=0.0, init=False)
@@ -661,20 +922,22 @@ class TaskGraph:
     """Expands a plan into tasks, flows and their dependencies."""
 
     def __init__(self, model, cluster, plan):
-        self.cluster, self.plan = cluster, plan
+        self.model, self.cluster, self.plan = model, cluster, plan
         self.tasks, self.flows = {}, []
         self.carried = []               # flows that are part of their devices' tasks (§6 rule 3, grids)
         self.order = {}                 # device index -> tasks in their fixed order
         self.entries, self.matched = [self._flow_entry(e) for e in plan.flow_entries], set()
+        self.sent_once = {}             # copies per device: what one stage has sent to one device
         self._compute()
-        for (s, t), (forward, backward) in plan.cuts.items():
-            s, t = plan.stages[s], plan.stages[t]
-            for step in range(plan.steps):
+        for step in range(len(plan.rounds)):
+            for (s, t), (forward, backward) in plan.cuts_of_round[step].items():
+                s, t = plan.stages[s], plan.stages[t]
                 self._connect("forward", s, t, FORWARD, step, step, forward)
-            if plan.mode == "training" and backward > 0:    # 0: no flow and no dependency
-                self._connect("backward", t, s, BACKWARD_INPUT, 0, 0, backward)
+                if plan.mode == "training" and backward > 0:    # 0: no flow and no dependency
+                    self._connect("backward", t, s, BACKWARD_INPUT, 0, 0, backward)
         if plan.mode == "generation":
             self._token_loops()
+            self._chunks_in_flight()
         if plan.mode == "training":
             self._await_forwards()
             self._reductions()
@@ -688,32 +951,41 @@ class TaskGraph:
         for device, listed in orders.items():
             split = {s for phase, s, _ in listed if phase == BACKWARD_WEIGHT}
             self.order[device] = []
-            for step in range(self.plan.steps):             # generation: step-major
-                for phase, s, m in listed:
-                    stage = self.plan.stages[s]
-                    part = next(p for p in stage.parts if p.device.index == device)
-                    phases = "BW" if phase == BACKWARD_INPUT and s not in split else phase
-                    if phase == BACKWARD_INPUT and stage.recompute:     # §2: its F once more
-                        phases = FORWARD + phases
-                    self.tasks[s, phase, device, m, step] = self._pass(stage, part, phase, m, step, phases)
-                    self.order[device] += self.tasks[s, phase, device, m, step]
+            for phase, s, m, at in self._by_position(listed):
+                stage = self.plan.stages[s]
+                part = next(p for p in stage.parts if p.device.index == device)
+                phases = "BW" if phase == BACKWARD_INPUT and s not in split else phase
+                if phase == BACKWARD_INPUT and stage.recompute:     # §2: its F once more
+                    phases = FORWARD + phases
+                self.tasks[s, phase, device, m, at.number] = self._pass(stage, part, phase, m, at, phases)
+                self.order[device] += self.tasks[s, phase, device, m, at.number]
         for stage in self.plan.stages:
             if stage.shard == "fsdp":
                 self._gathers(stage, self.plan.order_of(stage, orders))
 
-    def _pass(self, stage, part, phase, m, step, phases):
-        """The tasks of one pass on one device: one, or one for each unit of fsdp, whose W is one."""
+    def _by_position(self, listed):
+        """§L3: (position, group, chunk): an entry stands for all chunks of its group's prompt."""
+        for position in sorted({at.position for at in self.plan.rounds}):
+            for phase, s, m in listed:
+                for at in self.plan.rounds:
+                    if at.position == position and self.plan.runs(self.plan.stages[s], at.number):
+                        yield phase, s, m, at
+
+    def _pass(self, stage, part, phase, m, at, phases):
+        """The tasks of one pass on one device: one, or one for each unit of fsdp, whose W is one. Each has
+        the device's overhead (§L2)."""
         low, high = stage.interval(part, phase, m)
         units = [stage.layers] if stage.shard == "none" else stage.units
         tasks = []
         for layers in (units if phase == FORWARD else reversed(units)):
-            seconds = (stage_seconds(layers, phases, high - low, part)
-                       + self._all_reduces(stage, part, layers, phases, high - low))
-            tasks.append(Task(stage.index, phase, part.device.index, m, step, low, high, seconds, part,
+            layers = [l for l in layers if l.runs(at)]
+            seconds = (stage_seconds(self.model, layers, phases, high - low, part, at) + part.device.overhead
+                       + self._all_reduces(stage, part, layers, phases, high - low, at))
+            tasks.append(Task(stage.index, phase, part.device.index, m, at.number, low, high, seconds, part,
                               is_first=not tasks, is_last=len(tasks) == len(units) - 1))
         return tasks
 
-    def _all_reduces(self, stage, part, layers, phases, samples):
+    def _all_reduces(self, stage, part, layers, phases, samples, at):
         """The seconds that a device of a grid spends in the all-reduces of its row, once for every F and
         B of a layer that is split by rows. What it sends meanwhile counts, as in `transfers: block`."""
         row = [p.device for p in stage.parts if p.row == part.row]
@@ -723,7 +995,7 @@ class TaskGraph:
         routes = [self.cluster.route(a, b) for a, b in zip(row, row[1:] + row[:1])]
         for layer in layers:
             for phase in phases:
-                volume = 2 * (c - 1) / c * layer.largest_out * samples
+                volume = 2 * (c - 1) / c * layer.largest_out * samples * layer.share(at)
                 if (layer.split == "rows" and phase in (FORWARD, BACKWARD_INPUT) and layer.flops[phase] > 0
                         and volume > 0):
                     seconds += max(2 * (c - 1) * r.latency + volume / self._peak(r) for r in routes)
@@ -775,22 +1047,58 @@ class TaskGraph:
                 if any(task.device == after.device for task in row):
                     for task in row:
                         link(task, after)
+                elif kind == "forward" and self._sends_once(producer, consumer):
+                    self._send_once(before, after, producer, consumer)
                 elif self.plan.transfers == "block" and kind != "token":
                     self._carry(kind, row, after, overlap * bytes_per_sample, producer.index, consumer.index)
                 else:
                     self._transfer(kind, row, [after], before.device, after.device,
                                    overlap * bytes_per_sample, producer.index, consumer.index,
-                                   before.microbatch, (after.microbatch, step))
+                                   before.microbatch, step, (self._place(consumer, after), after.microbatch))
+
+    def _sends_once(self, producer, consumer):
+        """§6, copies: an output crosses once to each device that reads it."""
+        return (self.plan.copies == "per_device" and self.plan.transfers == "overlap"
+                and len(producer.parts) == len(consumer.parts) == 1 and producer.size == consumer.size
+                and producer.boundaries[FORWARD] == consumer.boundaries[FORWARD])
+
+    def _send_once(self, before, after, producer, consumer):
+        """The largest of the stage's cuts in this round; the first reader by stage names the transfer."""
+        key = producer.index, after.device, before.microbatch, before.step
+        if key not in self.sent_once:
+            largest = max(f for (s, _), (f, _) in self.plan.cuts_of_round[before.step].items() if s == producer.index)
+            self.sent_once[key] = self._transfer(
+                "forward", [before], [], before.device, after.device, (before.high - before.low) * largest,
+                producer.index, consumer.index, before.microbatch, before.step, (0, after.microbatch))
+        link(self.sent_once[key][0], after)
+
+    @staticmethod
+    def _place(stage, task):
+        """Where the device stands in the list of its stage: the order of a stage's samples."""
+        return [part.device.index for part in stage.parts].index(task.device)
 
     def _token_loops(self):
-        """Every sink stage sends 4 bytes per sample to every source stage of its pipeline, where
-        the next step may start; none after the last step."""
-        for sink in self.plan.stages:
-            for source in self.plan.stages:
-                if (sink.pipeline == source.pipeline and not self.plan.after[sink.index]
-                        and not self.plan.before[source.index]):
-                    for step in range(self.plan.steps - 1):
-                        self._connect("token", sink, source, FORWARD, step, step + 1, 4)
+        """§L3: behind the last chunk and each step, where a step follows, every sink stage sends 4 bytes per
+        sample to every source stage of its pipeline; both are those that run, the sources in the next step."""
+        for step in range(len(self.plan.rounds) - 1):
+            if self.plan.rounds[step].last:
+                for sink in self.plan.sinks(step):
+                    for source in self.plan.sources(step + 1):
+                        if sink.pipeline == source.pipeline:
+                            self._connect("token", sink, source, FORWARD, step, step + 1, 4)
+
+    def _chunks_in_flight(self):
+        """§L3: a source stage starts chunk j when chunk j − k has left the sinks."""
+        for j in range(self.plan.in_flight or self.plan.chunks, self.plan.chunks):
+            for sink in self.plan.sinks(j - self.plan.in_flight):
+                for source in self.plan.sources(j):
+                    if sink.pipeline != source.pipeline:
+                        continue
+                    for row in self._rows_of(sink, FORWARD, j - self.plan.in_flight):
+                        for after in (parts[0] for parts in self._of(source, FORWARD, j)):
+                            if row[0].low < after.high and after.low < row[0].high:
+                                for task in row:
+                                    link(task, after)
 
     def _carry(self, kind, row, after, volume, from_stage, to_stage):
         """`transfers: block` (§6 rule 3): latency + bytes / peak bandwidth prolongs the sender's task
@@ -806,11 +1114,14 @@ class TaskGraph:
         route = self.cluster.route(devices[before.device], devices[after.device])
         for task in (before, after):
             task.seconds += route.latency + volume / self._peak(route)
+        before.seconds += devices[before.device].send_overhead      # §L2
         self.carried.append(Flow(before.device, after.device, volume, route.latency, route.uses))
 
     def _transfer(self, kind, producers, consumers, sender, receiver, volume, from_stage, to_stage,
-                  microbatch, unique):
-        """One transfer, in one or several chunks; returns what ends it. Same device: no flow."""
+                  microbatch, step, unique):
+        """One transfer, in one or several chunks; returns what ends it. Same device: no flow. Its index is
+        the key of `exclusive`: (microbatch, sending stage, sending device, round, receiving stage, place of
+        the receiving device in that stage) (§6, §L3)."""
         if sender == receiver:
             for before in producers:
                 for after in consumers:
@@ -819,12 +1130,18 @@ class TaskGraph:
         devices = self.cluster.devices
         route = self.cluster.route(devices[sender], devices[receiver])
         chunks = self._chunks_of(kind, sender, receiver, from_stage, to_stage, microbatch)
-        ends = producers
+        ends, wait = producers, route.latency
+        if kind == "sync":          # §L2: the overhead of sending, here not busy
+            wait += devices[sender].send_overhead
+        else:
+            producers[0].seconds += devices[sender].send_overhead
         for number, (release, priority) in enumerate(chunks):
             # chunks of volume/w in sequence, latency once, on the first
-            flow = Flow(sender, receiver, volume / len(chunks), route.latency if number == 0 else 0.0,
+            flow = Flow(sender, receiver, volume / len(chunks), wait if number == 0 else 0.0,
                         route.uses, release, priority,
-                        (microbatch, from_stage, sender, to_stage, receiver, *unique, kind, number))
+                        (microbatch, from_stage, sender, step, to_stage, *unique, receiver, kind, number),
+                        (kind, sender, receiver, from_stage, to_stage, microbatch),
+                        producers[0].part.row if kind != "sync" else 0)
             for before in ends:
                 link(before, flow)
             self.flows.append(flow)
@@ -876,7 +1193,7 @@ class TaskGraph:
         n, ends = len(members), []
         for (sender, s), (receiver, t) in zip(members, members[1:] + members[:1]):
             ends += self._transfer("sync", producers, [], sender, receiver, 2 * (n - 1) / n * weight,
-                                   s, t, math.inf, unique)
+                                   s, t, math.inf, 0, unique)
         return ends
 
     def _by_server(self, members, weight, producers, stages):
@@ -884,10 +1201,10 @@ class TaskGraph:
         members = [(device, s) for device, s in members if device != server]    # its own copy: no flow
         for device, s in members:
             arrived += self._transfer("sync", producers, [], device, server, weight,
-                                      s, stages[0], math.inf, ("up", stages))
+                                      s, stages[0], math.inf, 0, ("up", stages))
         for device, s in members:
             self._transfer("sync", arrived, [], server, device, weight,
-                           stages[0], s, math.inf, ("down", stages))
+                           stages[0], s, math.inf, 0, ("down", stages))
 
     # -- shares of weights and gradients: fsdp and zero2
 
@@ -901,7 +1218,8 @@ class TaskGraph:
         devices = [part.device for part in stage.parts]
         for number, (sender, receiver) in enumerate(zip(devices, devices[1:] + devices[:1])):
             route = self.cluster.route(sender, receiver)
-            flows.append(Flow(sender.index, receiver.index, (n - 1) / n * weight, route.latency, route.uses,
+            wait = sender.send_overhead + route.latency     # §L2, as a reduction
+            flows.append(Flow(sender.index, receiver.index, (n - 1) / n * weight, wait, route.uses,
                               index=(microbatch, stage.index, SHARES, unit, *unique, number)))
             for task in before:
                 link(task, flows[-1])
@@ -1148,11 +1466,12 @@ class Simulation:
 
 # ------------------------------------------------------------------------------ §2, §6, §8: the outputs
 
-def activations(plan, stage, part, split):
-    """What one sample takes when a phase starts and releases when it ends (§2): phase ->
-    (taken, released), bytes."""
-    everything = sum(l.activation * l.fraction(part) for l in stage.layers)
-    for_weights = sum(l.activation_for_weights * l.fraction(part) for l in stage.layers)
+def activations(plan, stage, part, split, at):
+    """What one sample takes when a phase of a round starts and releases when it ends (§2): phase ->
+    (taken, released), bytes. Of a chunk or a step it is what its tokens take (§L1, §L3)."""
+    running = [l for l in stage.layers if l.runs(at)]
+    everything = sum(l.activation * l.fraction(part) * l.share(at) for l in running)
+    for_weights = sum(l.activation_for_weights * l.fraction(part) for l in running)
     if plan.mode != "training":
         return {FORWARD: (everything, everything)}
     forward, backward, inputs = everything, 0.0, 0.0
@@ -1180,43 +1499,59 @@ def holding(plan, stage, part, layer):
 
 def peak_memory(graph, device):
     """Every distinct tensor of the device's stages, each once and at its largest holding, plus the units
-    that fsdp and zero2 keep whole for a while, plus caches and activations, in the order of the
+    that fsdp and zero2 keep whole for a while, plus caches, workspace and activations, in the order of the
     device's tasks."""
-    plan, moves, tensors, held = graph.plan, {}, {}, 0.0
+    plan, moves, tensors, held, workspace = graph.plan, {}, {}, 0.0, 0.0
     splits = {t.stage for t in graph.order[device] if t.phase == BACKWARD_WEIGHT}
     for stage in plan.stages:
         for part in stage.parts:
             if part.device.index != device:
                 continue
-            moves[stage.index] = activations(plan, stage, part, stage.index in splits)
+            for at in plan.rounds:
+                moves[stage.index, at.number] = activations(plan, stage, part, stage.index in splits, at)
             for tensor, layer in stage.tensors().items():
                 tensors[tensor] = max(tensors.get(tensor, 0.0), holding(plan, stage, part, layer))
             if stage.shard != "none":
                 weights = [unit_weight(unit, stage.shard == "zero2") for unit in stage.units]
                 held += max(weights) * (2 if stage.shard == "fsdp" else 1)
-            if plan.mode == "generation":       # the cache of every sequence, for the whole run
-                held += (part.samples * stage.count * plan.context
-                         * sum(l.kv_bytes_per_token * l.fraction(part) for l in stage.layers))
-    held += sum(tensors.values())
+            if plan.mode == "generation":       # §L3: the cache of every sequence, for the whole run
+                tokens = plan.context + plan.prompt + plan.tokens
+                held += part.samples * stage.count * sum(l.cache_held(tokens) * l.fraction(part) for l in stage.layers)
+            if plan.mode == "training":         # §L2: rows are those of the largest pass
+                rows = max(task.high - task.low for task in graph.order[device] if task.stage == stage.index)
+                workspace = max([workspace, *(l.workspace * rows * l.new(plan.whole) * l.fraction(part)
+                                              for l in stage.layers)])
+    held += sum(tensors.values()) + workspace + graph.cluster.devices[device].memory_overhead
     peak = held
     for task in graph.order[device]:
-        taken, released = moves[task.stage][task.phase]
+        taken, released = moves[task.stage, task.step][task.phase]
         held += (task.high - task.low) * taken if task.is_first else 0.0
         peak = max(peak, held)
         held -= (task.high - task.low) * released if task.is_last else 0.0
     return peak
 
 
-def time_between_tokens(graph):
-    """(end of the last step − end of the first)/(tokens − 1) of the worst group."""
-    plan, worst = graph.plan, 0.0
-    sinks = [t for parts in graph.tasks.values() for t in parts if not plan.after[t.stage]]
-    for group in range(plan.count):
-        low, high = group * plan.size, (group + 1) * plan.size
-        ends = [max(t.end for t in sinks if t.step == step and t.low < high and t.high > low)
-                for step in (0, plan.tokens - 1)]
-        worst = max(worst, (ends[1] - ends[0]) / (plan.tokens - 1))
-    return worst
+def pace(graph, latency):
+    """§L3: how soon the first tokens come, and the others. A group is a microbatch of a pipeline; its round
+    ends with its last sink task."""
+    plan, first, between = graph.plan, [], []
+    begin, last = max(0, plan.chunks - 1), len(plan.rounds) - 1
+
+    def end(number, pipeline, m):
+        return max(parts[-1].end for (s, _, _, group, step), parts in graph.tasks.items()
+                   if (step, group) == (number, m) and plan.stages[s].pipeline == pipeline
+                   and plan.stages[s] in plan.sinks(number))
+
+    for pipeline, m in sorted({(s.pipeline, m) for s in plan.stages for m in range(s.count)}):
+        first.append(end(begin, pipeline, m))
+        between.append((end(last, pipeline, m) - first[-1]) / (plan.tokens - 1) if plan.tokens > 1 else 0.0)
+    sequences = plan.size * plan.count
+    found = {"ttft": max(first), "tokens_per_second": sequences * plan.tokens / latency if latency > 0 else math.inf}
+    if plan.tokens > 1:
+        found["time_between_tokens"] = max(between)
+    if plan.prompt > 0:
+        found["prompt_tokens_per_second"] = sequences * plan.prompt / max(first) if max(first) > 0 else math.inf
+    return found
 
 
 def simulate(case):
@@ -1239,14 +1574,15 @@ def simulate(case):
         tasks = graph.order.get(device.index, [])
         busy = sum(task.seconds for task in tasks)
         result["busy"][device.name] = busy
-        result["peak_memory"][device.name] = peak_memory(graph, device.index) if tasks else 0.0
+        result["peak_memory"][device.name] = (
+            peak_memory(graph, device.index) if device.index in graph.order else 0.0)
         result["span"][device.name] = tasks[-1].end - tasks[0].start if tasks else 0.0
         result["energy"][device.name] = (
             device.idle * latency + (device.active - device.idle) * busy
             + device.send * sent.get(device.index, 0.0) + device.receive * received.get(device.index, 0.0))
     result["period"] = max(result["span"].values(), default=0.0)
     if plan.mode == "generation":
-        result["time_between_tokens"] = time_between_tokens(graph)
+        result.update(pace(graph, latency))
     return result
 
 
@@ -1259,6 +1595,15 @@ def deviation(found, expected):
             return math.inf
         return max((deviation(found.get(key, 0.0), value) for key, value in expected.items()), default=0.0)
     return abs(found - expected) / max(abs(found), abs(expected), 1e-30)
+
+
+def refusal(case):
+    """The message of bad input, or nothing."""
+    try:
+        simulate(case)
+    except BadInput as error:
+        return str(error)
+    return ""
 
 
 def fluid(document):
@@ -1297,7 +1642,10 @@ def main(arguments):
             worst = [deviation(simulate(c), c["expected"]) for c in document["cases"]]
             wrong = [i for i, d in enumerate(worst) if not d <= CHECK]
             print(f"{len(worst)} cases, largest deviation {max(worst, default=0):.3g}, wrong: {wrong}")
-            return 1 if wrong else 0
+            taken = [i for i, c in enumerate(document.get("refused", [])) if not refusal(c)]
+            if "refused" in document:
+                print(f"{len(document['refused'])} inputs to be refused, taken: {taken}")
+            return 1 if wrong or taken else 0
         elif "cases" in document:
             print(json.dumps({"results": [simulate(c) for c in document["cases"]]}))
         else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The oracle against plans worked by hand: grids, fsdp, zero2, cuts, spans, and what is refused."""
+"""The oracle against plans worked by hand: grids, fsdp, zero2, cuts, spans, language models, and what is refused."""
 import copy
 import unittest
 
@@ -230,6 +230,243 @@ class Cuts(Same):
             capacity=1e30, each={1: {"compute": 5e11}}))
         # the second backward of d0 takes the samples of d1, which is ready at 8 ms
         self.assertClose(result["span"]["d0"], 12e-3)
+
+
+def token_model(layers, stages, tokens=1, devices=1, workload=None, **more):
+    """Generation by default, one group of one sequence, on devices of 1 TFLOP/s."""
+    fields = more.pop("model", {})
+    document = case(layers, stages, devices, **{"mode": "generation", "samples": 1, **more})
+    document["model"].update(tokens_per_sample=tokens, **fields)
+    document["plan"]["workload"] = workload or {}
+    return document
+
+
+class LanguageModels(Same):
+    # Llama-3-8B at block level, bf16: attention 4096 x (4096 + 2 x 1024 + 4096), MLP 3 x 4096 x 14336, 32 blocks, head
+    # 4096 x 128256; 2 FLOP and 2 bytes a parameter; 4 x 4096 FLOP a pair; K and V 2 x 1024 x 2 bytes a token and block.
+    ATTENTION, MLP, HEAD, PAIR, CACHE = 4096 * 10240, 3 * 4096 * 14336, 4096 * 128256, 4 * 4096, 4096
+
+    def llama(self, prompt, steps, context=0, last_token=True, **device):
+        """Seconds of the prompt and of the last step on 100 TFLOP/s and 1 TB/s."""
+        def one(name, parameters, **more):
+            return {"name": name, "forward_flops": 2 * parameters + more.get("attention_flops", 0), "weight": 2 * parameters,
+                    "traffic": 0, **more}
+
+        layers = []
+        for i in range(32):
+            layers.append(one(f"a{i}", self.ATTENTION, attention_flops=self.PAIR, kv_bytes_per_token=self.CACHE))
+            layers.append(one(f"m{i}", self.MLP))
+        layers.append(one("head", self.HEAD, last_token=last_token))
+        names = [l["name"] for l in layers]
+        result = semantics.simulate(token_model(
+            layers, [stage(names, {0: 1})], each={0: {"compute": 1e14, "memory_bandwidth": 1e12, **device}},
+            edges=[(u, v, 0) for u, v in zip(names, names[1:])],
+            workload={"prompt": prompt, "tokens": steps, "context": context}))
+        return result["ttft"], result.get("time_between_tokens")
+
+    def test_a_prompt_of_512_tokens_takes_73_ms_and_77_with_a_full_head(self):
+        blocks = 32 * (512 * 2 * (self.ATTENTION + self.MLP) + self.PAIR * 512 * 513 / 2) / 1e14
+        for last_token, head in (True, 2 * self.HEAD / 1e12), (False, 512 * 2 * self.HEAD / 1e14):
+            found, _ = self.llama(512, 1, last_token=last_token)
+            self.assertClose(found, blocks + head)
+        self.assertClose(round(blocks + 2 * self.HEAD / 1e12, 4), 0.0732)
+        self.assertClose(round(found, 4), 0.0775)
+
+    def test_a_step_reads_weights_and_the_cache(self):
+        weights = 2 * (32 * (self.ATTENTION + self.MLP) + self.HEAD)
+        for context, told in (512, 15.1), (32768, 19.3):
+            first, _ = self.llama(0, 1, context)      # reads c + 1 tokens and writes one
+            self.assertClose(first, (weights + 32 * self.CACHE * (context + 2)) / 1e12)
+            self.assertClose(round(first * 1e3, 1), told)
+
+    def test_a_slow_reader_of_the_cache_reads_it_at_its_share(self):
+        weights, cache = 2 * (32 * (self.ATTENTION + self.MLP) + self.HEAD), 32 * self.CACHE * 1026
+        found, _ = self.llama(0, 1, 1024, cache_efficiency=0.25, memory_efficiency=0.5)
+        self.assertClose(found, (weights + 4 * cache) / 5e11)
+
+    def test_sequences_share_the_experts_that_they_ask_for(self):
+        # 8 of 128 experts: 1/16 of their weight for one sequence, 1 - (15/16)^16 = 64.4 % for 16
+        experts = {"total": 128, "active": 8, "weight": 9e9}
+        for samples, share in (1, 1 / 16), (16, 1 - (15 / 16) ** 16):
+            found = semantics.simulate(token_model(
+                [{"name": "a", "forward_flops": 0, "weight": 1e10, "traffic": 0, "experts": experts}], [stage("a", {0: samples})],
+                samples=samples, each={0: {"memory_bandwidth": 1e12}}, workload={"tokens": 1}))
+            self.assertClose(found["latency"], 1e-3 + 9e-3 * share)
+        self.assertClose(round(share, 3), 0.644)
+
+    def test_chunks_have_all_pairs_of_the_prompt_and_read_the_cache_again(self):
+        # pairs 10 x 11/2; chunks of 4, 4, 2 read 4, 8, 10 tokens and write 4, 4, 2
+        one = layer("a", 4e9, attention_flops=1e9, kv_bytes_per_token=1e6)
+        def prompt(**more):
+            workload = {"prompt": 10, "tokens": 1, **more}
+            return semantics.simulate(token_model([one], [stage("a", {0: 1})], workload=workload, **each))["latency"]
+        each = {"each": {0: {}}}
+        for chunk in (1, 3, 4, 10, 12):
+            self.assertClose(prompt(prompt_chunk=chunk), 10 * 3e-3 + 55e-3)
+        each = {"each": {0: {"memory_bandwidth": 1e6, "compute": 1e30}}}
+        self.assertClose(prompt(), 10 + 10)
+        self.assertClose(prompt(prompt_chunk=4), 22 + 10)
+
+    def test_a_window_limits_pairs_and_what_is_read_and_held(self):
+        # causal, window 3, 5 new tokens behind 1: 2 + 3 + 3 + 3 + 3; reads 3, writes 5
+        one = layer("a", 1e9, attention_flops=1e9, kv_bytes_per_token=1e6, window=3)
+        document = token_model([one], [stage("a", {0: 1})], workload={"prompt": 5, "tokens": 1, "context": 1})
+        found = semantics.simulate(document)
+        self.assertClose(found["latency"], 14e-3)
+        self.assertClose(found["peak_memory"]["d0"], 3e6)
+        document["cluster"]["devices"][0].update(compute=1e30, memory_bandwidth=1e6)
+        self.assertClose(semantics.simulate(document)["latency"], 8)
+        one["attention"] = "full"
+        document["cluster"]["devices"][0] = {"name": "d0", "compute": 1e12}
+        self.assertClose(semantics.simulate(document)["latency"], 15e-3)
+
+    def test_half_rows_counts_tokens_and_half_batch_samples(self):
+        for half, rows in ("half_rows", 2 * 8), ("half_batch", 2):
+            document = token_model([layer("a", 8e9)], [stage("a", {0: 2})], tokens=8, samples=2, each={0: {half: 16}},
+                                   workload={"tokens": 1})
+            self.assertClose(semantics.simulate(document)["ttft"], 16e-3 * (rows + 16) / rows)
+
+    def test_a_model_with_several_tokens_is_a_prompt_of_them_and_steps_of_one(self):
+        found = semantics.simulate(token_model([layer("a", 8e9)], [stage("a", {0: 1})], tokens=8, workload={"tokens": 3}))
+        self.assertClose(found["ttft"], 8e-3)
+        self.assertClose(found["latency"], 10e-3)
+        self.assertClose(found["time_between_tokens"], 1e-3)
+        self.assertClose(found["tokens_per_second"], 300)
+        self.assertClose(found["prompt_tokens_per_second"], 1000)
+
+    def test_without_a_prompt_all_tokens_are_steps(self):
+        found = semantics.simulate(token_model([layer("a")], [stage("a", {0: 1})], workload={"tokens": 4}))
+        self.assertClose(found["latency"], 4e-3)
+        self.assertClose(found["ttft"], 1e-3)
+        self.assertNotIn("prompt_tokens_per_second", found)
+        one = semantics.simulate(token_model([layer("a")], [stage("a", {0: 1})], workload={"tokens": 1}))
+        self.assertNotIn("time_between_tokens", one)
+
+    def test_contexts_of_steps_are_rounded_up(self):
+        # 33 tokens: q = 3, steps i = 0 ... 31 behind 10 tokens read 11 + 3 ceil(i / 3) and write 1
+        document = token_model([layer("a", 0, kv_bytes_per_token=1e6)], [stage("a", {0: 1})],
+                               each={0: {"memory_bandwidth": 1e9}}, workload={"prompt": 10, "tokens": 33})
+        found = semantics.simulate(document)
+        steps = sum(12 + 3 * -(-i // 3) for i in range(32))
+        self.assertClose(found["latency"] - found["ttft"], steps * 1e-3)
+        self.assertClose(found["peak_memory"]["d0"], 43e6)
+
+    def towers(self, **more):
+        """An encoder of 5 ms and 1 MB a request, a block of 1 ms a token, a head of 2 ms for the last."""
+        layers = [layer("tower", 5e9, per="request", activation=7e3), layer("block", 4e9, activation=4e3), layer(
+            "head", 8e9, last_token=True, activation=4e3)]
+        each = {i: {"send_overhead": 1e-4 * (i + 1)} for i in range(3)}
+        return semantics.simulate(token_model(
+            layers, [stage([n], {i: 1}) for i, n in enumerate(("tower", "block", "head"))], 4, 3, each=each,
+            edges=[("tower", "block", 1e6), ("block", "head", 4e6)], capacity=1e9, workload={"prompt": 4, **more}))
+
+    def test_stages_vanish_where_none_of_their_layers_runs(self):
+        found = self.towers(tokens=3, prompt_chunk=2)
+        # The tower once, with what it sends; of the block's two chunks and two steps the last three send 1 MB each, as the
+        # head needs one token; the head runs three times and sends two tokens to the block, now the source.
+        self.assertClose(found["busy"]["d0"], 5e-3 + 1e-4)
+        self.assertClose(found["busy"]["d1"], 6e-3 + 3 * 2e-4)
+        self.assertClose(found["busy"]["d2"], 3 * 2e-3 + 2 * 3e-4)
+        self.assertClose(found["bytes"]["d0->d1"], 1e6)
+        self.assertClose(found["bytes"]["d1->d2"], 3e6)
+        self.assertClose(found["bytes"]["d2->d1"], 8)
+        self.assertEqual(found["bytes"]["d2->d0"], 0)
+        first = 5e-3 + 1e-4 + 1e-3 + 4e-3 + 2e-4 + 1e-3 + 2e-3 + 3e-4     # ends with the token sent
+        self.assertClose(found["ttft"], first)
+        step = 4e-9 + 1e-3 + 2e-4 + 1e-3 + 2e-3
+        self.assertClose(found["latency"], first + 2 * step + 3e-4)     # the first of two steps sends a token, too
+
+    def test_activations_are_those_of_the_tokens_that_are_computed(self):
+        found = self.towers(tokens=2, prompt_chunk=3)
+        for device, expected in ("d0", 7e3), ("d1", 3e3), ("d2", 1e3):
+            self.assertClose(found["peak_memory"][device], expected)
+
+    def test_without_a_prompt_a_tower_never_runs(self):
+        found = self.towers(prompt=0, tokens=2)
+        self.assertEqual(found["busy"]["d0"], 0)
+        self.assertClose(found["time_between_tokens"], 1e-3 + 2e-4 + 1e-3 + 2e-3 + 4e-9)    # the last step sends no token
+
+    def test_chunks_in_flight_wait_for_the_sinks(self):
+        # two stages of 1 ms a chunk: a pipeline of four chunks ends after 5 ms; with one in flight after 8
+        for k, latency in (None, 5e-3), (2, 5e-3), (3, 5e-3), (1, 8e-3):
+            found = semantics.simulate(token_model(
+                [layer("a"), layer("b")], [stage("a", {0: 1}), stage("b", {1: 1})], 1, 2, edges=[("a", "b", 0)],
+                workload={"prompt": 4, "tokens": 1, "prompt_chunk": 1, **({"chunks_in_flight": k} if k else {})}))
+            self.assertClose(found["latency"], latency)
+
+    def test_an_entry_of_an_explicit_order_stands_for_all_chunks(self):
+        # d0 has a and c, d1 has b, each 1 ms a chunk; d0 runs both chunks of a before c
+        stages = [stage("a", {0: 1}), stage("b", {1: 1}), stage("c", {0: 1})]
+        orders = {"d0": [["F", 0, 0], ["F", 2, 0]], "d1": [["F", 1, 0]]}
+        document = token_model([layer(n) for n in "abc"], stages, 1, 2, edges=[("a", "b", 0), ("b", "c", 0)],
+                               schedule={"kind": "explicit", "orders": orders},
+                               workload={"prompt": 2, "tokens": 2, "prompt_chunk": 1})
+        found = semantics.simulate(document)
+        self.assertClose(found["ttft"], 4e-3)
+        self.assertClose(found["latency"], 7e-3)
+        document["plan"]["workload"]["chunks_in_flight"] = 1    # c of the first chunk stands behind a of the second
+        with self.assertRaisesRegex(semantics.BadInput, "cyclic order"):
+            semantics.simulate(document)
+
+    def test_overheads_count_once_per_task_and_per_flow(self):
+        each = {0: {"overhead": 1e-3, "send_overhead": 1e-4}, 1: {"overhead": 2e-3}}
+        document = case([layer("a", weight=1), layer("b", weight=1)], [stage("a", {0: 4}, recompute=True), stage("b", {1: 4})],
+                        2, [("a", "b", 0)], each=each)
+        found = semantics.simulate(document)        # F 4 ms, B 4 + 8 ms; one flow forward
+        self.assertClose(found["busy"]["d0"], 16e-3 + 2e-3 + 1e-4)
+        self.assertClose(found["busy"]["d1"], 12e-3 + 4e-3)
+        document["plan"]["flows"] = [{"from": "d0", "to": "d1", "phase": "forward", "microbatch": 0, "chunk": k, "of": 3}
+                                     for k in range(3)]
+        self.assertSame(semantics.simulate(document), found)
+
+    def test_reductions_wait_the_overhead_of_sending_and_are_not_busy(self):
+        document = case([layer("a", weight=1e6)], [stage("a", {0: 2, 1: 2})], 2, capacity=1e9,
+                        each={i: {"send_overhead": 5e-3} for i in range(2)})
+        found = semantics.simulate(document)
+        self.assertClose(found["busy"]["d0"], 6e-3)
+        self.assertClose(found["latency"], 6e-3 + 5e-3 + 1e-3)
+
+    def test_workspace_is_the_largest_of_a_device_and_of_training_alone(self):
+        layers = [layer("a", workspace=100, activation=8), layer("b", workspace=50)]
+        for mode, workspace in ("training", 100 * 3 * 8), ("inference", 0):
+            document = token_model(layers, [stage("ab", {0: 3})], 8, edges=[("a", "b", 0)], mode=mode, samples=3,
+                                   each={0: {"memory_overhead": 1e6}})
+            self.assertClose(semantics.simulate(document)["peak_memory"]["d0"], 3 * 8 + workspace + 1e6)
+
+    def test_a_missing_precision_is_replaced_by_a_wider_one(self):
+        for asked, known, found in (("bf16", "fp16 tf32 fp32", "fp16"), ("fp16", "bf16 fp32", "bf16"), ("bf16", "tf32 fp32", "tf32"),
+                                    ("int4", "int8 fp16", "int8"), ("int8", "fp16 bf16", "bf16"), ("fp8", "int8 fp16", "fp16"),
+                                    ("tf32", "fp32 bf16", "fp32"), (None, "fp32 bf16", "fp32")):
+            compute = {p: 1e12 * (2 if p == found else 1) for p in known.split()}
+            document = token_model([layer("a")], [stage("a", {0: 1})], each={0: {"compute": compute}}, workload={"tokens": 1},
+                                   model={"precision": asked} if asked else {})
+            self.assertClose(semantics.simulate(document)["latency"], 0.5e-3)
+
+    def test_shares_of_peak_may_be_given_by_weight_format(self):
+        document = token_model([layer("a")], [stage("a", {0: 1})], each={0: {"efficiency": {"q4": 0.5, "f16": 1}}},
+                               workload={"tokens": 1}, model={"weight_format": "q4"})
+        self.assertClose(semantics.simulate(document)["latency"], 2e-3)
+        document["model"]["weight_format"] = "q8"
+        with self.assertRaisesRegex(semantics.BadInput, "efficiency.*weight_format q8"):
+            semantics.simulate(document)
+
+    def test_a_backward_scales_attention_as_its_flops(self):
+        # F: 10 of 40 GFLOP are attention over 10 pairs; B twice that, W nothing
+        one = {"name": "a", "forward_flops": 4e10, "attention_flops": 1e9, "traffic": 0, "backward_input_flops": 8e10}
+        found = semantics.simulate(token_model([one], [stage("a", {0: 1})], 4, mode="training", each={0: {"half_rows": 4}}))
+        # the linear parts have 4 rows, half of peak: 60 + 10 ms, 120 + 20 ms
+        self.assertClose(found["latency"], 0.21)
+
+    def test_copies_per_device_cross_once(self):
+        stages = [stage("a", {0: 1}), stage("b", {1: 1}), stage("c", {1: 1})]
+        document = case([layer(n) for n in "abc"], stages, 2, [("a", "b", 1e6), ("a", "c", 3e6)], mode="inference", samples=1,
+                        schedule={"kind": "explicit", "orders": {"d0": [["F", 0, 0]], "d1": [["F", 1, 0], ["F", 2, 0]]}},
+                        each={0: {"send_overhead": 1e-3}})
+        for copies, flows, moved in ("per_edge", 2, 4e6), ("per_device", 1, 3e6):
+            document["plan"]["copies"] = copies
+            found = semantics.simulate(document)
+            self.assertClose(found["bytes"]["d0->d1"], moved)
+            self.assertClose(found["busy"]["d0"], 1e-3 + flows * 1e-3)
 
 
 class BadInput(unittest.TestCase):

@@ -44,7 +44,7 @@ double latency_s(const planning_problem& problem, const stage& s, int size) {
 }
 
 grid_judge judge_of(const planning_problem& problem, int size) {
-  const double passes = problem.job.batch / size * problem.job.workload.steps();
+  const double passes = problem.job.batch / size * pass_count(problem.job.workload, problem.model.tokens_per_sample());
   return {[&problem, size](const stage& s) { return latency_s(problem, s, size); }, [passes](double busy_s) { return passes * busy_s; }};
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("a job's fields are checked one by one") {
   CHECK(refusal([](job& j) { j.workload.optimizer_factor = not_a_number; }) ==
         "job: optimizer_factor = nan; expected a finite number >= 0");
   CHECK(refusal([](job& j) { j.workload.context = -1; }) == "job: context = -1; expected an integer >= 0");
-  CHECK(refusal([](job& j) { j.workload.tokens = 1; }) == "job: tokens = 1; expected an integer >= 2");
+  CHECK(refusal([](job& j) { j.workload.tokens = 0; }) == "job: tokens = 0; expected an integer >= 1");
   CHECK(refusal([](job& j) { j.qoe.lambda_J_per_s = -1; }) == "job: qoe.lambda = -1; expected a finite number >= 0");
   CHECK(refusal([](job& j) { j.qoe.latency = 0_s; }) == "job: qoe.latency = 0; expected seconds > 0");
   CHECK(refusal([](job& j) { j.qoe.latency = seconds(not_a_number); }) == "job: qoe.latency = nan; expected seconds > 0");

@@ -102,8 +102,8 @@ TEST_CASE("a plan's own numbers: sizes, workload, stages, parameter server") {
   CHECK(broken([](plan& p) { p.workload.optimizer_factor = not_a_number; }) ==
         "/workload/optimizer_factor: expected a finite number >= 0, got nan");
   CHECK(broken([](plan& p) { p.workload.context = -1; }) == "/workload/context: expected an integer >= 0, got -1");
-  CHECK(broken([](plan& p) { p.workload = {.mode = mode::generation, .tokens = 1}; }) ==
-        "/workload/tokens: expected an integer >= 2, got 1");
+  CHECK(broken([](plan& p) { p.workload = {.mode = mode::generation, .tokens = 0}; }) ==
+        "/workload/tokens: expected an integer >= 1, got 0");
   CHECK(broken([](plan& p) { p.workload.tokens = 1; }) == "valid");  // only generation reads the tokens
   CHECK(broken([](plan& p) { p.stages.clear(); }) == "/stages: expected at least one stage, got none");
   CHECK(broken([](plan& p) { p.parameter_server = device_id(4); }) == "/sync/parameter_server: expected a device of the cluster, got id 4");

@@ -18,7 +18,6 @@
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/dora_adapter.hpp>
-#include <hetplan/serve/service_time.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "support/three_devices.hpp"
@@ -30,21 +29,20 @@ using namespace hetplan;
 namespace {
 
 const std::string said =
-    "model \"toy\": tokens_per_sample = 8; expected 1 in mode generation, where a step makes one token of each sequence: describe the "
-    "model "
-    "per token (a built-in language model: --tokens 1, in a program zoo::model(name, {.tokens = 1}); a model file: no tokens_per_sample, "
-    "and every amount that of one token)";
+    "model \"toy\": layer \"b\" has attention \"full\"; expected prompt_chunk >= prompt (8), as its tokens see the whole prompt, got 4";
 
-planning_graph toy(int tokens_per_sample) {
-  planning_graph_builder b("toy", 4, tokens_per_sample);
-  for (const char* name : {"a", "b"}) b.add_layer({.name = name, .forward_flops = 1_GFLOP, .weight = 1_MB});
+planning_graph toy(attention_kind sees) {
+  planning_graph_builder b("toy", 4, 8);
+  b.add_layer({.name = "a", .forward_flops = 1_GFLOP, .weight = 1_MB});
+  b.add_layer({.name = "b", .forward_flops = 1_GFLOP, .weight = 1_MB, .sequence = {.attention = sees}});
   b.add_edge(layer_id(0), layer_id(1), 1_kB);
   return std::move(b).build();
 }
-job generating() { return {.workload = {.mode = mode::generation, .tokens = 3}, .batch = 4}; }
+workload in_chunks(mode how) { return {.mode = how, .tokens = 3, .prompt_chunk = 4}; }
+job generating() { return {.workload = in_chunks(mode::generation), .batch = 4}; }
 
 plan on_one_device(mode how) {
-  plan p{.model = "toy", .workload = {.mode = how, .tokens = 3}, .microbatch_size = 4};
+  plan p{.model = "toy", .workload = in_chunks(how), .microbatch_size = 4};
   p.stages = {{.name = "s0", .layers = {layer_id(0), layer_id(1)}, .devices = {{device_id(0), 4}}}};
   return p;
 }
@@ -88,10 +86,10 @@ std::vector<std::pair<std::string, std::function<void(const planning_graph&, mod
   const auto on_device = [](const planning_problem& p) { return recipes::on_device(p, minimize_latency{}); };
   const auto dora = [](const planning_problem& p) { return recipes::dora(p, minimize_latency{}, 1); };
   return {
-      {"check_mode", [](const planning_graph& g, mode how) { check_mode(g, how); }},
+      {"check_mode", [](const planning_graph& g, mode how) { check_mode(g, in_chunks(how)); }},
       {"planning_problem",
        [](const planning_graph& g, mode how) {
-         planning_problem{g, c, cost, job{.workload = {.mode = how}}};
+         planning_problem{g, c, cost, job{.workload = in_chunks(how)}};
        }},
       {"problem, on-device", planned(on_device)},
       {"on-device", changed_later(on_device)},
@@ -112,45 +110,34 @@ std::vector<std::pair<std::string, std::function<void(const planning_graph&, mod
       {"estimate", with_plan([](const plan& p, const planning_graph& g) { return estimate(p, g, c, cost); })},
       {"plan_bound", with_plan([](const plan& p, const planning_graph& g) { return plan_bound(p, g, c, cost, {}, no_lp{}, true); })},
       {"prefix_table",
-       [](const planning_graph& g, mode how) { static_cast<void>(prefix_table(g, sequence_of(g), c, cost, {}, {.mode = how}, 1)); }},
-      {"judged_service_time",
-       [=](const planning_graph& g, mode how) {  // its second model is for generation
-         static_cast<void>(how == mode::generation ? serve::judged_service_time(toy(8), g, c, cost, on_device, {.largest = 2})
-                                                   : serve::judged_service_time(g, c, cost, on_device, {.largest = 2}));
-       }},
+       [](const planning_graph& g, mode how) { static_cast<void>(prefix_table(g, sequence_of(g), c, cost, {}, in_chunks(how), 1)); }},
   };
 }
 
 }  // namespace
 
-TEST_CASE("generation with a model of more than one token per sample is refused at every door, in the same words") {
-  const planning_graph many = toy(8), one = toy(1);
+TEST_CASE("a prompt in chunks is refused at every door where a layer's tokens see the whole prompt, in the same words") {
+  const planning_graph full = toy(attention_kind::full), causal = toy(attention_kind::causal);
   for (const auto& [name, enter] : doors()) {
     INFO(name);
     std::string heard;
     try {
-      enter(many, mode::generation);
+      enter(full, mode::generation);
     } catch (const invalid_input& e) {
       heard = e.what();
     }
     CHECK_THAT(heard, Catch::Matchers::EndsWith(said));  // after the entry point's own name
-    CHECK_NOTHROW(enter(one, mode::generation));
-    CHECK_NOTHROW(enter(many, mode::inference));
-    CHECK_NOTHROW(enter(many, mode::training));
+    CHECK_NOTHROW(enter(causal, mode::generation));
+    CHECK_NOTHROW(enter(full, mode::inference));
+    CHECK_NOTHROW(enter(full, mode::training));
   }
 }
 
-TEST_CASE("of the zoo, language models need to be told one token; the others have one") {
+TEST_CASE("every model of the zoo generates, whatever its tokens per sample") {
   for (const auto& name : zoo::model_names()) {
     INFO(name);
-    const planning_graph usual = zoo::model(name, {});
-    if (zoo::takes_tokens(name)) {
-      CHECK_THROWS_AS(check_mode(usual, mode::generation), invalid_input);
-      CHECK_NOTHROW(check_mode(zoo::model(name, {.tokens = 1}), mode::generation));
-      CHECK_THROWS_AS(check_mode(zoo::model(name, {.tokens = 2}), mode::generation), invalid_input);
-    } else {
-      CHECK_NOTHROW(check_mode(usual, mode::generation));
-    }
+    CHECK_NOTHROW(check_mode(zoo::model(name, {}), {.mode = mode::generation}));
+    if (zoo::takes_tokens(name)) CHECK_NOTHROW(check_mode(zoo::model(name, {.tokens = 1}), {.mode = mode::generation}));
   }
 }
 

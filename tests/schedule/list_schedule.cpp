@@ -161,7 +161,7 @@ TEST_CASE("a flow of several transfers is as urgent as its most urgent one, wher
     senders s({0, 0, 0}, {1, 1, 1}, tails);
     const tasks::transfer first = s.graph.transfers[0];
     s.graph.transfers[2] = first;
-    s.graph.transfers[2].token = 1;
+    s.graph.transfers[2].pass = 1;
     const cep_graph cep = s.cep();
     REQUIRE(cep.messages() == 2);
     CHECK(schedule::urgency_sequence(cep, schedule::longest_tail_first{}) == std::vector<message_chunk>{{0, 0}, {1, 0}});

@@ -232,7 +232,7 @@ TEST_CASE("pipelines are cut anew so that the longest stage is as short as can b
       quality q{0, 0};
       for (std::size_t i = 0; i < p.stages.size(); ++i) {
         const stage_costs::part& part = s.stages[i].devices[0];
-        const double mine = part.forward_s + part.backward_s();
+        const double mine = part.forward_task_s() + part.backward_task_s();
         q.longest = std::max(q.longest, mine), q.sum += mine;
       }
       for (const stage_edge& e : s.graph.edges) {

@@ -20,16 +20,24 @@ TEST_CASE("plans with grids, shared-out state and cuts have the reference number
   const auto path = shared_data("reference/deepcee_cases.json");
   if (!path) return;
   std::ifstream file(*path);
-  int number = 0;
+  int number = 0, older = 0;
   const nlohmann::json document = nlohmann::json::parse(file);
   for (nlohmann::json c : document.at("cases")) {
     c["expected"] = c.at("values");
+    // These references are older than a cache that is read and that grows with the tokens; language_cases.json has such plans.
+    const auto& layers = c.at("model").at("layers");
+    const bool cached = std::any_of(layers.begin(), layers.end(), [](const auto& l) { return l.value("kv_bytes_per_token", 0.0) > 0; });
+    if (cached && c.at("plan").at("mode") == "generation") {
+      ++older;
+      continue;
+    }
     const deviation d = check_case(c, no_lp{});
     INFO(c.at("name") << ": " << d.where);
     CHECK(d.largest <= 1e-9);
     ++number;
   }
-  CHECK(number == 96);
+  CHECK(number == 91);
+  CHECK(older == 5);
 }
 
 namespace {

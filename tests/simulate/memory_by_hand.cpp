@@ -51,7 +51,8 @@ TEST_CASE("a device holds a tensor once however many of its stages have it") {
   p = explicitly(plan_of(mode::inference, 1, 1, apart), {"F0.0 F2.0", "F1.0"});
   CHECK(peak(p, m, 2) == near(4));
   p.workload.mode = mode::generation;
-  p.workload.context = 8;
+  p.workload.context = 5;
+  p.workload.tokens = 3;
   CHECK(peak(p, m, 2) == near(4 + 8 + 8));  // each stage has its own cache
 }
 

@@ -359,7 +359,7 @@ TEST_CASE("generation goes round for every token and reports the time between to
   const planning_graph m = model_of({a, b}, {{0, 1, 1}});
   plan p = plan_of(mode::generation, 1, 2, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
   p.workload.tokens = 3;
-  p.workload.context = 10;
+  p.workload.context = 7;
   const judgement j = judged(p, m, wired(2, 0.5, 4));
   // Group 0: a 0-1, transfer -1.75, b -2.75, token -4.25; again from 4.25 and 8.5. Group 1 is one second behind.
   check_interval(when(j, phase::forward, 1, 0), 1.75, 2.75);
@@ -371,7 +371,7 @@ TEST_CASE("generation goes round for every token and reports the time between to
   CHECK(j.evaluation.response().value() == near(4.25));
   // Tokens return after the first and second step of both groups.
   CHECK(j.graph.transfers.size() == 3 * 2 + 2 * 2);
-  // The cache holds two sequences of ten tokens for the whole run.
+  // The cache holds two sequences of seven and three tokens for the whole run.
   CHECK(j.evaluation.devices[0].peak_memory.value() == near(7 + 2 * 10 * 3));
   CHECK(j.evaluation.devices[1].peak_memory.value() == near(0));
 }

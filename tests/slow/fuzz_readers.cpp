@@ -457,7 +457,7 @@ TEST_CASE("readers give a value or invalid_input for whatever is in a file") {
   const auto simulate = [&](const plan& p, const planning_graph& m, const cluster& c) {
     if (!is_small(p)) return;
     try {
-      io::check_together(m, c, "f.json", p.workload.mode);
+      io::check_together(m, c, "f.json", p.workload);
       const evaluation e = evaluate(p, m, c, profiled_or_roofline{}).evaluation;
       ++n.simulated;
       static_cast<void>(io::json_document::parse(io::write_plan(ranked_plan{p, e}, m, c), "again"));

@@ -105,8 +105,7 @@ inline judgement judged(const plan& p, const planning_graph& m, const cluster& c
 inline interval when(const judgement& j, phase what, int s, int microbatch, int device = -1, int token = 0) {
   for (std::size_t i = 0; i < j.graph.computes.size(); ++i) {
     const tasks::compute_task& t = j.graph.computes[i];
-    if (t.what == what && t.stage.value == s && t.microbatch == microbatch && t.token == token &&
-        (device < 0 || t.device.value == device)) {
+    if (t.what == what && t.stage.value == s && t.microbatch == microbatch && t.pass == token && (device < 0 || t.device.value == device)) {
       return j.trace.computes[i];
     }
   }
@@ -118,7 +117,7 @@ inline interval when(const judgement& j, phase what, int s, int microbatch, int 
 inline interval sent(const judgement& j, transfer_kind kind, int from, int to, int microbatch = 0, int chunk = 0, int token = 0) {
   for (std::size_t i = 0; i < j.graph.transfers.size(); ++i) {
     const tasks::transfer& t = j.graph.transfers[i];
-    if (t.kind == kind && t.from.value == from && t.to.value == to && t.chunk == chunk && t.token == token &&
+    if (t.kind == kind && t.from.value == from && t.to.value == to && t.chunk == chunk && t.pass == token &&
         (kind == transfer_kind::sync || t.microbatch == microbatch)) {
       return j.trace.transfers[i];
     }

@@ -26,8 +26,8 @@ struct ordered : roofline {
 };
 
 /// Returns the time of a stage by definition, pair by pair.
-double by_hand_s(const planning_graph& m, const stage& s, const assignment& a, const device& d, phase what, int context) {
-  const work_kind k{.phase = what, .batch = static_cast<double>(a.samples), .tensor_parallel = a.tensor_parallel, .context = context};
+double by_hand_s(const planning_graph& m, const stage& s, const assignment& a, const device& d, phase what, const token_pass& pass) {
+  const work_kind k = pass.asks(what, a.samples, a.tensor_parallel);
   double total = 0;
   for (std::size_t i = 0; i < s.layers.size(); ++i) {
     total += ordered{}.time(k.of(m[s.layers[i]]), d).value();
@@ -73,10 +73,15 @@ TEST_CASE("what the tasks of a device take is what its stages' layers and bounda
       priced += s.layers.size() > 1 ? 1 : 0;
       const bool training = i.plan.workload.mode == mode::training;
       for (const assignment& a : s.devices) {
-        const auto in = [&](phase what) { return by_hand_s(m, s, a, c[a.device], what, i.plan.workload.context); };
+        const token_passes passes(i.plan.workload, m);
+        const auto in = [&](phase what) {
+          double all = 0;
+          for (int pass = 0; pass < passes.size(); ++pass) all += by_hand_s(m, s, a, c[a.device], what, passes[pass]);
+          return all;
+        };
         double once = in(phase::forward) * (training && s.recompute ? 2 : 1);
         if (training) once += in(phase::backward_input) + in(phase::backward_weight);
-        expected[a.device.index()] += once * i.plan.workload.steps() * i.plan.microbatches_of(s);
+        expected[a.device.index()] += once * i.plan.microbatches_of(s);
       }
     }
     for (const tasks::compute_task& t : tasks::expand(i.plan, m, c, ordered{}).computes) got[t.device.index()] += t.duration_s;

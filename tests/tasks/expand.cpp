@@ -174,10 +174,11 @@ TEST_CASE("a straight pipeline has the closed-form number of tasks and transfers
   CHECK(g.computes[2 * microbatches + 3].what == phase::backward_input);
 }
 
-TEST_CASE("the cost model is asked once per layer, device of its stage and phase") {
+TEST_CASE("the cost model is asked once per layer, device of its stage and phase, in generation once per context") {
   for_random_instances(20, [](const instance& i) {
     long long asked = 0, expected = 0;
-    const int phases = i.plan.workload.mode == mode::training ? 3 : 1;
+    const auto contexts = static_cast<int>(token_passes(i.plan.workload, i.model()).distinct().size());
+    const int phases = i.plan.workload.mode == mode::training ? 3 : contexts;
     for (const stage& s : i.plan.stages) expected += static_cast<long long>(s.layers.size() * s.devices.size()) * phases;
     const tasks::task_graph g = tasks::expand(i.plan, i.model(), i.cluster(), counting_cost{&asked});
     CHECK(asked == expected);
@@ -191,6 +192,7 @@ TEST_CASE("a task has the time of its stage's layers, its samples and its bytes"
     const cluster c = i.cluster();
     const tasks::task_graph g = tasks::expand(i.plan, model, c, roofline{});
     const stage_graph stages = make_stage_graph(i.plan, model);
+    const token_passes passes(i.plan.workload, model);
     double off = 0;
     std::map<std::tuple<int, int, int>, double> held;  // stage, device, microbatch
     for (const tasks::compute_task& t : g.computes) {
@@ -207,10 +209,7 @@ TEST_CASE("a task has the time of its stage's layers, its samples and its bytes"
       double expected = 0, activations = 0;
       for (const layer_id l : s.layers) {
         const auto time = [&](phase what) {
-          return roofline{}
-              .time({.layer = model[l], .phase = what, .batch = static_cast<double>(at->samples), .tensor_parallel = at->tensor_parallel},
-                    c[t.device])
-              .value();
+          return roofline{}.time(passes[t.pass].asks(what, at->samples, at->tensor_parallel).of(model[l]), c[t.device]).value();
         };
         expected += time(t.what);
         if (t.what == phase::backward_input && !split) expected += time(phase::backward_weight);

@@ -128,7 +128,7 @@ run_inputs read_run(const std::string& model_file, const std::string& cluster_fi
   }();
   require_layers(model, net, model_file);
   hetplan::cluster c = hetplan::io::read_cluster(json_document::load(cluster_file));
-  hetplan::io::check_together(model, c, cluster_file, hetplan::mode::training);
+  hetplan::io::check_together(model, c, cluster_file, hetplan::workload{});
   hetplan::cluster nominal = nominal_file.empty() ? c : hetplan::io::read_cluster(json_document::load(nominal_file));
   if (c.size() != nominal.size()) {
     throw hetplan::invalid_input(nominal_file + ": /devices: got " + std::to_string(nominal.size()) + "; expected the " +

@@ -34,6 +34,9 @@ HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& 
   if (wanted.mode == mode::training) expect("/workload/optimizer_factor", p.workload.optimizer_factor, wanted.optimizer_factor);
   if (wanted.mode == mode::generation) expect("/workload/tokens", p.workload.tokens, wanted.tokens);
   expect("/workload/context", p.workload.context, wanted.context);
+  expect("/workload/prompt", p.workload.prompt.value_or(-1), wanted.prompt.value_or(-1));
+  expect("/workload/prompt_chunk", p.workload.prompt_chunk, wanted.prompt_chunk);
+  expect("/workload/chunks_in_flight", p.workload.chunks_in_flight, wanted.chunks_in_flight);
   if (const auto v = validate(p, problem.model, problem.cluster)) fail(v->where + ": " + v->what);
   for (const stage& s : p.stages) {
     if (const std::string more = beyond_plain(s, true); !more.empty())

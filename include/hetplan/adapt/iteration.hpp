@@ -67,7 +67,6 @@ class plan_runner {
   plan plan_;
   std::vector<device_id> devices_;
   std::vector<resource_id> resources_;
-  stage_graph stages_;
   judgement judged_;
 };
 

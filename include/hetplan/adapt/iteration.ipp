@@ -50,9 +50,7 @@ HETPLAN_INLINE void add_idle_energy(std::vector<double>& spent, const any_energy
 }
 
 HETPLAN_INLINE plan_runner::plan_runner(const planning_problem& problem, plan p) : problem_(&problem), plan_(std::move(p)) {
-  stage_costs whole(problem, plan_);
-  judged_.graph = tasks::expand(whole);
-  stages_ = std::move(whole.graph);
+  judged_.graph = tasks::expand(stage_costs(problem, plan_));
   for (std::size_t d = 0; d < judged_.graph.used.size(); ++d) {
     if (judged_.graph.used[d] != 0) devices_.push_back(device_id(d));
   }
@@ -75,7 +73,7 @@ HETPLAN_INLINE iteration plan_runner::run(const simulator_options& options) {
   judged_.trace = simulate_plan(plan_, judged_.graph, problem_->cluster.network(), models, options);
   const evaluation e = measure(judged_.graph, judged_.trace, problem_->cluster, models.energy);
   iteration i{.ended = judged_.trace.status.ok(), .took_s = e.latency.value(), .response_s = e.latency.value()};
-  if (i.ended && plan_.workload.mode == mode::generation) i.response_s = time_between_tokens(plan_, stages_, judged_).value();
+  if (i.ended && plan_.workload.mode == mode::generation) i.response_s = token_times_of(plan_, judged_).between.value_or(e.latency).value();
   for (const device_evaluation& d : e.devices) i.device_J.push_back(d.energy.value());
   i.background_left = judged_.trace.background_left;
   return i;

@@ -37,7 +37,7 @@ namespace detail {
 class replay_maker {
  public:
   replay_maker(const planning_problem& problem, const plan& running, const std::vector<char>& lost)
-      : problem_(problem), running_(running), graph_(make_stage_graph(running, problem.model)) {
+      : problem_(problem), running_(running), passes_(running.workload, problem.model), graph_(make_stage_graph(running, problem.model)) {
     for (const stage_id s : graph_.topological) {
       auto layers = running[s].layers;
       std::sort(layers.begin(), layers.end());
@@ -126,7 +126,7 @@ class replay_maker {
     for (double& w : work_) w /= total > 0 ? total : 1;
   }
   void measure_boundaries() {
-    const sequence_cuts cuts(problem_.model, sequence_);
+    const sequence_cuts cuts(problem_.model, sequence_, mean_edge_shares(problem_.model, passes_));
     for (std::size_t i = 0; i < sequence_.size(); ++i) {
       const auto [forward_bytes, gradient_bytes] = cuts.bytes_in(i, sequence_.size());
       boundary_bytes_.push_back((forward_bytes + (training() ? gradient_bytes : 0)) * running_.microbatch_size);
@@ -151,7 +151,7 @@ class replay_maker {
     double total = 0;
     for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
       if (what != phase::forward && !training()) continue;
-      total += stage_time_s(problem_.cost, problem_.model, s, a, problem_.cluster[a.device], what, running_.workload.context);
+      total += stage_time_s(problem_.cost, problem_.model, s, a, problem_.cluster[a.device], what, passes_);
     }
     return total;
   }
@@ -207,6 +207,7 @@ class replay_maker {
 
   const planning_problem& problem_;
   const plan& running_;
+  token_passes passes_;
   stage_graph graph_;
   layer_sequence sequence_;  ///< the stages of the running plan one after the other
   std::vector<stage> left_;  ///< with the remaining devices

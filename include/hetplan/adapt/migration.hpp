@@ -147,7 +147,7 @@ struct migration {
 
 /// Returns the migration of only what is missing, in one round: for each device and tensor of the next plan that the device does
 /// not hold, W (1 + optimizer_factor) if it is trained, otherwise W; in generation also the cache of every sequence whose device
-/// changes (context x kv_bytes_per_token for each layer). A weight group moves once per device. If a plan shards the optimizer
+/// changes (as the plain memory model has it, for each layer). A weight group moves once per device. If a plan shards the optimizer
 /// state (stage::shard), weights and each missing part of the state move separately, a part from any of its holders.
 ///
 /// Senders are chosen to balance the network's load. Tensors with one possible sender come first, then the largest. Each comes from

@@ -305,7 +305,7 @@ HETPLAN_INLINE bytes add_caches(fetch_round& round, const holdings& held, const 
   bytes lost;
   if (w.mode != mode::generation || held.sequences() == 0) return lost;
   for (const layer& l : model.layers()) {
-    const bytes each = l.kv_bytes_per_token * static_cast<double>(w.context);
+    const bytes each = l.kv_bytes_per_token * l.sequence.kept(w.length(l));
     if (each.value() == 0) continue;
     std::map<std::pair<device_id, device_id>, long long> moves;
     for (long long s = 0; s < needed.sequences(); ++s) {

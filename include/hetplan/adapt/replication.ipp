@@ -75,7 +75,7 @@ HETPLAN_INLINE holdings with_backups(const holdings& held, const replication& r,
 
 HETPLAN_INLINE std::vector<double> free_bytes(const plan& p, const planning_graph& model, const cluster& c,
                                               const any_memory_model& memory) {
-  std::vector<double> held = static_bytes(p, model, memory, c.size());
+  std::vector<double> held = static_bytes(p, model, memory, c);
   const stage_graph g = make_stage_graph(p, model);
   const std::vector<int> warmup = resolve_warmup(p, g);
   const bool training = p.workload.mode == mode::training;

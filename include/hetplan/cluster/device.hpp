@@ -5,7 +5,11 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include <hetplan/core/precision.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace hetplan {
@@ -20,6 +24,17 @@ struct power_profile {
   friend bool operator==(const power_profile&, const power_profile&) = default;
 };
 
+/// Attained share of a peak, in (0, 1]: one for all weight formats, or by format.
+struct attained_share {
+  double of_all = 1;  ///< without `by_format`
+  std::vector<std::pair<std::string, double>> by_format = {};
+
+  attained_share(double share = 1) : of_all(share) {}
+  explicit attained_share(std::vector<std::pair<std::string, double>> shares) : by_format(std::move(shares)) {}
+
+  friend bool operator==(const attained_share&, const attained_share&) = default;
+};
+
 /// Device. `compute` and `memory_bandwidth` are per accelerator, `memory` and `power` per device. Budgets may be below
 /// the device's capacities; planners keep them, the simulator reports against them.
 struct device {
@@ -28,10 +43,18 @@ struct device {
   std::string kind = "";  ///< key of profiles; default: name
   bytes memory = {};
   std::optional<bytes> memory_budget = {};  ///< default: memory
-  flops_per_second compute = {};            ///< 0: unknown, every layer needs a profile for this kind
+  flops_per_second compute = {};            ///< peak; 0: unknown, every layer needs a profile for this kind
+  std::vector<std::pair<precision, flops_per_second>> compute_by_precision = {};  ///< peaks; empty: `compute` in any precision
   bytes_per_second memory_bandwidth{std::numeric_limits<double>::infinity()};
-  double half_batch = 0;  ///< batch at which half of the peak rate is reached; 0: linear
-  seconds launch = {};    ///< fixed cost of one call of one layer
+  attained_share efficiency = 1;         ///< of compute
+  attained_share memory_efficiency = 1;  ///< of memory_bandwidth
+  double cache_efficiency = 1;           ///< of the attained bandwidth, where a key/value cache is read and written
+  double half_batch = 0;                 ///< batch (samples) at which half of the peak rate is reached; 0: linear
+  double half_rows = 0;                  ///< the same in rows (tokens of all samples); a device has one of the two
+  seconds launch = {};                   ///< fixed cost of a kernel, of which a layer has layer::calls
+  seconds overhead = {};                 ///< fixed cost of each task: a pass of a stage, forward or backward
+  seconds send_overhead = {};            ///< fixed cost of sending to another device, which the sender's task takes longer
+  bytes memory_overhead = {};            ///< held for the runtime itself, e.g. a CUDA context
   int accelerators = 1;
   std::optional<bytes_per_second> interconnect = {};  ///< between accelerators; required for tensor parallelism
   power_profile power = {};
@@ -39,10 +62,19 @@ struct device {
   double max_busy = 1;                       ///< limit of the busy share
 
   [[nodiscard]] flops_per_second total_compute() const { return compute * accelerators; }
+  /// Returns the peak in a precision, or in the nearest that may stand in for it (any_substitute). Throws invalid_input if there is none.
+  [[nodiscard]] flops_per_second compute_in(hetplan::precision p) const;
+  /// Does it know a peak in this precision?
+  [[nodiscard]] bool computes_in(hetplan::precision p) const;
   [[nodiscard]] bytes usable_memory() const { return memory_budget.value_or(memory); }
+  /// Returns what the runtime leaves of it to a plan's layers.
+  [[nodiscard]] bytes memory_for_layers() const { return usable_memory() - memory_overhead; }
 
   friend bool operator==(const device&, const device&) = default;
 };
+
+/// Returns one of a device's shares for a weight format. Throws invalid_input that names the device and the field if it has none.
+[[nodiscard]] double share_for(const attained_share& s, std::string_view format, const device& d, std::string_view field);
 
 /// Throws invalid_input that names the device, the field, its value and the values expected.
 void check_device(const device& d);

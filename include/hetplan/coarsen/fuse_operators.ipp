@@ -249,6 +249,12 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
   const std::vector<layer_id>& members = blocks_.layers[block];
   if (members.size() == 1) return spec_of(model_, model_[members.front()]);
   layer_spec all{.name = name_of(members), .kind = kind_of(members), .backward_input_flops = flops{}, .backward_weight_flops = flops{}};
+  const layer& first = model_[members.front()];
+  all.sequence = {.per = first.sequence.per,
+                  .attention = first.sequence.attention,
+                  .window = first.sequence.window,
+                  .last_token = first.sequence.last_token};
+  all.degrees = first.degrees;
   members_of_one_layer one;
   flops forward;
   bytes weight_traffic, traffic, saved, for_weights;
@@ -273,6 +279,11 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
     traffic += l.traffic - stays;
     saved += stays;
     all.kv_bytes_per_token += l.kv_bytes_per_token;
+    if (!all.sequence.experts) all.sequence.experts = l.sequence.experts;
+    all.sequence.attention_flops += l.sequence.attention_flops;
+    all.sequence.attention_traffic += l.sequence.attention_traffic;
+    all.calls += l.calls - 1;  // one call for what is fused
+    all.workspace = std::max(all.workspace, l.workspace);
   }
   if (model_[members.front()].has_flops) all.forward_flops = forward;
   all.weight_traffic = weight_traffic;
@@ -375,7 +386,7 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
 HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blocks& b, const fusion_rules& rules,
                                           std::span<const device> devices) {
   detail::layer_fusion fusion(model, b, rules, devices);
-  planning_graph_builder builder(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
+  planning_graph_builder builder(model.name(), model.facts());
   for (std::size_t i = 0; i < b.size(); ++i) builder.add_layer(fusion.fused(i));
   keyed<std::pair<bytes, bytes>> crossing;  // forward and gradient, by the blocks at both ends
   for (const layer& l : model.layers()) {
@@ -412,6 +423,11 @@ HETPLAN_INLINE const char* members_of_one_layer::join(const layer& l) {
     if (l.weight_group != weighted_->weight_group) return "a tensor of a weight group and another weight";
   }
   if (first_ != nullptr) {
+    const token_work &a = first_->sequence, &b = l.sequence;
+    if (a.per != b.per || a.last_token != b.last_token) return "layers of which some run less often or for the last token only";
+    if (a.attention != b.attention || a.window != b.window) return "layers whose tokens see different tokens";
+    if (a.experts && b.experts) return "two layers with experts";
+    if (first_->degrees != l.degrees) return "layers with different degrees of tensor parallelism";
     if (l.has_flops != first_->has_flops) return "a layer with forward_flops and one without";
     const auto measured_as_first = [&](const layer_profile& p) { return first_->profile_for(p.device_kind) != nullptr; };
     if (!l.has_flops &&

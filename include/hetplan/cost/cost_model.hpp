@@ -42,20 +42,40 @@ enum class phase { forward, backward_input, backward_weight, optimizer_step };
 /// Returns F, B, W or U (update), as plan files, charts and traces write phases.
 [[nodiscard]] constexpr char letter(phase p) { return "FBWU"[static_cast<int>(p)]; }
 
-/// Parameters of the run that all plans of a job share.
+/// Limit on the tokens of a sequence: context, prompt and new ones.
+inline constexpr double most_tokens = 1e9;
+
+/// Parameters of the run that all plans of a job share. A sequence of generation has `context` tokens in its cache, passes a prompt, in
+/// chunks, and makes `tokens` tokens: the first one comes with the prompt, each other one takes a step. Without a prompt every token takes
+/// a step.
 struct workload {
   hetplan::mode mode = mode::training;
-  double optimizer_factor = 2;  ///< optimizer state per byte of trainable weight: Adam 2, SGD 0
-  int context = 0;              ///< tokens of context that each sequence's cache holds
-  int tokens = 16;              ///< generation: tokens (steps) per sequence, >= 2
+  double optimizer_factor = 2;     ///< optimizer state per byte of trainable weight: Adam 2, SGD 0
+  int context = 0;                 ///< generation: tokens in each sequence's cache before the prompt
+  int tokens = 16;                 ///< generation: tokens that each sequence makes, >= 1
+  std::optional<int> prompt = {};  ///< generation: tokens of each prompt; default: those of a sample if it has several, else 0
+  int prompt_chunk = 0;            ///< generation: most tokens of a prompt in one pass; 0: the whole prompt
+  int chunks_in_flight = 0;        ///< generation: most chunks of a prompt between the first stage and the last; 0: any number
+  int sampled_from = 0;            ///< the steps are a sample of those of so many tokens, with their contexts; 0: all. See judge_quickly
 
-  /// Returns how often the model runs on each sample.
-  [[nodiscard]] constexpr int steps() const { return mode == hetplan::mode::generation ? tokens : 1; }
+  /// Returns the tokens that each sequence has made at the end, those that a sample leaves out included.
+  [[nodiscard]] constexpr int all_tokens() const { return sampled_from > tokens ? sampled_from : tokens; }
+
+  /// Returns the tokens of a prompt of a model, or of a layer, with so many tokens per sample.
+  [[nodiscard]] constexpr int prompt_tokens(int tokens_per_sample) const {
+    return prompt.value_or(tokens_per_sample > 1 ? tokens_per_sample : 0);
+  }
+  /// Returns the tokens of each sequence that have passed a layer at the end of the run.
+  [[nodiscard]] constexpr double length(const layer& l) const {
+    return static_cast<double>(context) + prompt_tokens(l.tokens_per_sample) + all_tokens();
+  }
 
   friend bool operator==(const workload&, const workload&) = default;
 };
 
-/// One call of one layer: `batch` samples at once, split over `tensor_parallel` accelerators of the device.
+/// One call of one layer: `batch` samples (sequences) at once, split over `tensor_parallel` accelerators of the device. The members give
+/// amounts of one sequence in this call: for `tokens` new tokens behind `context` cached ones.
+/// Source  language, section 2.
 struct work {
   const hetplan::layer& layer;
   hetplan::phase phase = phase::forward;
@@ -63,18 +83,31 @@ struct work {
   int tensor_parallel = 1;
   int context = 0;
   double fraction = 1;  ///< of the layer's tensors, FLOP and bytes: less than 1 where devices share them (the columns of a grid)
+  int tokens = 0;       ///< new tokens of each sequence; 0: those of a sample. Whoever asks a model tells them.
+  bool cached = false;  ///< generation: reads and writes the key/value cache
 
-  [[nodiscard]] flops flops_per_sample() const {
-    switch (phase) {
-      case phase::forward: return layer.forward_flops * fraction;
-      case phase::backward_input: return layer.backward_input_flops * fraction;
-      case phase::backward_weight: return layer.backward_weight_flops * fraction;
-      case phase::optimizer_step: break;
-    }
-    return {};
-  }
-  [[nodiscard]] bytes weight_traffic() const { return layer.weight_traffic * fraction; }
-  [[nodiscard]] bytes traffic() const { return layer.traffic * fraction; }
+  [[nodiscard]] double new_tokens() const { return tokens > 0 ? tokens : layer.tokens_per_sample; }
+  /// Returns the part of a sample's amounts that the new tokens make.
+  [[nodiscard]] double share_of_sample() const { return new_tokens() / layer.tokens_per_sample; }
+  /// Returns all FLOP: those of the products and those of attention.
+  [[nodiscard]] flops flops_per_sample() const { return product_flops() + attention_flops(); }
+  [[nodiscard]] flops product_flops() const;
+  [[nodiscard]] flops attention_flops() const;
+  /// Returns the weight bytes that the call reads, whatever its batch; of experts those that some row of the batch is expected to take.
+  [[nodiscard]] bytes weight_traffic() const;
+  [[nodiscard]] bytes traffic() const { return layer.traffic * share_of_sample() * fraction; }
+  /// Returns the bytes that attention moves besides the cache.
+  [[nodiscard]] bytes attention_traffic() const;
+  /// Returns the bytes of the key/value cache that are read and written.
+  [[nodiscard]] bytes cache_traffic() const;
+  /// Returns the bytes of the largest out-edge, which tensor parallelism gathers.
+  [[nodiscard]] bytes largest_output() const { return layer.largest_output * share_of_sample(); }
+
+ private:
+  [[nodiscard]] flops of_phase() const;
+  [[nodiscard]] double pairs() const;
+  /// Returns the ratio of the phase's FLOP to those of the forward.
+  [[nodiscard]] double phase_ratio() const;
 };
 
 /// Piece of work without its layer.
@@ -84,8 +117,11 @@ struct work_kind {
   int tensor_parallel = 1;
   int context = 0;
   double fraction = 1;  ///< of split layers; others are whole
+  int tokens = 0;       ///< new tokens of each sequence; 0: those of a sample
+  bool cached = false;  ///< generation
 
-  [[nodiscard]] work of(const layer& l) const { return {l, phase, batch, tensor_parallel, context, l.is_split() ? fraction : 1}; }
+  /// Returns the work of a layer that runs in it. In generation a layer per request has its request, and one of the last token that one.
+  [[nodiscard]] work of(const layer& l) const;
   friend bool operator==(const work_kind&, const work_kind&) = default;
 };
 
@@ -97,6 +133,8 @@ concept times_work = requires(const M& m, const work& w, const device& d) {
 /// Seconds that a device takes for a piece of work, for its whole batch.
 ///
 /// * Times are finite and >= 0; else `invalid_model` with layer, device, phase and batch. Called by one thread at a time.
+/// * A call has `work::tokens` new tokens of each sequence behind `work::context` cached ones; `work` gives FLOP and bytes for these. A
+///   model whose answer depends on neither is refused where a job has passes of several lengths (check_tokens).
 /// * No code assumes time proportional to batch. `recipes::data_parallel` finds the best shares if time never falls with the batch.
 /// * A layer is priced alone, and a stage takes the sum of its layers. `times_boundary` adds what two successive layers cost on top.
 ///   Savings between layers cannot be expressed: make one layer of both.
@@ -406,39 +444,46 @@ static_assert(check_cost_model<any_cost_model>());
 
 namespace detail {
 
-/// Returns the reason why the mode cannot run the model; nothing if it can.
-[[nodiscard]] std::optional<std::string> mode_fault(const planning_graph& model, mode how);
+/// Returns the reason why the workload cannot run the model; nothing if it can.
+[[nodiscard]] std::optional<std::string> mode_fault(const planning_graph& model, const workload& w);
 
 }  // namespace detail
 
-/// Checks that a mode can run a model; called for problems, plans, tables and bounds. A step of generation makes one token of each
-/// sequence, so the model's amounts must be those of one token.
+/// Checks that a mode can run a model; called for problems, plans, tables and bounds.
 ///
-/// Throws  invalid_input (generation, and the model has more than one token per sample).
-void check_mode(const planning_graph& model, mode how);
+/// Throws  invalid_input (generation, and a layer with attention over all tokens would be cut into chunks).
+void check_mode(const planning_graph& model, const workload& w);
 
-/// Roofline: max(FLOP b / (peak b/(b+h)), (weight traffic + traffic b) / memory bandwidth) + launch, for batch b and h = half_batch.
+/// Roofline of two kernels, products and attention, which run one after the other, for b sequences with n new tokens each:
 ///
-/// Tensor parallelism g divides FLOP, weight traffic and traffic by g. Per layer it adds the time to gather 2(g-1)/g of the largest
-/// out-edge over the interconnect of g accelerators, in the forward and again in backward_input, but not in a phase without FLOP. A
-/// backward part without FLOP takes 0 s; a forward always counts. `context` is not read.
+///     max(b FLOP (r + h) / r / (peak eff), (weights + b traffic) / (bandwidth meff))
+///   + max(b attention FLOP / (peak eff), b (cache / ceff + attention traffic) / (bandwidth meff)) + calls launch
 ///
-/// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device, no interconnect where g > 1.
+/// Rows r are b n; h is the device's half_rows, or its half_batch, which counts samples: r = b. `eff`, `meff` and `ceff` are its attained
+/// shares (efficiency, memory_efficiency, cache_efficiency), its peak is that of the model's precision.
+///
+/// Tensor parallelism g divides FLOP and bytes by g. Per layer it adds the time to gather 2(g-1)/g of the largest out-edge over the
+/// interconnect of g accelerators, in the forward and again in backward_input, but not in a phase without FLOP. A backward part without
+/// FLOP takes 0 s; a forward always counts.
+///
+/// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device in any fitting precision, no share for the model's
+///         weight format, no interconnect where g > 1.
+/// Source  language, section 2.
 struct roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
 
  private:
-  [[nodiscard]] static seconds gathering(const work& w, const device& d, flops per_sample);
+  [[nodiscard]] static seconds gathering(const work& w, const device& d);
 };
 
 static_assert(check_cost_model<roofline>());
 
-/// Measured times: piecewise linear in the batch, from the layer's profile for the device's kind. Below the first entry its value holds,
-/// above the last the last slope; one entry is constant. The measured backward is divided between backward_input and backward_weight in
-/// proportion to their FLOP, in halves if both are 0.
+/// Measured times: piecewise linear in the batch, in generation in batch times new tokens, from the layer's profile for the device's kind.
+/// Below the first entry its value holds, above the last the last slope; one entry is constant. The measured backward is divided between
+/// backward_input and backward_weight in proportion to their FLOP, in halves if both are 0.
 ///
-/// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1. unknown_time: the last slope falls, and
-///         the batch is so large that its time would be negative.
+/// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1; in generation, a sample of several tokens.
+///         unknown_time: the last slope falls, and the batch is so large that its time would be negative.
 struct profiled {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
   /// Returns the last batch whose time is not negative if the last slope falls, else infinity.

@@ -8,21 +8,86 @@
 
 namespace hetplan {
 
-HETPLAN_INLINE std::optional<std::string> detail::mode_fault(const planning_graph& model, mode how) {
-  if (how != mode::generation || model.tokens_per_sample() == 1) return std::nullopt;
-  return "model \"" + model.name() + "\": tokens_per_sample = " + std::to_string(model.tokens_per_sample()) +
-         "; expected 1 in mode generation, where a step makes one token of each sequence: describe the model per token (a built-in "
-         "language model: --tokens 1, in a program zoo::model(name, {.tokens = 1}); a model file: no tokens_per_sample, and every "
-         "amount that of one token)";
+HETPLAN_INLINE flops work::of_phase() const {
+  switch (phase) {
+    case phase::forward: return layer.forward_flops * fraction;
+    case phase::backward_input: return layer.backward_input_flops * fraction;
+    case phase::backward_weight: return layer.backward_weight_flops * fraction;
+    case phase::optimizer_step: break;
+  }
+  return {};
 }
 
-HETPLAN_INLINE void check_mode(const planning_graph& model, mode how) {
-  if (const auto fault = detail::mode_fault(model, how)) throw invalid_input(*fault);
+HETPLAN_INLINE double work::phase_ratio() const {
+  if (phase == phase::forward) return 1;
+  return layer.forward_flops.value() > 0 ? of_phase() / (layer.forward_flops * fraction) : 0;
+}
+
+HETPLAN_INLINE double work::pairs() const { return layer.sequence.pairs(new_tokens(), context); }
+
+HETPLAN_INLINE flops work::product_flops() const {
+  const flops whole = of_phase();
+  if (layer.sequence.attention_flops == flops{}) return whole * share_of_sample();
+  const flops paired = layer.sequence.attention_flops * fraction * phase_ratio() * layer.sequence.pairs(layer.tokens_per_sample, 0);
+  return std::max(flops{}, whole - paired) * share_of_sample();
+}
+
+HETPLAN_INLINE flops work::attention_flops() const {
+  if (layer.sequence.attention_flops == flops{}) return {};
+  return layer.sequence.attention_flops * fraction * phase_ratio() * pairs();
+}
+
+HETPLAN_INLINE bytes work::weight_traffic() const {
+  if (!layer.sequence.experts) return layer.weight_traffic * fraction;
+  const expert_weights& e = *layer.sequence.experts;
+  // Each row passes `active` of the experts, all equally likely: the share that no row passes is left out.
+  const double taken = 1 - std::pow(1 - static_cast<double>(e.active) / e.total, batch * (layer.runs_per_request() ? 1 : new_tokens()));
+  return (layer.weight_traffic - e.weight + e.weight * taken) * fraction;
+}
+
+HETPLAN_INLINE bytes work::attention_traffic() const {
+  return layer.sequence.attention_traffic == bytes{} ? bytes{} : layer.sequence.attention_traffic * fraction * pairs();
+}
+
+HETPLAN_INLINE bytes work::cache_traffic() const {
+  if (!cached || layer.kv_bytes_per_token == bytes{}) return {};
+  return layer.kv_bytes_per_token * fraction * (layer.sequence.kept(context + new_tokens()) + new_tokens());
+}
+
+HETPLAN_INLINE work work_kind::of(const layer& l) const {
+  work w{l, phase, batch, tensor_parallel, context, l.is_split() ? fraction : 1, tokens > 0 ? tokens : l.tokens_per_sample, cached};
+  if (l.runs_per_request()) {
+    w.tokens = 1;
+    w.context = 0;
+  } else if (cached && l.sequence.last_token) {
+    w.context += w.tokens - 1;
+    w.tokens = 1;
+  }
+  return w;
+}
+
+HETPLAN_INLINE std::optional<std::string> detail::mode_fault(const planning_graph& model, const workload& w) {
+  const int prompt = w.prompt_tokens(model.tokens_per_sample());
+  if (w.mode != mode::generation) return std::nullopt;
+  const auto layers = model.layers();
+  if (std::all_of(layers.begin(), layers.end(), [](const layer& l) { return l.runs_per_request(); }))
+    return "model \"" + model.name() + "\": per = \"request\" for every layer; expected one that makes tokens in mode generation";
+  for (const layer& l : model.layers()) {
+    if (l.sequence.attention != attention_kind::full || l.runs_per_request()) continue;
+    if (w.prompt_chunk == 0 || w.prompt_chunk >= prompt) continue;
+    return "model \"" + model.name() + "\": layer \"" + l.name + "\" has attention \"full\"; expected prompt_chunk >= prompt (" +
+           std::to_string(prompt) + "), as its tokens see the whole prompt, got " + std::to_string(w.prompt_chunk);
+  }
+  return std::nullopt;
+}
+
+HETPLAN_INLINE void check_mode(const planning_graph& model, const workload& w) {
+  if (const auto fault = detail::mode_fault(model, w)) throw invalid_input(*fault);
 }
 
 HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
-  const flops per_sample = w.flops_per_sample();
-  if (w.phase != phase::forward && per_sample == flops{}) return {};
+  const flops products = w.product_flops(), attention = w.attention_flops();
+  if (w.phase != phase::forward && products + attention == flops{}) return {};
   if (!w.layer.has_flops) {
     throw invalid_input("roofline: layer \"" + w.layer.name + "\" has neither forward_flops nor a profile for device \"" + d.name +
                         "\" of kind \"" + d.kind + "\"");
@@ -32,18 +97,23 @@ HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
                         d.kind + "\"");
   }
   const double g = w.tensor_parallel;
-  const seconds computing = per_sample * (w.batch + d.half_batch) / g / d.compute;
-  const seconds moving = (w.weight_traffic() + w.traffic() * w.batch) / g / d.memory_bandwidth;
-  return std::max(computing, moving) + d.launch + gathering(w, d, per_sample);
+  const flops_per_second rate = d.compute_in(w.layer.precision) * share_for(d.efficiency, w.layer.weight_format, d, "efficiency");
+  const bytes_per_second bandwidth = d.memory_bandwidth * share_for(d.memory_efficiency, w.layer.weight_format, d, "memory_efficiency");
+  const double half = d.half_batch + d.half_rows / (w.layer.runs_per_request() ? 1 : w.new_tokens());
+  const seconds of_products =
+      std::max(products * (w.batch + half) / g / rate, (w.weight_traffic() + w.traffic() * w.batch) / g / bandwidth);
+  const bytes moved = w.cache_traffic() / d.cache_efficiency + w.attention_traffic();
+  const seconds of_attention = std::max(attention * w.batch / g / rate, moved * w.batch / g / bandwidth);
+  return of_products + of_attention + w.layer.calls * d.launch + gathering(w, d);
 }
 
-HETPLAN_INLINE seconds roofline::gathering(const work& w, const device& d, flops per_sample) {
-  if (w.tensor_parallel == 1 || w.phase == phase::backward_weight || per_sample == flops{}) return {};
+HETPLAN_INLINE seconds roofline::gathering(const work& w, const device& d) {
+  if (w.tensor_parallel == 1 || w.phase == phase::backward_weight || w.flops_per_sample() == flops{}) return {};
   if (!d.interconnect) {
     throw invalid_input("roofline: tensor parallelism on device \"" + d.name + "\" needs its interconnect");
   }
   const double g = w.tensor_parallel;
-  return 2 * (g - 1) / g * w.layer.largest_output * w.batch / *d.interconnect;
+  return 2 * (g - 1) / g * w.largest_output() * w.batch / *d.interconnect;
 }
 
 HETPLAN_INLINE seconds profiled::time(const work& w, const device& d) const {
@@ -53,12 +123,14 @@ HETPLAN_INLINE seconds profiled::time(const work& w, const device& d) const {
   };
   if (p == nullptr) fail("has no profile for that kind");
   if (w.tensor_parallel > 1) fail("is measured for one accelerator; expected tensor_parallel 1");
+  if (w.cached && w.layer.tokens_per_sample > 1)
+    fail("has a profile of samples of several tokens, which tells no pass of generation; expected tokens_per_sample 1");
+  const double batch = w.cached ? w.batch * w.new_tokens() : w.batch;
   const auto measured_s = [&](const char* what, std::span<const double> y) {
-    const double t = interpolate(p->batch, y, w.batch);
+    const double t = interpolate(p->batch, y, batch);
     if (t < 0) {
       throw unknown_time("profiled: layer \"" + w.layer.name + "\", kind \"" + d.kind + "\": the last slope of " + what +
-                         " falls and gives " + to_text(t) + " s at batch " + to_text(w.batch) +
-                         "; expected >= 0, so measure a larger batch");
+                         " falls and gives " + to_text(t) + " s at batch " + to_text(batch) + "; expected >= 0, so measure a larger batch");
     }
     return t;
   };
@@ -83,7 +155,7 @@ HETPLAN_INLINE double profiled::largest_batch(const work& w, const device& d) co
   if (last >= most_batch) return any;
   while (interpolate(x, y, last) < 0) --last;  // rounding
   while (interpolate(x, y, last + 1) >= 0) ++last;
-  return last;
+  return w.cached ? std::floor(last / w.new_tokens()) : last;
 }
 
 HETPLAN_INLINE double profiled::interpolate(std::span<const double> x, std::span<const double> y, double at) {

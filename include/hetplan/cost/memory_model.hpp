@@ -139,13 +139,14 @@ template <memory_model M>
   }
 }
 
-/// State in training: W + trainable W (1 + optimizer_factor); else W. Cache: context * kv_bytes_per_token.
+/// State in training: W + trainable W (1 + optimizer_factor); else W. Cache: kv_bytes_per_token for each token of a sequence that the
+/// layer keeps at the end of the run: context, prompt and new tokens, at most its window.
 struct plain_memory {
   [[nodiscard]] bytes state(const layer& l, const workload& w) const;
   [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const;
   [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
   [[nodiscard]] bytes activations_for_weights(const layer& l, const workload&) const { return l.activation_for_weights; }
-  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return l.kv_bytes_per_token * static_cast<double>(w.context); }
+  [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return l.kv_bytes_per_token * l.sequence.kept(w.length(l)); }
 };
 
 /// Memory of real frameworks: allocations grow by a fraction (alignment, fragmentation), and the optimizer state of trainable weights may

@@ -12,6 +12,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
+#include <hetplan/cost/token_passes.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 
 namespace hetplan {
@@ -58,10 +59,13 @@ struct interval_time {
 
 /// Sums over blocks [first, last) of a layer sequence. Bytes are per sample.
 ///
+/// In generation times are of the mean pass, so a run takes token_passes::size() of them, and activations those of the largest pass. A
+/// device's overhead is in the times, once for each task.
+///
 /// If the cost model prices boundaries, a stage pays those between its layers, in sequence order, but not the one before its first layer.
 ///
-/// A device has no tensor parallelism if any layer of the model is profiled for its kind, so that the degrees do not depend on the stage;
-/// partition::for_each_plan and validate consider the layers of the stage alone.
+/// Degrees of tensor parallelism are those that all layers of the model allow on a device (usable_degrees), so that they do not depend on
+/// the stage; partition::for_each_plan and validate consider the layers of the stage alone.
 ///
 /// A share of more than 64 samples is rounded up to six significant bits (by at most 3 %), so that tables grow with its logarithm.
 ///
@@ -85,29 +89,30 @@ class prefix_table {
     return 64 + 32 * std::size_t{dropped - 1} + (before >> dropped) - 32;
   }
   [[nodiscard]] int samples_of(std::size_t distinct_share) const;
-  [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()]); }
+  /// Returns the number of degrees of tensor parallelism of a device; columns are asked for by number, from 1.
+  [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()].size()); }
 
   /// Returns the time at the degree with the least total; ties: the smaller degree.
   [[nodiscard]] interval_time time(std::size_t first, std::size_t last, device_id d, int share) const;
   /// Returns the total of time(), for searches that ask for it often.
   [[nodiscard]] double total_s(std::size_t first, std::size_t last, device_id d, int share) const {
     if (first == last) return 0;
-    const sums& entries = times_boundaries() ? entry_ : total_;
+    const sums& entries = has_entries() ? entry_ : total_;
     std::size_t c = column(d, share, 1);
     double least = total_.column(c)[last] - entries.column(c)[first];
-    for (std::size_t g = 1; g < degrees_[d.index()]; ++g) {
+    for (std::size_t g = 1; g < degrees_[d.index()].size(); ++g) {
       c += distinct_;
       least = std::min(least, total_.column(c)[last] - entries.column(c)[first]);
     }
     return std::max(0.0, least);
   }
   /// Prefix sums of one column, size() + 1 numbers each. Nonempty blocks [first, last) take totals[last] - entries[first]. An entry is the
-  /// total plus the boundary to the next block, which a stage pays if it continues across it; without boundary costs it is the total.
+  /// total plus the boundary to the next block, which a stage pays if it continues across it, less the overhead of the stage's tasks.
   [[nodiscard]] const double* totals(device_id d, int share, int degree = 1) const { return total_.column(column(d, share, degree)); }
   [[nodiscard]] const double* entries(device_id d, int share, int degree = 1) const;
   [[nodiscard]] const double* backwards(device_id d, int share, int degree = 1) const;
   [[nodiscard]] const double* backward_entries(device_id d, int share, int degree = 1) const;
-  [[nodiscard]] bool times_boundaries() const { return !entry_.empty(); }
+  [[nodiscard]] bool times_boundaries() const { return boundaries_; }
   /// Returns the seconds of the optimizer step for the distinct tensors of a stage; 0 if the cost model has none.
   [[nodiscard]] double optimizer_s(std::size_t first, std::size_t last, device_id d) const;
 
@@ -147,12 +152,10 @@ class prefix_table {
     std::vector<double> numbers_;
   };
   [[nodiscard]] std::size_t rows() const { return blocks_ + 1; }
+  [[nodiscard]] bool has_entries() const { return !entry_.empty(); }
   [[nodiscard]] std::size_t column(device_id d, int share, int degree) const {
     return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);
   }
-  /// Returns the number of usable degrees of tensor parallelism; 1 with a profile, which describes a single accelerator.
-  static std::size_t usable_degrees(const planning_graph& model, const device& d);
-
   void add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory, const workload& w);
 
   void add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost, const device& d,
@@ -164,10 +167,14 @@ class prefix_table {
   int max_share_;
   std::size_t distinct_ = which_share(max_share_) + 1;
   bool training_, recompute_;
-  std::vector<std::size_t> first_column_, degrees_;  ///< by device
+  bool boundaries_;
+  token_passes passes_;
+  std::vector<std::size_t> first_column_;  ///< by device
+  std::vector<std::vector<int>> degrees_;  ///< by device
   sums total_, backward_, optimizer_;
-  sums entry_, backward_entry_;  ///< empty: boundaries cost nothing
-  std::vector<double> state_, optimizer_state_, trainable_, activations_, cache_;
+  sums entry_, backward_entry_;  ///< empty: neither boundaries nor tasks cost anything
+  std::vector<double> state_, optimizer_state_, trainable_, cache_;
+  std::vector<std::vector<double>> activations_;  ///< by shape of pass
   std::vector<repeat> repeats_;
 };
 

@@ -37,7 +37,7 @@ struct remembered_cost::tables {
     return &m == model && d.id.valid() && d.id.index() < devices.size() && &d == &devices[d.id.index()];
   }
   [[nodiscard]] row& row_of(std::size_t device, const work_kind& k) {
-    const std::initializer_list<key_part> key{device, k.phase, k.batch, k.tensor_parallel, k.context, k.fraction};
+    const std::initializer_list<key_part> key{device, k.phase, k.batch, k.tensor_parallel, k.context, k.fraction, k.tokens, k.cached};
     if (row* known = rows.find(key)) return *known;
     if ((rows.size() + 1) * model->size() > most) rows = {};
     row empty{std::vector<double>(model->size(), std::numeric_limits<double>::quiet_NaN()), {}};
@@ -107,11 +107,12 @@ HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t l
     const double backward = backwards(d, share, best.degree)[last] - backward_entries(d, share, best.degree)[first];
     best.backward_s = std::clamp(backward, 0.0, best.total_s);
   }
+  best.degree = degrees_[d.index()][static_cast<std::size_t>(best.degree - 1)];
   return best;
 }
 
 HETPLAN_INLINE const double* prefix_table::entries(device_id d, int share, int degree) const {
-  return (times_boundaries() ? entry_ : total_).column(column(d, share, degree));
+  return (has_entries() ? entry_ : total_).column(column(d, share, degree));
 }
 
 HETPLAN_INLINE const double* prefix_table::backwards(device_id d, int share, int degree) const {
@@ -119,7 +120,7 @@ HETPLAN_INLINE const double* prefix_table::backwards(device_id d, int share, int
 }
 
 HETPLAN_INLINE const double* prefix_table::backward_entries(device_id d, int share, int degree) const {
-  return (times_boundaries() ? backward_entry_ : backward_).column(column(d, share, degree));
+  return (has_entries() ? backward_entry_ : backward_).column(column(d, share, degree));
 }
 
 HETPLAN_INLINE double prefix_table::optimizer_s(std::size_t first, std::size_t last, device_id d) const {
@@ -165,7 +166,9 @@ HETPLAN_INLINE double prefix_table::tied_bytes(std::size_t first, std::size_t la
 }
 
 HETPLAN_INLINE double prefix_table::activation_bytes(std::size_t first, std::size_t last) const {
-  return activations_[last] - activations_[first];
+  double most = 0;
+  for (const std::vector<double>& of_shape : activations_) most = std::max(most, of_shape[last] - of_shape[first]);
+  return most;
 }
 
 HETPLAN_INLINE int prefix_table::samples_of(std::size_t distinct_share) const {
@@ -174,38 +177,39 @@ HETPLAN_INLINE int prefix_table::samples_of(std::size_t distinct_share) const {
   return static_cast<int>(std::min(static_cast<std::size_t>(max_share_), (first_bits + 1) << dropped));
 }
 
-HETPLAN_INLINE std::size_t prefix_table::usable_degrees(const planning_graph& model, const device& d) {
-  if (!d.interconnect) return 1;
-  const auto profiled = [&](const layer& l) { return l.profile_for(d.kind) != nullptr; };
-  return std::any_of(model.layers().begin(), model.layers().end(), profiled) ? 1 : static_cast<std::size_t>(d.accelerators);
-}
-
 HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
                                           const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share,
                                           bool recompute)
-    : blocks_(sequence.size()), max_share_(max_share), training_(w.mode == mode::training), recompute_(training_ && recompute) {
-  check_mode(model, w.mode);
+    : blocks_(sequence.size()), max_share_(max_share), training_(w.mode == mode::training), recompute_(training_ && recompute),
+      boundaries_(cost.times_boundaries()), passes_(w, model) {
+  check_mode(model, w);
   add_memory(model, sequence, memory, w);
   for (const device& d : c.devices()) {
-    first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back() * distinct_);
+    first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back().size() * distinct_);
     degrees_.push_back(usable_degrees(model, d));
   }
-  const std::size_t columns = first_column_.back() + degrees_.back() * distinct_;
+  const std::size_t columns = first_column_.back() + degrees_.back().size() * distinct_;
   total_ = sums(rows(), columns);
   if (training_) backward_ = sums(rows(), columns);
   if (training_) optimizer_ = sums(rows(), c.size());
-  if (cost.times_boundaries()) entry_ = sums(rows(), columns);
-  if (cost.times_boundaries() && training_) backward_entry_ = sums(rows(), columns);
+  const auto devices = c.devices();
+  if (boundaries_ || std::any_of(devices.begin(), devices.end(), [](const device& d) { return d.overhead.value() > 0; })) {
+    entry_ = sums(rows(), columns);
+    if (training_) backward_entry_ = sums(rows(), columns);
+  }
   for (const device& d : c.devices()) add_times(model, sequence, cost, d, w);
   if (training_) add_optimizer_steps(model, sequence, cost, c);
 }
 
 HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory,
                                              const workload& w) {
-  state_ = optimizer_state_ = trainable_ = activations_ = cache_ = std::vector<double>(rows());
+  state_ = optimizer_state_ = trainable_ = cache_ = std::vector<double>(rows());
+  const std::vector<token_pass> shapes = shapes_of(passes_);
+  activations_.assign(shapes.size(), std::vector<double>(rows()));
   std::vector<std::ptrdiff_t> last_of_group(model.weight_groups().size(), -1);
   for (std::size_t b = 0; b < blocks_; ++b) {
-    for (std::vector<double>* sum : {&state_, &optimizer_state_, &trainable_, &activations_, &cache_}) (*sum)[b + 1] = (*sum)[b];
+    for (std::vector<double>* sum : {&state_, &optimizer_state_, &trainable_, &cache_}) (*sum)[b + 1] = (*sum)[b];
+    for (std::vector<double>& of_shape : activations_) of_shape[b + 1] = of_shape[b];
     for (const layer_id id : sequence.blocks[b]) {
       const layer& l = model[id];
       const double state = checked_bytes(memory.state(l, w), "state", l);
@@ -214,7 +218,9 @@ HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const 
       state_[b + 1] += state;
       optimizer_state_[b + 1] += optimizer;
       trainable_[b + 1] += l.trainable_weight().value();
-      activations_[b + 1] += checked_bytes(memory.activations(l, w), "activations", l);
+      const double activations = checked_bytes(memory.activations(l, w), "activations", l);
+      for (std::size_t i = 0; i < shapes.size(); ++i)
+        activations_[i][b + 1] += shapes[i].cached ? activations * shapes[i].share_of(l) : activations;
       if (w.mode == mode::generation) cache_[b + 1] += checked_bytes(memory.cache(l, w), "cache", l);
       if (l.weight_group < 0) continue;
       std::ptrdiff_t& before = last_of_group[static_cast<std::size_t>(l.weight_group)];
@@ -225,48 +231,63 @@ HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const 
 }
 
 HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
-                                            const device& d, const workload& w) {
+                                            const device& d, const workload&) {
   constexpr std::array phases{phase::forward, phase::backward_input, phase::backward_weight};
   const std::size_t asked = training_ ? 3 : 1;
   std::array<std::vector<double>, 3> times;  ///< by phase, then layer
-  for (std::size_t i = 0; i < asked; ++i) times[i].resize(model.size());
+  std::vector<double> of_pass(model.size());
   struct there_and_back {
     double forward = 0, backward = 0;
   };
-  for (int degree = 1; degree <= degrees(d.id); ++degree) {
+  for (int number = 1; number <= degrees(d.id); ++number) {
+    const int degree = degrees_[d.id.index()][static_cast<std::size_t>(number - 1)];
     for (std::size_t s = 0; s < distinct_; ++s) {
-      const auto kind = [&](std::size_t i) {
-        return work_kind{.phase = phases[i], .batch = static_cast<double>(samples_of(s)), .tensor_parallel = degree, .context = w.context};
+      const double batch = samples_of(s);
+      const auto kind = [&](std::size_t i, const token_pass& pass) { return pass.asks(phases[i], batch, degree); };
+      for (std::size_t i = 0; i < asked; ++i) {
+        times[i].assign(model.size(), 0);
+        for (std::size_t k = 0; k < passes_.distinct().size(); ++k) {
+          const token_pass& pass = passes_.distinct()[k];
+          cost.times_s(model, kind(i, pass), d, of_pass.data());
+          for (const layer& l : model.layers()) {
+            if (pass.runs(l)) times[i][l.id.index()] += passes_.count_of(k) * of_pass[l.id.index()];
+          }
+        }
+        for (double& s_of_layer : times[i]) s_of_layer /= passes_.size();
+      }
+      const auto boundary_s = [&](std::size_t i, const layer& before, const layer& l) {
+        return mean_over(passes_, [&](const token_pass& pass) {
+          return pass.runs(before) && pass.runs(l) ? checked_boundary_s(cost, before, l, kind(i, pass), d) : 0;
+        });
       };
-      for (std::size_t i = 0; i < asked; ++i) cost.times_s(model, kind(i), d, times[i].data());
       const auto add = [&](there_and_back& sum, const auto& seconds_in) {
         sum.forward += seconds_in(0);
         for (std::size_t i = 1; i < asked; ++i) sum.backward += seconds_in(i);
         if (recompute_) sum.backward += seconds_in(0);
       };
-      const std::size_t at = column(d.id, samples_of(s), degree);
+      const std::size_t at = column(d.id, samples_of(s), number);
+      const double overhead_s = d.overhead.value(), overheads_s = (training_ ? 2 : 1) * overhead_s;
       const layer* before = nullptr;
       for (std::size_t b = 0; b < blocks_; ++b) {
         there_and_back entry, block;  // boundary into the block, and the block itself
         for (const layer_id id : sequence.blocks[b]) {
           const layer& l = model[id];
-          if (times_boundaries() && before != nullptr) {
-            add(id == sequence.blocks[b].front() ? entry : block,
-                [&](std::size_t i) { return checked_boundary_s(cost, *before, l, kind(i), d); });
+          if (boundaries_ && before != nullptr) {
+            add(id == sequence.blocks[b].front() ? entry : block, [&](std::size_t i) { return boundary_s(i, *before, l); });
           }
           add(block, [&](std::size_t i) { return times[i][id.index()]; });
           before = &l;
         }
         const double begin = total_(b, at) + entry.forward + entry.backward;
         total_(b + 1, at) = begin + block.forward + block.backward;
-        if (times_boundaries()) entry_(b, at) = begin;
+        if (has_entries()) entry_(b, at) = begin - overheads_s;
         if (!training_) continue;
         const double begin_back = backward_(b, at) + entry.backward;
         backward_(b + 1, at) = begin_back + block.backward;
-        if (times_boundaries()) backward_entry_(b, at) = begin_back;
+        if (has_entries()) backward_entry_(b, at) = begin_back - overhead_s;
       }
-      if (times_boundaries()) entry_(blocks_, at) = total_(blocks_, at);
-      if (times_boundaries() && training_) backward_entry_(blocks_, at) = backward_(blocks_, at);
+      if (has_entries()) entry_(blocks_, at) = total_(blocks_, at) - overheads_s;
+      if (has_entries() && training_) backward_entry_(blocks_, at) = backward_(blocks_, at) - overhead_s;
     }
   }
 }

@@ -23,6 +23,7 @@
 #include <hetplan/cost/energy_model.ipp>
 #include <hetplan/cost/memory_model.ipp>
 #include <hetplan/cost/prefix_table.ipp>
+#include <hetplan/cost/token_passes.ipp>
 #include <hetplan/estimate/bounds.ipp>
 #include <hetplan/estimate/estimate.ipp>
 #include <hetplan/estimate/pipeline_steps.ipp>

@@ -288,10 +288,10 @@ namespace detail {
       const tasks::compute_task& t = g.computes[n];
       const std::string place =
           (t.stage.valid() ? " s" + std::to_string(t.stage.value) : std::string()) + " " + std::to_string(t.microbatch);
-      out.node(id(n),
-               letter(t.what) + place + (t.token > 0 ? " token " + std::to_string(t.token) : std::string()) + "\n" +
-                   engineering(t.duration_s, "s"),
-               dot_writer::fill(palette::phase_color(t.what, t.stage.valid() ? t.stage.index() : 0, stages)));
+      out.node(
+          id(n),
+          letter(t.what) + place + (t.pass > 0 ? " pass " + std::to_string(t.pass) : std::string()) + "\n" + engineering(t.duration_s, "s"),
+          dot_writer::fill(palette::phase_color(t.what, t.stage.valid() ? t.stage.index() : 0, stages)));
     }
     out.close_box();
   }

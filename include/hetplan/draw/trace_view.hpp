@@ -106,7 +106,7 @@ class trace_view {
  private:
   static tasks::node_id node(std::size_t compute) { return static_cast<tasks::node_id>(compute); }
   static bool has_ended(const interval& i, bool takes_time) { return i.end_s >= i.start_s && (!takes_time || i.end_s > 0); }
-  [[nodiscard]] std::string token_name(int token) const;
+  [[nodiscard]] std::string pass_name(int pass) const;
   class sweep;
 
   const plan& plan_;

@@ -115,7 +115,7 @@ HETPLAN_INLINE std::string chrome_trace(const plan& p, const cluster& c, const j
                                                 {"microbatch", std::to_string(t.microbatch)},
                                                 {"samples", std::to_string(t.last_sample - t.first_sample)},
                                                 {"idle_before", number(view.idle_before_s(n))}};
-      if (p.workload.mode == mode::generation) args.emplace_back("token", std::to_string(t.token));
+      if (p.workload.mode == mode::generation) args.emplace_back("pass", std::to_string(t.pass));
       if (std::string reason = view.waited_for(n); !reason.empty()) args.emplace_back("waited_for", detail::json_string(reason));
       if (t.again_s > 0) args.emplace_back("forward_again", number(t.again_s));
       if (t.takes_bytes > 0) args.emplace_back("takes_memory", number(t.takes_bytes));
@@ -275,14 +275,14 @@ HETPLAN_INLINE std::string trace_view::compute_name(std::size_t n) const {
                                                         : "backward ";
   const bool in_units = t.stage.valid() && t.stage.index() < plan_.stages.size() && tasks::moves_state(plan_[t.stage]);
   return what + stage_name(t.stage) + (in_units ? ", unit " + std::to_string(t.unit) : "") + ", microbatch " +
-         std::to_string(t.microbatch) + token_name(t.token);
+         std::to_string(t.microbatch) + pass_name(t.pass);
 }
 
 HETPLAN_INLINE std::string trace_view::transfer_name(std::size_t n) const {
   const tasks::transfer& t = graph_.transfers[n];
   std::string text = std::string(to_string(t.kind)) + " " + device_name(t.from) + " → " + device_name(t.to);
   if (t.kind == transfer_kind::gather || t.kind == transfer_kind::scatter) text += ", unit " + std::to_string(t.unit);
-  if (t.kind != transfer_kind::sync) text += ", microbatch " + std::to_string(t.microbatch) + token_name(t.token);
+  if (t.kind != transfer_kind::sync) text += ", microbatch " + std::to_string(t.microbatch) + pass_name(t.pass);
   if (t.chunk > 0) text += ", chunk " + std::to_string(t.chunk);
   return text;
 }
@@ -452,8 +452,8 @@ HETPLAN_INLINE std::vector<resource_view> trace_view::resources(sweep_detail det
   return run.views();
 }
 
-HETPLAN_INLINE std::string trace_view::token_name(int token) const {
-  return plan_.workload.mode == mode::generation ? ", token " + std::to_string(token) : std::string();
+HETPLAN_INLINE std::string trace_view::pass_name(int pass) const {
+  return plan_.workload.mode == mode::generation ? ", pass " + std::to_string(pass) : std::string();
 }
 
 }  // namespace hetplan::draw

@@ -37,11 +37,11 @@ namespace hetplan {
 /// Throws       what the models throw.
 [[nodiscard]] std::optional<infeasibility_proof> prove_infeasible(const planning_problem& problem);
 
-/// Least times of each layer over batch sizes b and tensor-parallel degrees g.
+/// Least times of each layer over batch sizes b and tensor-parallel degrees g, in generation of all passes of the run.
 struct layer_minima {
   std::size_t devices = 0;
   std::vector<double> per_sample_s;        ///< layer x device: min over b, g of (F + B + W)(b, g) / b
-  std::vector<double> forward_s;           ///< layer: min over devices, b, g of F
+  std::vector<double> forward_s;           ///< layer: min over devices, b, g of F; of a prompt in chunks only one of these counts
   std::vector<double> forward_backward_s;  ///< layer: min over devices, b, g of F + B (= F outside training)
 };
 

@@ -34,9 +34,12 @@ struct least_holding {
   const any_memory_model& memory = problem.models.memory;
   std::vector<least_holding> all;
   const int shards = w.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(problem.cluster.size()) : 1;
+  const std::vector<token_pass> shapes = shapes_of(token_passes(w, problem.model));
   for (const layer& l : problem.model.layers()) {
     least_holding x{.layer = l.id, .state = checked_state(memory, l, w, 1)};
-    x.activations = checked_bytes(memory.activations(l, w), "activations", l);
+    double share = 0;
+    for (const token_pass& shape : shapes) share = std::max(share, shape.cached ? shape.share_of(l) : 1.0);
+    x.activations = share * checked_bytes(memory.activations(l, w), "activations", l);
     if (w.mode == mode::generation) x.cache = checked_bytes(memory.cache(l, w), "cache", l);
     x.alone = (shards > 1 ? checked_state(memory, l, w, shards) : x.state) + x.activations + x.cache;
     all.push_back(x);
@@ -54,7 +57,7 @@ struct least_holding {
   constexpr double most = std::numeric_limits<double>::max();
   std::vector<device_id> devices;
   for (const device& d : problem.cluster.devices()) devices.push_back(d.id);
-  const auto usable = [&](device_id d) { return problem.cluster[d].usable_memory().value(); };
+  const auto usable = [&](device_id d) { return problem.cluster[d].memory_for_layers().value(); };
   sort_stably(devices, [&](device_id a, device_id b) { return usable(a) > usable(b); });
   sort_stably(layers, [](const least_holding& a, const least_holding& b) { return a.alone > b.alone; });
   const least_holding& largest = layers.front();
@@ -181,14 +184,14 @@ struct work_class {
   const auto devices = problem.cluster.devices();
   if (std::none_of(devices.begin(), devices.end(), [](const device& d) { return d.energy_budget.has_value(); })) return {};
   const auto has_room = [&](const least_holding& l, const device& d) {
-    return l.alone <= d.usable_memory().value() * (1 + 10 * limit_tolerance);
+    return l.alone <= d.memory_for_layers().value() * (1 + 10 * limit_tolerance);
   };
   for (const device& d : devices) {
     if (!d.energy_budget && std::all_of(layers.begin(), layers.end(), [&](const least_holding& l) { return has_room(l, d); })) return {};
   }
   const workload& w = problem.job.workload;
   const layer_minima least = minimal_times(problem.model, problem.cluster, problem.cost, w, problem.job.batch);
-  const double steps = w.steps(), run_s = steps * path_bound(problem.model, least, w.mode).value();
+  const double run_s = path_bound(problem.model, least, w.mode).value();
   std::vector<double> most_s;
   for (const device& d : devices) most_s.push_back(most_work_s(problem, d, run_s));
   keyed<work_class> merged;  // by time_s
@@ -197,7 +200,7 @@ struct work_class {
     bool anywhere = false;
     infeasibility_proof::row one;
     for (const device& d : devices) {
-      const double sample_s = steps * least.per_sample_s[l.layer.index() * devices.size() + d.id.index()];
+      const double sample_s = least.per_sample_s[l.layer.index() * devices.size() + d.id.index()];
       const double allowed = most_s[d.id.index()];
       const bool may = has_room(l, d) && sample_s <= allowed * (1 + 10 * limit_tolerance);
       if (may && std::isinf(allowed)) anywhere = true, time_s.push_back(0);  // free, whatever the weights
@@ -337,19 +340,39 @@ HETPLAN_INLINE double lagrangian_bound(const std::vector<layer_class>& classes, 
 
 }  // namespace detail
 
+namespace detail {
+
+/// Is a distinct pass one that a layer goes through on a path of the whole run? The steps are; of a prompt, whose chunks may be in flight
+/// together, one chunk is: the first for a layer per request, the last for one of the last token, and for others the last but one if that
+/// is longer. On the way from one to the next the number of the chunk only grows, so the path is one of dependencies.
+HETPLAN_INLINE bool is_on_path(const token_passes& passes, std::size_t k, const layer& l) {
+  const auto chunks = static_cast<std::size_t>(passes.chunks());
+  if (k >= chunks) return true;
+  if (l.runs_per_request()) return k == 0;
+  const bool shorter = chunks > 1 && passes.distinct()[chunks - 1].tokens < passes.distinct()[chunks - 2].tokens;
+  return k + 1 == (shorter && !l.sequence.last_token ? chunks - 1 : chunks);
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const cluster& c, const any_cost_model& cost, const workload& w,
                                           long long max_batch) {
-  check_mode(model, w.mode);
+  check_mode(model, w);
   constexpr double inf = std::numeric_limits<double>::infinity();
   const bool training = w.mode == mode::training;
   layer_minima m{c.size(), std::vector<double>(model.size() * c.size(), inf), std::vector<double>(model.size(), inf),
                  std::vector<double>(model.size(), inf)};
-  const auto degrees = [](const layer& l, const device& d) {
-    return d.interconnect && l.profile_for(d.kind) == nullptr ? d.accelerators : 1;
+  const token_passes passes(w, model);
+  const auto degrees = [&](const layer& l, const device& d) { return usable_degrees(model, std::span(&l.id, 1), d); };
+  const auto most_degrees = [](const layer& l, const device& d) {
+    return !d.interconnect || l.profile_for(d.kind) != nullptr ? 1.0
+           : l.degrees.empty()                                 ? d.accelerators
+                                                               : 1.0 + static_cast<double>(l.degrees.size());
   };
   double questions = 0;
   for (const layer& l : model.layers()) {
-    for (const device& d : c.devices()) questions += 3.0 * static_cast<double>(max_batch) * degrees(l, d);
+    for (const device& d : c.devices())
+      questions += 3.0 * static_cast<double>(max_batch) * most_degrees(l, d) * static_cast<double>(passes.distinct().size());
   }
   if (questions > max_bound_questions) {
     m.per_sample_s.assign(m.per_sample_s.size(), 0);
@@ -358,31 +381,37 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
     return m;
   }
   const auto ask = [&](const layer& l, const device& d, int g, long long b) {
-    work q{.layer = l, .phase = phase::forward, .batch = static_cast<double>(b), .tensor_parallel = g, .context = w.context};
-    const double f = checked_time_s(cost, q, d);
-    double input = 0, weight = 0;
-    if (training) {
-      q.phase = phase::backward_input;
-      input = checked_time_s(cost, q, d);
-      q.phase = phase::backward_weight;
-      weight = checked_time_s(cost, q, d);
+    const auto seconds_of = [&](const token_pass& pass, phase what) {
+      return checked_time_s(cost, pass.asks(what, static_cast<double>(b), g).of(l), d);
+    };
+    double f = 0, one_by_one = 0;  // all passes, and those of which none starts before the one before it has ended
+    for (std::size_t k = 0; k < passes.distinct().size(); ++k) {
+      const token_pass& pass = passes.distinct()[k];
+      if (!pass.runs(l)) continue;
+      const double each = seconds_of(pass, phase::forward);
+      f += passes.count_of(k) * each;
+      if (detail::is_on_path(passes, k, l)) one_by_one += passes.count_of(k) * each;
     }
+    const double input = training ? seconds_of({}, phase::backward_input) : 0,
+                 weight = training ? seconds_of({}, phase::backward_weight) : 0;
     double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
     per_sample = std::min(per_sample, (f + input + weight) / static_cast<double>(b));
-    m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], f);
-    m.forward_backward_s[l.id.index()] = std::min(m.forward_backward_s[l.id.index()], f + input);
+    m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], one_by_one);
+    m.forward_backward_s[l.id.index()] = std::min(m.forward_backward_s[l.id.index()], one_by_one + input);
   };
   const auto known_batches = [&](const layer& l, const device& d, int g) {
     double least = static_cast<double>(max_batch);
     for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
       if (what != phase::forward && !training) continue;
-      least = std::min(least, checked_largest_batch(cost, {.layer = l, .phase = what, .tensor_parallel = g, .context = w.context}, d));
+      for (const token_pass& pass : passes.distinct()) {
+        if (pass.runs(l)) least = std::min(least, checked_largest_batch(cost, pass.asks(what, 1, g).of(l), d));
+      }
     }
     return std::max(1LL, static_cast<long long>(least));  // at least 1: a model that knows no batch size throws its own error
   };
   for (const layer& l : model.layers()) {
     for (const device& d : c.devices()) {
-      for (int g = 1; g <= degrees(l, d); ++g) {
+      for (const int g : degrees(l, d)) {
         bool known = false;
         const long long last = known_batches(l, d, g);
         for (long long b = 1; b <= last; ++b) {
@@ -462,11 +491,11 @@ HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, co
   if (std::ranges::any_of(p.stages, moves)) within_memory = false;
   std::vector<double> capacity;
   for (const device& d : c.devices()) {
-    capacity.push_back(within_memory ? d.usable_memory().value() : std::numeric_limits<double>::infinity());
+    capacity.push_back(within_memory ? d.memory_for_layers().value() : std::numeric_limits<double>::infinity());
   }
   const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp,
                                         p.workload.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(c.size()) : 1);
-  return p.workload.steps() * std::max(compute, grids ? seconds{} : path_bound(model, m, p.workload.mode));
+  return std::max(compute, grids ? seconds{} : path_bound(model, m, p.workload.mode));
 }
 
 }  // namespace hetplan

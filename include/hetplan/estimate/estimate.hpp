@@ -96,7 +96,7 @@ namespace detail {
 
 /// Estimates a plan: its latency, and energy, peak memory and busy time of every device.
 ///
-/// With R repeats (the tokens of a sequence in generation, else 1), M microbatches, and for device i the share x_i, the
+/// With R repeats (the passes of the run in generation, else 1), M microbatches, and for device i the share x_i, the
 /// times f_i and b_i of a microbatch and its cap on the busy share:
 ///
 ///     busy_i   = R M (f_i + b_i) + the optimizer's step
@@ -119,7 +119,7 @@ template <latency_estimator Estimator = dominant_step>
   const cluster& c = whole.cluster;
   const pipeline_steps steps = make_steps(whole);
   const bool training = steps.mode == mode::training, generation = steps.mode == mode::generation;
-  const double repeats = p.workload.steps();
+  const double repeats = whole.passes.size();
   const double M = steps.microbatches;
 
   evaluation e;
@@ -133,7 +133,7 @@ template <latency_estimator Estimator = dominant_step>
     }
   }
   e.latency = seconds(repeats * period_s);
-  if (generation) e.time_between_tokens = seconds(period_s);
+  if (generation && p.workload.tokens > 1) e.time_between_tokens = seconds(period_s);
 
   for (std::size_t s = 0; s < steps.stages.size(); ++s) {
     const auto& stage = steps.stages[s];

@@ -117,10 +117,11 @@ HETPLAN_INLINE pipeline_steps make_steps(const stage_costs& whole) {
     for (std::size_t i = 0; i < p.stages[s].devices.size(); ++i) {
       const assignment& a = p.stages[s].devices[i];
       const stage_costs::part& d = whole.stages[s].devices[i];
-      step.devices.push_back({a.device, a.samples, d.forward_s, d.backward_s(), d.optimizer_s});
-      step.forward_s = std::max(step.forward_s, d.forward_s);
-      step.backward_s = std::max(step.backward_s, d.backward_s());
-      step.total_s = std::max(step.total_s, d.forward_s + d.backward_s());
+      const double forward_s = d.forward_task_s(), backward_s = training ? d.backward_task_s() : 0;
+      step.devices.push_back({a.device, a.samples, forward_s, backward_s, d.optimizer_s});
+      step.forward_s = std::max(step.forward_s, forward_s);
+      step.backward_s = std::max(step.backward_s, backward_s);
+      step.total_s = std::max(step.total_s, forward_s + backward_s);
     }
     if (training) step.collective_s = detail::collective_s(whole, s);
     steps.stages.push_back(std::move(step));
@@ -134,7 +135,7 @@ HETPLAN_INLINE pipeline_steps make_steps(const stage_costs& whole) {
     }
     const exchange_cost x = peak_exchange(whole.cluster.network(), detail::devices_of(p[e.from]), detail::devices_of(p[e.to]));
     pipeline_steps::link_step link =
-        time_link(x, p.microbatch_size, p.microbatches, e.forward_cut.value(), training ? e.backward_cut.value() : 0);
+        time_link(x, p.microbatch_size, p.microbatches, whole.mean_cut(e), training ? e.backward_cut.value() : 0);
     link.from = from;
     link.to = to;
     steps.links.push_back(link);

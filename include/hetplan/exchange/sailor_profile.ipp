@@ -267,7 +267,7 @@ HETPLAN_INLINE layer_sizes read_layer_sizes(const io::json_document& d) {
 
 HETPLAN_INLINE planning_graph with_sailor_profiles(const planning_graph& g, std::span<const sailor_measurement> measurements) {
   for (const sailor_measurement& m : measurements) detail::check_measurement(m, g.name(), g.size());
-  planning_graph_builder b(g.name(), g.bytes_per_parameter(), g.tokens_per_sample());
+  planning_graph_builder b(g.name(), g.facts());
   for (const layer& l : g.layers()) {
     layer_spec s = spec_of(g, l);
     std::erase_if(s.profiles, [&](const layer_profile& p) {

@@ -59,7 +59,8 @@ struct crossing {
 /// Complexity  O(edges + boundaries crossed, over all tensors) to build, in numbers of 4 bytes.
 class sequence_cuts {
  public:
-  sequence_cuts(const planning_graph& model, const layer_sequence& sequence);
+  /// @param edge_shares  by index into planning_graph::edges: the part of an edge's bytes that counts; empty: all of each.
+  sequence_cuts(const planning_graph& model, const layer_sequence& sequence, std::span<const double> edge_shares = {});
 
   [[nodiscard]] std::size_t boundaries() const { return crossed_by_.size(); }
   /// Returns the ports of a boundary, ascending.   Complexity  O(n log n) for n readers of tensors that cross.
@@ -90,7 +91,7 @@ class sequence_cuts {
     std::size_t from, layer, first_reader, readers;
   };
 
-  void add_tensor(const planning_graph& model, const std::vector<std::size_t>& block_of, layer_id l);
+  void add_tensor(const planning_graph& model, const std::vector<std::size_t>& block_of, layer_id l, std::span<const double> edge_shares);
   [[nodiscard]] std::span<const reader> readers_of(std::uint32_t t) const;
   [[nodiscard]] std::span<const reader> readers_after(std::uint32_t t, std::size_t boundary) const;
 
@@ -143,7 +144,7 @@ class crossing_table {
 /// Determinism  a boundary adds up its tensors, that of the last layer first.
 /// Source       the chain model of Asteroid and EdgeShard.
 [[nodiscard]] inline planning_graph chain_view(const planning_graph& model) {
-  planning_graph_builder chain(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
+  planning_graph_builder chain(model.name(), model.facts());
   for (const layer& l : model.layers()) chain.add_layer(spec_of(model, l));
   const sequence_cuts cuts(model, sequence_of(model));
   for (std::size_t i = 1; i < model.size(); ++i) {

@@ -33,13 +33,14 @@ HETPLAN_INLINE layer_sequence sequence_of(const planning_graph& model) {
   return all;
 }
 
-HETPLAN_INLINE sequence_cuts::sequence_cuts(const planning_graph& model, const layer_sequence& sequence)
+HETPLAN_INLINE sequence_cuts::sequence_cuts(const planning_graph& model, const layer_sequence& sequence,
+                                            std::span<const double> edge_shares)
     : crossed_by_(sequence.size() + 1), nearest_(sequence.size() + 1, none) {
   std::vector<std::size_t> block_of(model.size());
   for (std::size_t b = 0; b < sequence.size(); ++b) {
     for (const layer_id l : sequence.blocks[b]) block_of[l.index()] = b;
   }
-  for (const layer& l : model.layers()) add_tensor(model, block_of, l.id);
+  for (const layer& l : model.layers()) add_tensor(model, block_of, l.id, edge_shares);
   // The order in which boundaries list their tensors: by producing block, last first, then by layer.
   sort_stably(tensors_, [](const tensor& x, const tensor& y) { return x.from > y.from; });
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
@@ -121,15 +122,17 @@ HETPLAN_INLINE bool sequence_cuts::serial() const {
   return true;
 }
 
-HETPLAN_INLINE void sequence_cuts::add_tensor(const planning_graph& model, const std::vector<std::size_t>& block_of, layer_id l) {
+HETPLAN_INLINE void sequence_cuts::add_tensor(const planning_graph& model, const std::vector<std::size_t>& block_of, layer_id l,
+                                              std::span<const double> edge_shares) {
   const std::size_t from = block_of[l.index()];
   keyed<std::pair<double, double>> by_block;
   for (const layer_edge& e : model.out_edges(l)) {
     const std::size_t to = block_of[e.to.index()];
     if (to == from) continue;
     auto& [forward, gradient] = by_block[{to}];
-    forward = std::max(forward, e.forward.value());
-    gradient = std::max(gradient, e.gradient.value());
+    const double share = edge_shares.empty() ? 1 : edge_shares[static_cast<std::size_t>(&e - model.edges().data())];
+    forward = std::max(forward, e.forward.value() * share);
+    gradient = std::max(gradient, e.gradient.value() * share);
   }
   if (by_block.empty()) return;
   tensors_.push_back({from, l.index(), readers_.size(), by_block.size()});

@@ -13,6 +13,7 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/keyed.hpp>
+#include <hetplan/core/precision.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/core/version.hpp>
 
@@ -40,6 +41,40 @@ enum class layer_split {
   along     ///< no weights; works on split tensors
 };
 
+/// How often a layer runs: for every token, or once for each request (audio and vision towers, encoders), never in a decoding step.
+enum class layer_scope { token, request };
+
+/// Which tokens a token sees: those before it and itself, or all.
+enum class attention_kind { causal, full };
+
+/// Mixture of experts: each token passes `active` of `total` experts, which have `weight` bytes together, part of the layer's weight.
+struct expert_weights {
+  int total = 1;
+  int active = 1;
+  bytes weight = {};
+
+  friend bool operator==(const expert_weights&, const expert_weights&) = default;
+};
+
+/// What a layer does with the tokens of a sequence. The defaults are those of a layer without attention.
+/// Source  language, section 1.
+struct token_work {
+  layer_scope per = layer_scope::token;
+  flops attention_flops = {};  ///< for each pair (new token, token that it sees); contained in forward_flops
+  attention_kind attention = attention_kind::causal;
+  std::optional<int> window = {};  ///< tokens that a token sees at most, itself included; the cache holds no more; default: all
+  bool last_token = false;         ///< in a prompt only the last token of a sequence is computed
+  std::optional<expert_weights> experts = {};
+  bytes attention_traffic = {};  ///< moved for each pair: 0 with flash attention, more where scores are written out
+
+  /// Returns the pairs (new token, token that it sees) of `added` tokens behind `cached` ones.
+  [[nodiscard]] double pairs(double added, double cached) const;
+  /// Returns how many of so many tokens of a sequence the cache holds.
+  [[nodiscard]] double kept(double tokens) const;
+
+  friend bool operator==(const token_work&, const token_work&) = default;
+};
+
 /// Specification of a layer, per sample unless stated. Defaults are those of model files.
 /// Source  semantics, section 2. SI units; 1 MAC = 2 FLOP.
 struct layer_spec {
@@ -59,6 +94,10 @@ struct layer_spec {
   std::optional<layer_split> split = {};             ///< default: rows if it has weights, else none
   int split_units = 0;                               ///< number of indivisible units (heads, experts): parts are whole units; 0: any part
   std::vector<layer_profile> profiles = {};
+  token_work sequence = {};
+  std::vector<int> degrees = {};  ///< of tensor parallelism that are allowed beside 1, e.g. divisors of the heads; empty: any
+  int calls = 1;                  ///< kernels that a runtime launches for the layer
+  bytes workspace = {};           ///< training: temporary bytes per row (a token of a sample), e.g. an output projection's logits
 };
 
 /// Layer of a planning graph: every default resolved, numbered topologically.
@@ -82,11 +121,21 @@ struct layer {
   int split_units = 0;
   bool has_flops = true;  ///< false: only the profiles tell its time
   std::vector<layer_profile> profiles;
+  token_work sequence;
+  std::vector<int> degrees;
+  int calls = 1;
+  bytes workspace;
+  int tokens_per_sample = 1;  ///< tokens to which the amounts belong: the model's, 1 if the layer runs per request
+  hetplan::precision precision = hetplan::precision::fp32;  ///< the model's
+  std::string weight_format;                                ///< the model's
 
   /// Returns the bytes that have gradients, optimizer state and an all-reduce.
   [[nodiscard]] bytes trainable_weight() const { return trainable ? weight : bytes{}; }
 
   [[nodiscard]] bool is_split() const { return split != layer_split::none; }
+  [[nodiscard]] bool runs_per_request() const { return sequence.per == layer_scope::request; }
+  /// Is this degree of tensor parallelism allowed?
+  [[nodiscard]] bool allows(int degree) const;
 
   /// Returns the profile for a kind of device, or null.
   [[nodiscard]] const layer_profile* profile_for(const std::string& device_kind) const {
@@ -125,6 +174,16 @@ struct layer_edge {
   friend bool operator==(const layer_edge&, const layer_edge&) = default;
 };
 
+/// What holds for all layers of a model.
+struct model_facts {
+  double bytes_per_parameter = 4;
+  int tokens_per_sample = 1;                         ///< tokens of a sample, to which the amounts of a layer belong
+  std::optional<hetplan::precision> precision = {};  ///< in which it computes; default: fp32 from 4 bytes per parameter on, else bf16
+  std::string weight_format = "";                    ///< e.g. f16, q8, q4: devices attain other shares of their peaks; empty: not told
+
+  friend bool operator==(const model_facts&, const model_facts&) = default;
+};
+
 /// Planning graph G_M = (V, E), made and validated by `planning_graph_builder`. Layers are numbered so that every edge
 /// goes from a smaller to a larger id. With `graph/bgl.hpp` it is a Boost graph.
 class planning_graph {
@@ -148,8 +207,9 @@ class planning_graph {
   [[nodiscard]] layer_id find(std::string_view name) const;
   [[nodiscard]] bool contains(std::string_view name) const { return by_name_.contains(parts_of(name)); }
 
-  [[nodiscard]] double bytes_per_parameter() const { return bytes_per_parameter_; }
-  [[nodiscard]] int tokens_per_sample() const { return tokens_per_sample_; }
+  [[nodiscard]] const model_facts& facts() const { return facts_; }
+  [[nodiscard]] double bytes_per_parameter() const { return facts_.bytes_per_parameter; }
+  [[nodiscard]] int tokens_per_sample() const { return facts_.tokens_per_sample; }
 
   /// Returns the number of parameters; a tensor shared by a weight group counts once.
   [[nodiscard]] double parameters() const;
@@ -158,7 +218,7 @@ class planning_graph {
   /// Compares contents; the derived indices follow from them.
   friend bool operator==(const planning_graph& a, const planning_graph& b) {
     return a.name_ == b.name_ && a.layers_ == b.layers_ && a.edges_ == b.edges_ && a.weight_groups_ == b.weight_groups_ &&
-           a.bytes_per_parameter_ == b.bytes_per_parameter_ && a.tokens_per_sample_ == b.tokens_per_sample_;
+           a.facts_ == b.facts_;
   }
 
  private:
@@ -166,8 +226,7 @@ class planning_graph {
   planning_graph() = default;
 
   std::string name_;
-  double bytes_per_parameter_ = 4;
-  int tokens_per_sample_ = 1;
+  model_facts facts_;
   std::vector<layer> layers_;
   std::vector<layer_edge> edges_;
   std::vector<std::string> weight_groups_;
@@ -190,6 +249,7 @@ class planning_graph {
 class planning_graph_builder {
  public:
   explicit planning_graph_builder(std::string name, double bytes_per_parameter = 4, int tokens_per_sample = 1);
+  planning_graph_builder(std::string name, model_facts facts);
 
   /// Adds a layer with a unique name. A layer without a profile needs forward_flops.
   layer_id add_layer(layer_spec spec);
@@ -214,6 +274,11 @@ class planning_graph_builder {
   void check(const layer_spec& s) const;
 
   void check(const layer_profile& p, const std::string& where) const;
+
+  void check_sequence(const layer_spec& s, const std::string& where) const;
+
+  /// Layers per request and of the last token only have neighbours that run when they do.
+  void check_passes() const;
 
   void renumber();
 

@@ -4,6 +4,8 @@
 #include <hetplan/graph/planning_graph.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <hetplan/core/min_queue.hpp>
@@ -75,7 +77,7 @@ HETPLAN_INLINE double planning_graph::parameters() const {
     }
     total += l.weight;
   }
-  return total.value() / bytes_per_parameter_;
+  return total.value() / facts_.bytes_per_parameter;
 }
 
 HETPLAN_INLINE flops planning_graph::forward_flops() const {
@@ -84,12 +86,30 @@ HETPLAN_INLINE flops planning_graph::forward_flops() const {
   return total;
 }
 
-HETPLAN_INLINE planning_graph_builder::planning_graph_builder(std::string name, double bytes_per_parameter, int tokens_per_sample) {
+HETPLAN_INLINE double token_work::pairs(double added, double cached) const {
+  const double most = window ? static_cast<double>(*window) : std::numeric_limits<double>::infinity();
+  if (attention == attention_kind::full) return added * std::min(most, added + cached);
+  // Each token sees one more than the one before it, until the window is full.
+  const double growing = std::clamp(most - cached, 0.0, added);
+  return growing * cached + growing * (growing + 1) / 2 + (growing < added ? (added - growing) * most : 0);
+}
+
+HETPLAN_INLINE double token_work::kept(double tokens) const { return window ? std::min(static_cast<double>(*window), tokens) : tokens; }
+
+HETPLAN_INLINE bool layer::allows(int degree) const {
+  return degree == 1 || degrees.empty() || std::find(degrees.begin(), degrees.end(), degree) != degrees.end();
+}
+
+HETPLAN_INLINE planning_graph_builder::planning_graph_builder(std::string name, double bytes_per_parameter, int tokens_per_sample)
+    : planning_graph_builder(std::move(name), {.bytes_per_parameter = bytes_per_parameter, .tokens_per_sample = tokens_per_sample}) {}
+
+HETPLAN_INLINE planning_graph_builder::planning_graph_builder(std::string name, model_facts facts) {
   graph_.name_ = std::move(name);
-  require(bytes_per_parameter > 0 && std::isfinite(bytes_per_parameter), "bytes_per_parameter", bytes_per_parameter, "a finite number > 0");
-  require(tokens_per_sample >= 1, "tokens_per_sample", tokens_per_sample, "an integer >= 1");
-  graph_.bytes_per_parameter_ = bytes_per_parameter;
-  graph_.tokens_per_sample_ = tokens_per_sample;
+  graph_.facts_ = std::move(facts);
+  const model_facts& f = graph_.facts_;
+  require(f.bytes_per_parameter > 0 && std::isfinite(f.bytes_per_parameter), "bytes_per_parameter", f.bytes_per_parameter,
+          "a finite number > 0");
+  require(f.tokens_per_sample >= 1, "tokens_per_sample", f.tokens_per_sample, "an integer >= 1");
 }
 
 HETPLAN_INLINE layer_id planning_graph_builder::add_layer(layer_spec spec) {
@@ -118,6 +138,7 @@ HETPLAN_INLINE void planning_graph_builder::add_edge(std::string_view from, std:
 HETPLAN_INLINE planning_graph planning_graph_builder::build() && {
   if (specs_.empty()) fail("a model has at least one layer");
   renumber();
+  check_passes();
   sort_by(graph_.edges_, [](const layer_edge& e) { return std::pair(e.from, e.to); });
   index_edges();
   resolve_layers();
@@ -146,10 +167,56 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
   if (s.split == layer_split::along && s.weight > bytes{}) fail(where + "is split along others; expected a layer without weights");
   require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
+  require(s.calls >= 0, where + "calls", s.calls, "an integer >= 0");
+  require_amount(s.workspace, where + "workspace");
+  for (const int g : s.degrees) require(g >= 1, where + "degrees", g, "integers >= 1");
+  check_sequence(s, where);
   key_index kinds;
   for (const layer_profile& p : s.profiles) {
     if (!kinds.insert(parts_of(p.device_kind))) fail(where + "profile \"" + p.device_kind + "\" appears twice");
     check(p, where);
+  }
+}
+
+HETPLAN_INLINE void planning_graph_builder::check_sequence(const layer_spec& s, const std::string& where) const {
+  const token_work& w = s.sequence;
+  require_amount(w.attention_flops, where + "attention_flops");
+  require_amount(w.attention_traffic, where + "attention_traffic");
+  if (w.window) require(*w.window >= 1, where + "window", *w.window, "an integer >= 1");
+  if (const auto& e = w.experts) {
+    require(e->total >= 1, where + "experts.total", e->total, "an integer >= 1");
+    require(e->active >= 1 && e->active <= e->total, where + "experts.active", e->active, "an integer from 1 to experts.total");
+    require_amount(e->weight, where + "experts.weight");
+    require(e->weight <= s.weight, where + "experts.weight", e->weight.value(), "at most the layer's weight");
+    require(e->weight <= s.weight_traffic.value_or(s.weight), where + "experts.weight", e->weight.value(),
+            "at most the layer's weight_traffic");
+  }
+  if (w.per == layer_scope::request) {
+    const char* given = w.last_token                      ? "last_token"
+                        : w.window                        ? "window"
+                        : w.attention != attention_kind{} ? "attention"
+                        : w.attention_flops > flops{}     ? "attention_flops"
+                        : w.attention_traffic > bytes{}   ? "attention_traffic"
+                        : s.kv_bytes_per_token > bytes{}  ? "kv_bytes_per_token"
+                                                          : nullptr;
+    if (given != nullptr) fail(where + "runs per request and has " + given + "; expected neither attention, cache nor last_token");
+  }
+  // Amounts belong to the tokens of a sample, so attention over these is a part of the layer's FLOP.
+  constexpr double rounding = 1e-9;
+  const double whole = s.forward_flops.value_or(flops{}).value();
+  const double pairs = w.attention_flops.value() * w.pairs(graph_.facts_.tokens_per_sample, 0);
+  require(pairs <= whole * (1 + rounding), where + "attention_flops", w.attention_flops.value(),
+          "so many that those of a sample's pairs are at most forward_flops");
+}
+
+HETPLAN_INLINE void planning_graph_builder::check_passes() const {
+  for (const layer_edge& e : graph_.edges_) {
+    const layer_spec &from = specs_[e.from.index()], &to = specs_[e.to.index()];
+    const std::string where = "edge \"" + from.name + "\" -> \"" + to.name + "\": ";
+    if (to.sequence.per == layer_scope::request && from.sequence.per != layer_scope::request)
+      fail(where + "layer \"" + to.name + "\" runs per request; expected per request before it, too");
+    if (from.sequence.last_token && !to.sequence.last_token)
+      fail(where + "layer \"" + from.name + "\" computes the last token only; expected last_token behind it, too");
   }
 }
 
@@ -216,6 +283,8 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
     const bool learns = s.trainable && s.weight > bytes{};
     const layer_split by_default = s.weight > bytes{} ? layer_split::rows : layer_split::none;
     const std::int32_t group = group_of(s, id);
+    const model_facts& facts = graph_.facts_;
+    const bool per_request = s.sequence.per == layer_scope::request;
     graph_.layers_.push_back({.id = id,
                               .name = std::move(s.name),
                               .kind = std::move(s.kind),
@@ -234,7 +303,14 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
                               .split = s.split.value_or(by_default),
                               .split_units = s.split_units,
                               .has_flops = s.forward_flops.has_value(),
-                              .profiles = std::move(s.profiles)});
+                              .profiles = std::move(s.profiles),
+                              .sequence = s.sequence,
+                              .degrees = std::move(s.degrees),
+                              .calls = s.calls,
+                              .workspace = s.workspace,
+                              .tokens_per_sample = per_request ? 1 : facts.tokens_per_sample,
+                              .precision = facts.precision.value_or(facts.bytes_per_parameter >= 4 ? precision::fp32 : precision::bf16),
+                              .weight_format = facts.weight_format});
   }
 }
 
@@ -271,7 +347,11 @@ HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
           .kv_bytes_per_token = l.kv_bytes_per_token,
           .split = l.split,
           .split_units = l.split_units,
-          .profiles = l.profiles};
+          .profiles = l.profiles,
+          .sequence = l.sequence,
+          .degrees = l.degrees,
+          .calls = l.calls,
+          .workspace = l.workspace};
 }
 
 }  // namespace hetplan

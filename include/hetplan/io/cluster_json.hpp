@@ -37,6 +37,11 @@ inline constexpr std::array<std::string_view, 4> group{"name", "devices", "capac
 
 namespace detail {
 
+void read_compute(const json_node& n, device& d);
+void put_compute(json& o, const device& d);
+[[nodiscard]] attained_share share_in(const json_node& n);
+void put_share(json& o, const char* key, const attained_share& s);
+
 template <noun<power_profile> Power, class Fields>
 void fields_of(Power& p, Fields& f) {
   f("idle", p.idle, watts{}, range::at_least_zero);
@@ -61,10 +66,29 @@ void fields_of(Device& d, Fields& f) {
   f.check([&](const auto& n) {
     if (d.memory_budget > d.memory) n.fail("at most the memory, " + to_text(d.memory.value()) + " bytes");
   });
-  f("compute", d.compute, standard.compute, range::above_zero, "Per accelerator; needed unless every layer has a profile for the kind.");
+  // Per accelerator; needed unless every layer has a profile for the kind. A number, or an object by precision.
+  f.by_hand(
+      "compute", [&](const auto& n) { read_compute(n, d); }, [&](auto& o) { put_compute(o, d); });
   f("memory_bandwidth", d.memory_bandwidth, standard.memory_bandwidth, range::above_zero, "Per accelerator.");
-  f("half_batch", d.half_batch, standard.half_batch, range::at_least_zero, "Batch at which half of the peak rate is reached.");
-  f("launch", d.launch, standard.launch, range::at_least_zero, "Fixed time of one call of one layer.");
+  f.by_hand(
+      "efficiency", [&](const auto& n) { d.efficiency = share_in(n); }, [&](auto& o) { put_share(o, "efficiency", d.efficiency); });
+  f.by_hand(
+      "memory_efficiency", [&](const auto& n) { d.memory_efficiency = share_in(n); },
+      [&](auto& o) { put_share(o, "memory_efficiency", d.memory_efficiency); });
+  f("cache_efficiency", d.cache_efficiency, standard.cache_efficiency, at_most{range::above_zero, 1, "a share > 0 and <= 1"},
+    "Share of the attained bandwidth at which a key/value cache is read and written.");
+  f("half_batch", d.half_batch, standard.half_batch, range::at_least_zero, "Batch (samples) at which half of the peak rate is reached.");
+  f("half_rows", d.half_rows, standard.half_rows, range::at_least_zero,
+    "The same in rows (tokens of all samples). A device has one of the two.");
+  f.check([&](const auto& n) {
+    if (d.half_rows > 0 && d.half_batch > 0) n.fail_with("expected half_rows or half_batch, got both");
+  });
+  f("launch", d.launch, standard.launch, range::at_least_zero, "Fixed time of a kernel, of which a layer has `calls`.");
+  f("overhead", d.overhead, standard.overhead, range::at_least_zero, "Fixed time of each task: a pass of a stage, forward or backward.");
+  f("send_overhead", d.send_overhead, standard.send_overhead, range::at_least_zero,
+    "Fixed time that the sender's task takes longer for each transfer to another device.");
+  f("memory_overhead", d.memory_overhead, standard.memory_overhead, range::at_least_zero,
+    "Held by the runtime itself, e.g. a CUDA context.");
   f("accelerators", d.accelerators, standard.accelerators, integers{1});
   f("interconnect", d.interconnect, absent, range::above_zero, "Between accelerators; tensor parallelism needs it.");
   f.object("power", d.power, "an object with idle, active, send, receive");

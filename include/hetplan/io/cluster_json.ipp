@@ -25,6 +25,45 @@ enum class indirection { none, widest };
 inline constexpr std::array<std::pair<std::string_view, indirection>, 2> indirections{
     {{"none", indirection::none}, {"widest", indirection::widest}}};
 
+HETPLAN_INLINE void read_compute(const json_node& n, device& d) {
+  if (!n.is_object()) {
+    d.compute = n.amount<flops_per_second>(range::above_zero);
+    return;
+  }
+  for (const auto& [name, value] : n.members()) {
+    const auto known = std::find_if(precisions.begin(), precisions.end(), [&](const auto& p) { return p.first == name; });
+    if (known == precisions.end())
+      value.fail_with("expected a precision as key: " + json_node::name_list(precisions) + ", got " + in_quotes(name));
+    d.compute_by_precision.emplace_back(known->second, value.template amount<flops_per_second>(range::above_zero));
+  }
+  if (d.compute_by_precision.empty()) n.fail("FLOP/s for at least one precision");
+  // The one number that orders devices: the rate at which most models run.
+  d.compute = d.computes_in(precision::bf16) ? d.compute_in(precision::bf16) : d.compute_by_precision.front().second;
+}
+
+HETPLAN_INLINE void put_compute(json& o, const device& d) {
+  if (d.compute_by_precision.empty()) return put_unless(o, "compute", d.compute, flops_per_second{});
+  for (const auto& [p, rate] : d.compute_by_precision) put(o["compute"], std::string(to_string(p)), rate);
+}
+
+HETPLAN_INLINE attained_share share_in(const json_node& n) {
+  const auto share = [](const json_node& value) {
+    const double s = value.number(range::above_zero);
+    if (s > 1) value.fail("a share > 0 and <= 1");
+    return s;
+  };
+  if (!n.is_object()) return share(n);
+  std::vector<std::pair<std::string, double>> by_format;
+  for (const auto& [format, value] : n.members()) by_format.emplace_back(std::string(format), share(value));
+  if (by_format.empty()) n.fail("a share for at least one weight format");
+  return attained_share(std::move(by_format));
+}
+
+HETPLAN_INLINE void put_share(json& o, const char* key, const attained_share& s) {
+  if (s.by_format.empty()) return put_unless(o, key, s.of_all, 1.0);
+  for (const auto& [format, share] : s.by_format) put(o[key], format, share);
+}
+
 HETPLAN_INLINE std::optional<route> spelled_network::find_route(std::span<const device>, device_id from, device_id to) const {
   return routes[from.index() * devices + to.index()];
 }

@@ -61,8 +61,15 @@ void fields_of(Job& j, Fields& f) {
       "memory_savers", [&](const auto& n) { j.memory_savers = savers_in(n, j.workload.mode); },
       [&](auto& o) { put_savers(o, j.memory_savers); });
   f("split_tensors", j.split_tensors, false, truth{}, "Devices may share tensors (grids): `dora` makes such plans, others none.");
-  f("context", j.workload.context, standard.workload.context, integers{0}, "Tokens of context that the cache of each sequence holds.");
-  f("tokens", j.workload.tokens, standard.workload.tokens, integers{2}, "Of a request in generation.");
+  f("context", j.workload.context, standard.workload.context, integers{0},
+    "Generation: tokens in the cache of each sequence before the prompt.");
+  f("tokens", j.workload.tokens, standard.workload.tokens, integers{1}, "Generation: tokens that each sequence makes.");
+  f("prompt", j.workload.prompt, absent, integers{0},
+    "Generation: tokens of each prompt. Default: `tokens_per_sample` of the model if it is more than 1, else 0.");
+  f("prompt_chunk", j.workload.prompt_chunk, standard.workload.prompt_chunk, integers{1},
+    "Generation: most tokens of a prompt in one pass. Default: the whole prompt.");
+  f("chunks_in_flight", j.workload.chunks_in_flight, standard.workload.chunks_in_flight, integers{1},
+    "Generation: most chunks of a prompt between the first stage and the last. Default: any number.");
   f.by_hand(
       "schedule", [&](const auto& n) { read_schedule(n, j); }, [&](auto& o) { put_schedule(o, j); });
   f("objective", j.objective, absent, objectives, "Default: `qoe` if `qoe.latency` is given, else `latency`.");

@@ -248,7 +248,7 @@ class json_object {
 
   json_node node_;
   key_list keys_;
-  std::array<std::uint32_t, 24> found_{};
+  std::array<std::uint32_t, 32> found_{};
 };
 
 /// Opens a document as an object of a format: `open_document(d, "hetplan/model/1", keys)`. The format is checked before the keys, so that

@@ -17,8 +17,9 @@ namespace hetplan::io {
 inline constexpr std::string_view model_format = "hetplan/model/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 6> model{"format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample"};
-inline constexpr std::array<std::string_view, 16> layer{"name",
+inline constexpr std::array<std::string_view, 8> model{
+    "format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample", "precision", "weight_format"};
+inline constexpr std::array<std::string_view, 26> layer{"name",
                                                         "forward_flops",
                                                         "kind",
                                                         "weight",
@@ -33,7 +34,18 @@ inline constexpr std::array<std::string_view, 16> layer{"name",
                                                         "kv_bytes_per_token",
                                                         "split",
                                                         "units",
-                                                        "profile"};
+                                                        "profile",
+                                                        "per",
+                                                        "attention_flops",
+                                                        "attention",
+                                                        "window",
+                                                        "last_token",
+                                                        "experts",
+                                                        "degrees",
+                                                        "attention_traffic",
+                                                        "calls",
+                                                        "workspace"};
+inline constexpr std::array<std::string_view, 3> experts{"total", "active", "weight"};
 inline constexpr std::array<std::string_view, 3> profile{"batch", "forward", "backward"};
 inline constexpr std::array<std::string_view, 4> edge{"from", "to", "bytes", "gradient"};
 }  // namespace keys
@@ -57,9 +69,12 @@ class model_reader {
     layer_id from, to;
   };
 
-  [[nodiscard]] double bytes_per_parameter() const;
+  [[nodiscard]] model_facts facts() const;
 
   void read_layer(const json_node& n);
+
+  static void read_sequence(const json_object& o, layer_spec& s);
+  static void read_experts(const json_node& n, layer_spec& s);
 
   void check_group(const json_node& n, const layer_spec& s);
 

@@ -12,9 +12,13 @@ namespace detail {
 inline constexpr std::array<std::pair<std::string_view, layer_split>, 4> layer_splits{
     {{"none", layer_split::none}, {"rows", layer_split::rows}, {"columns", layer_split::columns}, {"along", layer_split::along}}};
 
+inline constexpr std::array<std::pair<std::string_view, layer_scope>, 2> layer_scopes{
+    {{"token", layer_scope::token}, {"request", layer_scope::request}}};
+inline constexpr std::array<std::pair<std::string_view, attention_kind>, 2> attention_kinds{
+    {{"causal", attention_kind::causal}, {"full", attention_kind::full}}};
+
 HETPLAN_INLINE model_reader::model_reader(const json_document& d)
-    : top_(open_document(d, model_format, keys::model)),
-      builder_(std::string(top_.at("name", "text").text()), bytes_per_parameter(), top_.integer_or("tokens_per_sample", 1, 1)) {}
+    : top_(open_document(d, model_format, keys::model)), builder_(std::string(top_.at("name", "text").text()), facts()) {}
 
 HETPLAN_INLINE planning_graph model_reader::read() {
   const json_node layers = top_.at("layers", "an array of layers");
@@ -30,8 +34,12 @@ HETPLAN_INLINE planning_graph model_reader::read() {
   }
 }
 
-HETPLAN_INLINE double model_reader::bytes_per_parameter() const {
-  return top_.amount<bytes>("bytes_per_parameter", range::above_zero).value_or(bytes(4)).value();
+HETPLAN_INLINE model_facts model_reader::facts() const {
+  model_facts f{.bytes_per_parameter = top_.amount<bytes>("bytes_per_parameter", range::above_zero).value_or(bytes(4)).value(),
+                .tokens_per_sample = top_.integer_or("tokens_per_sample", 1, 1)};
+  if (const auto n = top_.find("precision")) f.precision = n->one_of(precisions);
+  if (const auto n = top_.find("weight_format")) f.weight_format = n->name("the name of a weight format");
+  return f;
 }
 
 HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
@@ -58,6 +66,7 @@ HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
     s.split = !split->is_boolean() ? split->one_of(layer_splits) : split->boolean() ? layer_split::rows : layer_split::none;
   if (s.split == layer_split::along && s.weight > bytes{}) o.find("split")->fail_with("expected \"along\" for layers without weights only");
   s.split_units = o.integer_or("units", 1, 0);
+  read_sequence(o, s);
   if (const auto profile = o.find("profile")) read_profiles(*profile, s);
   if (!s.forward_flops && s.profiles.empty()) n.fail_missing("forward_flops", "FLOP >= 0, or a profile");
   if (const auto group = o.find("weight_group")) {
@@ -67,6 +76,33 @@ HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
   const auto [known, fresh] = ids_.emplace(name.text(), layer_id(ids_.size()));
   if (!fresh) name.fail("a name that no other layer has");
   at_node(n, [&] { return builder_.add_layer(std::move(s)); });
+}
+
+HETPLAN_INLINE void model_reader::read_sequence(const json_object& o, layer_spec& s) {
+  token_work& w = s.sequence;
+  w.per = o.one_of("per", layer_scopes, std::optional(layer_scope::token));
+  w.attention_flops = o.amount<flops>("attention_flops", range::at_least_zero).value_or(flops{});
+  w.attention = o.one_of("attention", attention_kinds, std::optional(attention_kind::causal));
+  if (const auto window = o.find("window")) w.window = window->integer(1);
+  if (const auto last = o.find("last_token")) w.last_token = last->boolean();
+  if (const auto experts = o.find("experts")) read_experts(*experts, s);
+  w.attention_traffic = o.amount<bytes>("attention_traffic", range::at_least_zero).value_or(bytes{});
+  if (const auto degrees = o.find("degrees")) {
+    for (const json_node n : degrees->elements("an array with at least one degree", 1)) s.degrees.push_back(n.integer(1));
+  }
+  s.calls = o.integer_or("calls", 0, 1);
+  s.workspace = o.amount<bytes>("workspace", range::at_least_zero).value_or(bytes{});
+}
+
+HETPLAN_INLINE void model_reader::read_experts(const json_node& n, layer_spec& s) {
+  const json_object o(n, keys::experts, "an object with total, active, weight");
+  expert_weights e{.total = o.required_integer("total", 1), .active = o.required_integer("active", 1)};
+  e.weight = o.required_amount<bytes>("weight", range::at_least_zero);
+  if (e.active > e.total) o.find("active")->fail("an integer up to total, " + std::to_string(e.total));
+  if (e.weight > s.weight) o.find("weight")->fail("bytes up to the layer's weight, " + to_text(s.weight.value()));
+  if (s.weight_traffic && e.weight > *s.weight_traffic)
+    o.find("weight")->fail("bytes up to the layer's weight_traffic, " + to_text(s.weight_traffic->value()));
+  s.sequence.experts = e;
 }
 
 HETPLAN_INLINE void model_reader::check_group(const json_node& n, const layer_spec& s) {
@@ -163,6 +199,22 @@ HETPLAN_INLINE json write_layer(const planning_graph& g, const layer& l) {
   put_unless(o, "kv_bytes_per_token", l.kv_bytes_per_token, bytes{});
   if (l.split != (l.weight > bytes{} ? layer_split::rows : layer_split::none)) o["split"] = to_string(l.split);
   if (l.split_units > 0) o["units"] = l.split_units;
+  const token_work& w = l.sequence;
+  if (w.per == layer_scope::request) o["per"] = "request";
+  put_unless(o, "attention_flops", w.attention_flops, flops{});
+  if (w.attention == attention_kind::full) o["attention"] = "full";
+  if (w.window) o["window"] = *w.window;
+  if (w.last_token) o["last_token"] = true;
+  if (w.experts) {
+    json& e = o["experts"];
+    e["total"] = w.experts->total;
+    e["active"] = w.experts->active;
+    put(e, "weight", w.experts->weight);
+  }
+  if (!l.degrees.empty()) o["degrees"] = l.degrees;
+  put_unless(o, "attention_traffic", w.attention_traffic, bytes{});
+  if (l.calls != 1) o["calls"] = l.calls;
+  put_unless(o, "workspace", l.workspace, bytes{});
   for (const layer_profile& p : l.profiles) o["profile"][p.device_kind] = write_profile(p);
   return o;
 }
@@ -173,6 +225,8 @@ HETPLAN_INLINE json model_json(const planning_graph& g) {
   o["name"] = g.name();
   put_unless(o, "bytes_per_parameter", g.bytes_per_parameter(), 4.0);
   if (g.tokens_per_sample() != 1) o["tokens_per_sample"] = g.tokens_per_sample();
+  if (g.facts().precision) o["precision"] = to_string(*g.facts().precision);
+  if (!g.facts().weight_format.empty()) o["weight_format"] = g.facts().weight_format;
   o["layers"] = json::array();
   for (const layer& l : g.layers()) o["layers"].push_back(write_layer(g, l));
   if (g.edges().empty()) return o;

@@ -25,7 +25,8 @@ namespace keys {
 inline constexpr std::array<std::string_view, 17> plan{"format",          "model",        "cluster",   "planner", "mode",     "workload",
                                                        "microbatch_size", "microbatches", "schedule",  "flows",   "network",  "sync",
                                                        "stages",          "pipelines",    "transfers", "copies",  "predicted"};
-inline constexpr std::array<std::string_view, 3> workload{"optimizer_factor", "context", "tokens"};
+inline constexpr std::array<std::string_view, 6> workload{"optimizer_factor", "context",      "tokens",
+                                                          "prompt",           "prompt_chunk", "chunks_in_flight"};
 inline constexpr std::array<std::string_view, 4> schedule{"kind", "warmup", "orders", "flows"};
 inline constexpr std::array<std::string_view, 10> flow{"from",  "to",    "from_stage", "to_stage", "microbatch",
                                                        "phase", "chunk", "of",         "release",  "priority"};
@@ -36,9 +37,9 @@ inline constexpr std::array<std::string_view, 10> stage{"name", "microbatch_size
 inline constexpr std::array<std::string_view, 2> grid{"rows", "columns"};
 inline constexpr std::array<std::string_view, 2> cuts{"forward", "backward"};
 inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};
-inline constexpr std::array<std::string_view, 10> predicted{
-    "latency",        "energy",       "peak_memory",      "bound",           "gap",
-    "schedule_bound", "schedule_gap", "contention_bound", "placement_bound", "time_between_tokens"};
+inline constexpr std::array<std::string_view, 11> predicted{
+    "latency",          "energy",          "peak_memory",        "bound", "gap", "ttft", "schedule_bound", "schedule_gap",
+    "contention_bound", "placement_bound", "time_between_tokens"};
 }  // namespace keys
 
 /// What a plan file holds: a plan, and what is predicted of it where the file says so.

@@ -77,10 +77,13 @@ HETPLAN_INLINE void plan_reader::read_workload() {
   p_.workload.mode = top_.one_of("mode", modes);
   const auto n = top_.find("workload");
   if (!n) return;
-  const json_object o(*n, keys::workload, "an object with optimizer_factor, context, tokens");
+  const json_object o(*n, keys::workload, "an object with optimizer_factor, context, tokens, prompt, prompt_chunk, chunks_in_flight");
   p_.workload.optimizer_factor = o.number("optimizer_factor", range::at_least_zero).value_or(p_.workload.optimizer_factor);
   p_.workload.context = o.integer_or("context", 0, p_.workload.context);
-  p_.workload.tokens = o.integer_or("tokens", p_.workload.mode == mode::generation ? 2 : 0, p_.workload.tokens);
+  p_.workload.tokens = o.integer_or("tokens", p_.workload.mode == mode::generation ? 1 : 0, p_.workload.tokens);
+  if (const auto prompt = o.find("prompt")) p_.workload.prompt = prompt->integer(0);
+  p_.workload.prompt_chunk = o.integer_or("prompt_chunk", 1, p_.workload.prompt_chunk);
+  p_.workload.chunks_in_flight = o.integer_or("chunks_in_flight", 1, p_.workload.chunks_in_flight);
 }
 
 HETPLAN_INLINE device_id plan_reader::find_device(const json_node& n) const {
@@ -316,6 +319,7 @@ HETPLAN_INLINE evaluation plan_reader::read_predicted(const json_node& n) const 
   const json_object o(n, keys::predicted, "an object of predicted numbers");
   evaluation e;
   e.latency = o.required_amount<seconds>("latency", range::at_least_zero);
+  e.ttft = o.amount<seconds>("ttft", range::at_least_zero);
   e.time_between_tokens = o.amount<seconds>("time_between_tokens", range::at_least_zero);
   e.devices.resize(cluster_.size());
   const auto by_device = [&](std::string_view key, auto&& set) {
@@ -379,6 +383,7 @@ HETPLAN_INLINE void put_bounds(json& o, const evaluation& e) {
   put(o, "schedule_gap", e.schedule_gap);
   if (e.contention_bound.value() > 0) put(o, "contention_bound", e.contention_bound);
   if (e.placement_bound.value() > 0) put(o, "placement_bound", e.placement_bound);
+  if (e.ttft) put(o, "ttft", *e.ttft);
   if (e.time_between_tokens) put(o, "time_between_tokens", *e.time_between_tokens);
 }
 
@@ -467,6 +472,9 @@ HETPLAN_INLINE json plan_json(const plan& p, const planning_graph& model, const 
   put(w, "optimizer_factor", p.workload.optimizer_factor);
   w["context"] = p.workload.context;
   w["tokens"] = p.workload.tokens;
+  if (p.workload.prompt) w["prompt"] = *p.workload.prompt;
+  if (p.workload.prompt_chunk > 0) w["prompt_chunk"] = p.workload.prompt_chunk;
+  if (p.workload.chunks_in_flight > 0) w["chunks_in_flight"] = p.workload.chunks_in_flight;
   o["microbatch_size"] = p.microbatch_size;
   o["microbatches"] = p.microbatches;
   o["schedule"] = write_schedule(p.schedule, c);

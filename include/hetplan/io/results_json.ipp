@@ -330,6 +330,8 @@ HETPLAN_INLINE std::string write_evaluation(const evaluation& e, const cluster& 
     put(o["bytes"], resources[r].name, r < e.resource_bytes.size() ? e.resource_bytes[r].value() : 0);
   }
   detail::put_bounds(o, e);
+  if (e.tokens_per_second > 0) put(o, "tokens_per_second", e.tokens_per_second);
+  if (e.prompt_tokens_per_second > 0) put(o, "prompt_tokens_per_second", e.prompt_tokens_per_second);
   if (const auto broken = broken_limits(e, c); !broken.empty()) o["broken_limits"] = detail::write_broken_limits(broken, c);
   return json_text(o);
 }

@@ -139,7 +139,7 @@ class tasks_writer {
                          : t.what == phase::backward_input  ? "B"
                          : t.what == phase::backward_weight ? "W"
                                                             : "U";
-    json o{{"device", name(t.device)}, {"phase", letter}, {"stage", t.stage.value}, {"microbatch", t.microbatch}, {"step", t.token}};
+    json o{{"device", name(t.device)}, {"phase", letter}, {"stage", t.stage.value}, {"microbatch", t.microbatch}, {"step", t.pass}};
     o["samples"] = {t.first_sample, t.last_sample};
     o["seconds"] = json_number(t.duration_s);
     o["needs"] = neighbours_.needs[n];
@@ -150,7 +150,7 @@ class tasks_writer {
     const tasks::transfer& t = graph_.transfers[n];
     const task_neighbours::ends& ends = neighbours_.transfers[n];
     json o{{"kind", to_string(t.kind)},    {"from", name(t.from)},       {"to", name(t.to)}, {"from_stage", t.from_stage.value},
-           {"to_stage", t.to_stage.value}, {"microbatch", t.microbatch}, {"step", t.token}};
+           {"to_stage", t.to_stage.value}, {"microbatch", t.microbatch}, {"step", t.pass}};
     o["samples"] = {t.first_sample, t.last_sample};
     o["bytes"] = json_number(t.volume_bytes);
     o["chunk"] = t.chunk;

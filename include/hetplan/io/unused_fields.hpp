@@ -20,12 +20,12 @@
 
 namespace hetplan::io {
 
-/// Checks that every layer can be timed on every device: by a profile for the device's kind, else by FLOP and compute. If a mode is given,
-/// the model must support it (see check_mode), and in training the profile must have a backward.
+/// Checks that every layer can be timed on every device: by a profile for the device's kind, else by FLOP and compute. If a workload is
+/// given, the model must support it (see check_mode), in training a profile must have a backward, and in generation be of single tokens.
 ///
 /// @param file  the cluster's, for messages.
 /// Throws       invalid_input, as in `home.json: /devices/2/compute: expected FLOP/s > 0, got nothing: ...`.
-void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode = {});
+void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<workload> w = {});
 
 /// Returns the fields of a plan without effect, as lines `FILE: /pointer: why; not used` in the order of the file. Flows with the same
 /// field share a line. Values equal to the default are not reported.

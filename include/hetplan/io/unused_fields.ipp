@@ -19,20 +19,37 @@
 
 namespace hetplan::io {
 
-HETPLAN_INLINE void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<mode> mode) {
-  if (mode) check_mode(model, *mode);
+HETPLAN_INLINE void check_together(const planning_graph& model, const cluster& c, std::string_view file, std::optional<workload> w) {
+  if (w) check_mode(model, *w);
+  const bool generates = w && w->mode == mode::generation, trains = w && w->mode == mode::training;
+  const layer& any = model.layers().front();
   for (const device& d : c.devices()) {
     const auto fail = [&](const layer& l, std::string_view field, std::string_view expected, std::string_view why) {
       throw invalid_input(escaped(file) + ": /devices/" + std::to_string(d.id.value) + "/" + std::string(field) + ": expected " +
                           std::string(expected) + ": layer " + in_quotes(l.name) + " of model " + in_quotes(model.name()) + " " +
                           std::string(why) + " kind " + in_quotes(d.kind));
     };
+    const auto layers = model.layers();
+    const bool by_rates = std::any_of(layers.begin(), layers.end(), [&](const layer& l) { return l.profile_for(d.kind) == nullptr; });
+    if (by_rates && d.compute.value() > 0 && !d.computes_in(any.precision)) {
+      fail(any, "compute", "a rate for " + std::string(to_string(any.precision)) + " or a precision that can stand in for it, got none",
+           "computes in it on");
+    }
+    for (const auto& [field, share] : {std::pair("efficiency", &d.efficiency), std::pair("memory_efficiency", &d.memory_efficiency)}) {
+      const auto is_models = [&](const auto& of) { return of.first == any.weight_format; };
+      if (by_rates && !share->by_format.empty() && std::none_of(share->by_format.begin(), share->by_format.end(), is_models))
+        fail(any, field, "a share for weight_format " + in_quotes(any.weight_format) + ", got none", "has it on");
+    }
     for (const layer& l : model.layers()) {
       const layer_profile* p = l.profile_for(d.kind);
+      if (p != nullptr && generates && l.tokens_per_sample > 1) {
+        fail(l, "kind", "a kind without a profile, got " + in_quotes(d.kind) + ", as generation needs times of single tokens",
+             "is measured with tokens_per_sample " + std::to_string(l.tokens_per_sample) + " on");
+      }
       if (p == nullptr && d.compute.value() <= 0) fail(l, "compute", "FLOP/s > 0, got nothing", "has no profile for");
       if (p == nullptr && !l.has_flops)
         fail(l, "kind", "a kind with a profile, got " + in_quotes(d.kind), "has no forward_flops and no profile for");
-      if (p != nullptr && p->backward_s.empty() && mode == hetplan::mode::training) {
+      if (p != nullptr && p->backward_s.empty() && trains) {
         fail(l, "kind", "a kind with a measured backward, got " + in_quotes(d.kind),
              "has no backward, which training needs, in its profile for");
       }
@@ -80,12 +97,15 @@ class plan_field_check {
   void look_at_workload(const json_node& n) {
     const workload standard;
     const bool generates = p_.workload.mode == mode::generation;
-    const bool cached =
-        std::any_of(model_.layers().begin(), model_.layers().end(), [](const layer& l) { return l.kv_bytes_per_token.value() > 0; });
+    const bool cached = std::any_of(model_.layers().begin(), model_.layers().end(), [](const layer& l) {
+      return l.kv_bytes_per_token.value() > 0 || l.sequence.attention_flops.value() > 0 || l.sequence.attention_traffic.value() > 0;
+    });
     for (const auto& [key, value] : n.members()) {
       if (key == "optimizer_factor" && !training_ && p_.workload.optimizer_factor != standard.optimizer_factor)
         unused(value, "only training has an optimizer");
       if (key == "tokens" && !generates && p_.workload.tokens != standard.tokens) unused(value, "only generation makes tokens");
+      if ((key == "prompt" || key == "prompt_chunk" || key == "chunks_in_flight") && !generates)
+        unused(value, "only generation has prompts");
       if (key == "context" && p_.workload.context != standard.context) {
         if (!generates) unused(value, "only generation keeps a cache");
         else if (!cached) unused(value, "no layer of the model keeps a cache");
@@ -337,6 +357,8 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
   for (const auto& [key, value] : n.members()) {
     if (key == "context" && what != mode::generation && j.workload.context != 0) unused(value, "only generation keeps a cache");
     if (key == "tokens" && what != mode::generation) unused(value, "only generation makes tokens");
+    if ((key == "prompt" || key == "prompt_chunk" || key == "chunks_in_flight") && what != mode::generation)
+      unused(value, "only generation has prompts");
     if (key == "optimizer_factor" && what != mode::training) unused(value, "only training has an optimizer");
     if (key == "schedule" && what != mode::training) unused(value, "only training has a backward to schedule");
     if (key == "objective" && use.over_time && j.qoe.deadline && j.qoe.iterations) {

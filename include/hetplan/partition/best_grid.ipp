@@ -41,7 +41,8 @@ class grid_search {
  public:
   grid_search(const planning_problem& problem, const stage& of, const std::vector<device_id>& devices, int size, const grid_judge& judge,
               const grid_options& options)
-      : problem_(problem), of_(of), devices_(devices), size_(size), judge_(judge), options_(options) {
+      : problem_(problem), passes_(problem.job.workload, problem.model), of_(of), devices_(devices), size_(size), judge_(judge),
+        options_(options) {
     of_.devices.clear();
     of_.columns.clear();
     of_.microbatch_size = of.microbatch_size > 0 ? size : 0;
@@ -82,9 +83,7 @@ class grid_search {
     const device& at = problem_.cluster[devices_[d]];
     if (weight < all && profiled_on(at)) return times_[key] = inf;
     double total = 0;
-    const auto add = [&](phase what) {
-      total += stage_time_s(problem_.cost, problem_.model, part, a, at, what, problem_.job.workload.context, 0);
-    };
+    const auto add = [&](phase what) { total += stage_time_s(problem_.cost, problem_.model, part, a, at, what, passes_, 0); };
     add(phase::forward);
     if (training()) add(phase::backward_input), add(phase::backward_weight);
     return times_[key] = total;
@@ -383,6 +382,7 @@ class grid_search {
   }
 
   const planning_problem& problem_;
+  token_passes passes_;
   stage of_;
   const std::vector<device_id>& devices_;
   int size_;

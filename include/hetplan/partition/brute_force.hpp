@@ -285,7 +285,7 @@ class plan_enumerator {
 
   /// Returns the most samples of a microbatch that fit into a device's memory. An oracle, it counts without count_that_fits.
   [[nodiscard]] int cap(std::size_t s, device_id d, std::size_t devices) const {
-    const double limit = cluster_[d].usable_memory().value() * (1 + limit_tolerance);
+    const double limit = cluster_[d].memory_for_layers().value() * (1 + limit_tolerance);
     int fits = 0;
     for (int x = 1; x <= std::min(plan_.microbatch_size, options_.largest_share); ++x) {
       const assignment a{d, x};
@@ -303,15 +303,14 @@ class plan_enumerator {
   [[nodiscard]] std::pair<assignment, double> fastest(std::size_t s, device_id id, int share) const {
     const device& d = cluster_[id];
     const stage& st = plan_.stages[s];
-    const auto profiled = [&](layer_id l) { return model_[l].profile_for(d.kind) != nullptr; };
-    const int degrees = d.interconnect && std::none_of(st.layers.begin(), st.layers.end(), profiled) ? d.accelerators : 1;
+    const token_passes passes(plan_.workload, model_);
     std::pair<assignment, double> best;
-    for (int g = 1; g <= degrees; ++g) {
+    for (const int g : usable_degrees(model_, st.layers, d)) {
       const assignment a{id, share, g};
-      double time_s = stage_time_s(cost_, model_, st, a, d, phase::forward, plan_.workload.context);
+      double time_s = stage_time_s(cost_, model_, st, a, d, phase::forward, passes);
       if (plan_.workload.mode == mode::training) {
-        time_s += stage_time_s(cost_, model_, st, a, d, phase::backward_input, plan_.workload.context) +
-                  stage_time_s(cost_, model_, st, a, d, phase::backward_weight, plan_.workload.context);
+        time_s += stage_time_s(cost_, model_, st, a, d, phase::backward_input, passes) +
+                  stage_time_s(cost_, model_, st, a, d, phase::backward_weight, passes);
       }
       if (g == 1 || time_s < best.second) best = {a, time_s};
     }

@@ -15,7 +15,8 @@ HETPLAN_INLINE candidate_costs::candidate_costs(const search_tables& tables, con
     : table_(tables.table), cuts_(tables.cuts), savers_(tables.savers), space_(space), cluster_(tables.cluster), slopes_(tables.slopes),
       size_(blank.microbatch_size), largest_(std::min(size_, table_.max_share())), microbatches_(blank.microbatches),
       training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets), longer_is_slower_(size_ <= most_portions),
-      repeats_(blank.workload.steps()), tied_(worst_exchange(cluster_.network(), cluster_.devices())) {
+      repeats_(pass_count(blank.workload, tables.model.tokens_per_sample())),
+      tied_(worst_exchange(cluster_.network(), cluster_.devices())) {
   for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(cluster_.network(), space.example(g)));
   for (const auto& members : space.classes) {
     limit_.push_back(memory_limit_bytes(cluster_[members.front()]));
@@ -196,8 +197,8 @@ HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const 
   /// Returns the largest fullness of a group's devices and sets their shares by class.
   const auto fill = [&](std::size_t first, std::size_t last, std::size_t group, std::vector<filling>& classes) {
     const auto fullness = [&](const filling& f, int samples) {
-      const double full =
-          costs.held_bytes(first, last, group, samples, in_flight) / t.cluster[space.classes[f.of_class].front()].usable_memory().value();
+      const double full = costs.held_bytes(first, last, group, samples, in_flight) /
+                          t.cluster[space.classes[f.of_class].front()].memory_for_layers().value();
       return std::min(std::numeric_limits<double>::max(), full);  // infinity means that no choice exists
     };
     classes.clear();

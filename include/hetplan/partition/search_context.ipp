@@ -12,7 +12,7 @@ HETPLAN_INLINE completion_bounds::completion_bounds(const search_tables& t, cons
     : columns_(boundaries.size()), size_(blank.microbatch_size), busiest_(space.states() * columns_, 0), path_(busiest_),
       energy_(columns_, 0), stage_(space.groups.size() * columns_, 0) {
   block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())));
-  add_energy(t, space, times, size_ * blank.microbatches * blank.workload.steps());
+  add_energy(t, space, times, size_ * blank.microbatches * pass_count(blank.workload, t.model.tokens_per_sample()));
   for (std::size_t g = 0; g < space.groups.size(); ++g) add_group(g, space.groups[g], times);
   const std::vector<double> mean_rates = times.mean_rates();
   if (serial) times.rank();

@@ -263,11 +263,11 @@ HETPLAN_INLINE device_space in_class_order(std::vector<std::vector<device_id>> c
 HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c,
                                             const any_cost_model& cost, const any_memory_model& memory, const any_energy_model& energy,
                                             const workload& w, int max_share, memory_savers use)
-    : model(m), sequence(s), cluster(c), table(m, s, c, cost, memory, w, max_share, use.recompute), cuts(m, s), crossings(cuts),
-      savers(use) {
+    : model(m), sequence(s), cluster(c), table(m, s, c, cost, memory, w, max_share, use.recompute),
+      cuts(m, s, mean_edge_shares(m, token_passes(w, m))), crossings(cuts), savers(use) {
   for (const device& d : c.devices()) slopes.push_back(slopes_of(energy, d));
   classes = device_classes(c, [&](const device& a, const device& b) {
-    if (a.usable_memory() != b.usable_memory() || a.energy_budget != b.energy_budget || a.max_busy != b.max_busy ||
+    if (a.memory_for_layers() != b.memory_for_layers() || a.energy_budget != b.energy_budget || a.max_busy != b.max_busy ||
         slopes[a.id.index()] != slopes[b.id.index()] || table.degrees(a.id) != table.degrees(b.id)) {
       return false;
     }

@@ -41,7 +41,7 @@ template <class Store>
   found.plan.stages.clear();
   evaluation& e = found.estimate;
   e.latency = seconds(response_s * costs.repeats());
-  if (blank.workload.mode == mode::generation) e.time_between_tokens = seconds(response_s);
+  if (blank.workload.mode == mode::generation && blank.workload.tokens > 1) e.time_between_tokens = seconds(response_s);
   e.devices.resize(t.cluster.size());
   std::vector<const partial_node*> heads;
   std::vector<std::size_t> stage_of(t.sequence.size()), ends;

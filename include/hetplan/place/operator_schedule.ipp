@@ -173,13 +173,12 @@ struct stage_on_device {
   const bool profiled =
       std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return problem.model[l].profile_for(d.kind) != nullptr; });
   const bool known = profiled || d.compute.value() > 0;
+  const token_passes passes(problem.job.workload, problem.model);
   stage_on_device best;
   if (!known) return best;
-  const int most = d.interconnect && !profiled ? d.accelerators : 1;
-  for (int degree = 1; degree <= most; ++degree) {
+  for (const int degree : usable_degrees(problem.model, s.layers, d)) {
     try {
-      const double time_s =
-          stage_time_s(problem.cost, problem.model, s, {d.id, problem.job.batch, degree}, d, phase::forward, problem.job.workload.context);
+      const double time_s = stage_time_s(problem.cost, problem.model, s, {d.id, problem.job.batch, degree}, d, phase::forward, passes);
       if (time_s < best.time_s) best = {time_s, degree};
     } catch (const unknown_time&) {
       continue;

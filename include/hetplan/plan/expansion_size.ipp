@@ -30,7 +30,7 @@ HETPLAN_INLINE plan expand_blocks(plan on_fused, const coarsen::blocks& b) {
 
 HETPLAN_INLINE expansion_size size_of_expansion(const plan& p, const planning_graph& model, const stage_graph& g) {
   const bool training = p.workload.mode == mode::training;
-  const double steps = p.workload.steps();
+  const double steps = pass_count(p.workload, model.tokens_per_sample());
   const auto intervals = [&](std::size_t s) {
     const int most = std::max(g.nodes[s].passes(phase::forward), training ? g.nodes[s].passes(phase::backward_input) : 0);
     return static_cast<double>(most) * static_cast<double>(p.stages[s].devices.size());
@@ -44,7 +44,7 @@ HETPLAN_INLINE expansion_size size_of_expansion(const plan& p, const planning_gr
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage& st = p.stages[s];
     const auto units = static_cast<double>(st.units.empty() ? st.layers.size() : st.units.size());
-    size.tasks += intervals(s) * tasks_per_microbatch(p.workload) * (st.shard == sharding::fsdp || st.shard == sharding::zero2 ? units : 1);
+    size.tasks += intervals(s) * (training ? 2 : steps) * (st.shard == sharding::fsdp || st.shard == sharding::zero2 ? units : 1);
     if (st.column_count() > 1) size.transfers += intervals(s) * 2 * steps;
     if (st.shard == sharding::fsdp || st.shard == sharding::zero2) size.transfers += intervals(s) * 3 * units;
   }
@@ -94,7 +94,8 @@ HETPLAN_INLINE std::optional<double> too_large_an_expansion(const plan& p, const
   }
   // Upper bound: each interval has its tasks, and overlaps at most one neighbour per direction and other stage. In addition at
   // most: a W per interval, an optimizer step and a ring transfer per device, two transfers per stage that shares a layer's tensor.
-  const double stages = static_cast<double>(p.stages.size()), per_interval = std::max(2.0, tasks_per_microbatch(p.workload));
+  const double stages = static_cast<double>(p.stages.size()),
+               per_interval = std::max(2.0, 1.0 * pass_count(p.workload, model.tokens_per_sample()));
   const double most = intervals * (per_interval * (1 + 2 * stages) + 3) + 2 * held;
   const bool plain = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.is_plain(); });
   if (plain && p.schedule.transfers.empty() && most <= max_expansion) return std::nullopt;

@@ -35,7 +35,10 @@ struct device_evaluation {
 /// Results of one simulated run, and the bounds that certify it.
 struct evaluation {
   seconds latency = {};                             ///< T, the end of the run
-  std::optional<seconds> time_between_tokens = {};  ///< generation
+  std::optional<seconds> ttft = {};                 ///< generation: time to the first token of the last group that has one
+  std::optional<seconds> time_between_tokens = {};  ///< generation of more than one token
+  double tokens_per_second = 0;                     ///< generation: all that the sequences make, by the latency
+  double prompt_tokens_per_second = 0;              ///< generation: tokens of all prompts, by the time to the last first token
   std::vector<device_evaluation> devices = {};      ///< by device id
   std::vector<bytes> resource_bytes = {};           ///< by resource id: payload * weight
   seconds bound = {};                               ///< no plan of this model, cluster, batch is faster; 0: unknown

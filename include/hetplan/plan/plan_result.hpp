@@ -38,7 +38,7 @@ struct broken_limit {
 /// Relative overflow that is tolerated: sums of the same numbers in another order are no violation.
 inline constexpr double limit_tolerance = relative_tolerance;
 
-/// Returns the memory that a plan may take of a device: its usable memory and the tolerance.
+/// Returns the memory that the layers of a plan may take of a device: what is usable beside its own overhead, and the tolerance.
 [[nodiscard]] double memory_limit_bytes(const device& d);
 
 /// Returns how many items of `each_bytes` fit into `room_bytes`, at most `most`; 0 if the room is negative.

@@ -7,7 +7,7 @@
 
 namespace hetplan {
 
-HETPLAN_INLINE double memory_limit_bytes(const device& d) { return d.usable_memory().value() * (1 + limit_tolerance); }
+HETPLAN_INLINE double memory_limit_bytes(const device& d) { return d.memory_for_layers().value() * (1 + limit_tolerance); }
 
 HETPLAN_INLINE int count_that_fits(double room_bytes, double each_bytes, int most) {
   if (room_bytes < 0) return 0;

@@ -31,6 +31,7 @@ struct stage_costs {
   };
   /// A stage on one of its devices: seconds and memory of one microbatch share. Outside training only the forward takes time.
   struct part {
+    double overhead_s = 0;  ///< of the device, in each task besides the phase's time
     double forward_s = 0;
     double backward_input_s = 0;  ///< includes the repeated forward of a stage that recomputes
     double backward_weight_s = 0;
@@ -40,12 +41,19 @@ struct stage_costs {
     double backward_sent = 0;
     std::vector<unit_times> units = {};  ///< zero2, fsdp: each unit's part of the phases
 
-    [[nodiscard]] double backward_s() const { return backward_input_s + backward_weight_s; }
+    /// Return the seconds of a task: a forward, and a backward that is not split.
+    [[nodiscard]] double forward_task_s() const { return forward_s + overhead_s; }
+    [[nodiscard]] double backward_task_s() const { return backward_input_s + backward_weight_s + overhead_s; }
   };
   struct stage_parts {
-    std::vector<part> devices;             ///< in the order of stage::devices
+    std::vector<part> devices;             ///< in the order of stage::devices; in generation the mean over the passes, and the most memory
     keyed<std::vector<part>> passes = {};  ///< stages with cuts: the same for passes of other sizes, by samples
     double trainable_bytes = 0;            ///< reduced among its devices; a single device reduces nothing
+  };
+  /// One pass of generation, of those that are told apart.
+  struct pass_costs {
+    std::vector<std::vector<part>> stages;  ///< by stage id and device; a stage without parts does not run
+    std::size_t shape = 0;                  ///< index into `shapes`
   };
 
   stage_costs(const planning_problem& problem, const hetplan::plan& p);
@@ -65,7 +73,10 @@ struct stage_costs {
   const planning_graph& model;
   const hetplan::cluster& cluster;
   stage_graph graph;
+  token_passes passes;
   std::vector<stage_parts> stages;   ///< by stage id
+  std::vector<pass_costs> by_pass;   ///< generation: by distinct pass; else empty
+  std::vector<stage_graph> shapes;   ///< generation: edges of the passes
   std::vector<double> static_bytes;  ///< by device id: held during the whole run
 
   [[nodiscard]] const stage_parts& operator[](stage_id s) const { return stages[s.index()]; }
@@ -74,12 +85,22 @@ struct stage_costs {
     const stage_parts& all = stages[s.index()];
     return (all.passes.empty() ? all.devices : *all.passes.find({samples}))[position];
   }
+  /// Returns the costs of a stage's device in a pass of the run, which the stage must run in.
+  [[nodiscard]] const part& of_run(stage_id s, std::size_t position, int pass) const {
+    return by_pass.empty() ? stages[s.index()].devices[position] : by_pass[passes.which(pass)].stages[s.index()][position];
+  }
+  [[nodiscard]] bool runs(stage_id s, int pass) const { return by_pass.empty() || !by_pass[passes.which(pass)].stages[s.index()].empty(); }
+  /// Returns the stages' edges in a pass of the run: the stages that run, and what these send each other for each sample.
+  [[nodiscard]] const stage_graph& shape_of(int pass) const { return by_pass.empty() ? graph : shapes[by_pass[passes.which(pass)].shape]; }
+  /// Returns the bytes per sample that an edge carries forward in the mean over the passes.
+  [[nodiscard]] double mean_cut(const stage_edge& e) const;
   [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
 
  private:
   [[nodiscard]] std::vector<part> parts_of(const stage& s, long long samples, double inputs, const any_cost_model& cost,
-                                           const any_memory_model& memory) const;
-  void add_all_reduces(const stage& s, std::size_t position, int samples, part& mine) const;
+                                           const any_memory_model& memory, const token_pass& pass = {}) const;
+  void add_passes(const any_cost_model& cost, const any_memory_model& memory);
+  void add_all_reduces(const stage& s, std::size_t position, int samples, const token_pass& pass, part& mine) const;
   void add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const;
 };
 

@@ -16,8 +16,13 @@ HETPLAN_INLINE stage_costs::stage_costs(const planning_problem& problem, const h
 
 HETPLAN_INLINE stage_costs::stage_costs(const hetplan::plan& p, const planning_graph& m, const hetplan::cluster& c,
                                         const any_cost_model& cost, const any_memory_model& memory)
-    : plan(p), model(m), cluster(c), graph(require_valid(p, m, c)), static_bytes(hetplan::static_bytes(p, m, memory, c.size())) {
+    : plan(p), model(m), cluster(c), graph(require_valid(p, m, c)), passes(p.workload, m),
+      static_bytes(hetplan::static_bytes(p, m, memory, c)) {
   stages.resize(p.stages.size());
+  if (p.workload.mode == mode::generation) {
+    add_passes(cost, memory);
+    return;
+  }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const stage& s = p.stages[i];
     const double inputs = input_bytes(graph, stage_id(i));
@@ -33,8 +38,45 @@ HETPLAN_INLINE stage_costs::stage_costs(const hetplan::plan& p, const planning_g
   }
 }
 
+HETPLAN_INLINE void stage_costs::add_passes(const any_cost_model& cost, const any_memory_model& memory) {
+  const std::vector<token_pass> of_shape = shapes_of(passes);
+  for (const token_pass& shape : of_shape) shapes.push_back(make_stage_graph(plan, model, shape));
+  for (std::size_t k = 0; k < passes.distinct().size(); ++k) {
+    const token_pass& pass = passes.distinct()[k];
+    pass_costs& costs = by_pass.emplace_back();
+    costs.stages.resize(stages.size());
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const stage& s = plan.stages[i];
+      if (!hetplan::runs(s, model, pass)) continue;
+      costs.stages[i] = parts_of(s, plan.size_of(s), 0, cost, memory, pass);
+      std::vector<part>& mean = stages[i].devices;
+      mean.resize(s.devices.size());
+      const double weight = passes.count_of(k) / passes.size();
+      for (std::size_t d = 0; d < mean.size(); ++d) {
+        const part& mine = costs.stages[i][d];
+        mean[d].overhead_s += weight * mine.overhead_s;
+        mean[d].forward_s += weight * mine.forward_s;
+        mean[d].forward_sent += weight * mine.forward_sent;
+        mean[d].kept.forward = std::max(mean[d].kept.forward, mine.kept.forward);
+      }
+    }
+    costs.shape = static_cast<std::size_t>(std::find(of_shape.begin(), of_shape.end(), hetplan::shape_of(pass)) - of_shape.begin());
+  }
+}
+
+HETPLAN_INLINE double stage_costs::mean_cut(const stage_edge& e) const {
+  if (by_pass.empty()) return e.forward_cut.value();
+  double total = 0;
+  for (std::size_t k = 0; k < by_pass.size(); ++k) {
+    const stage_edge* now = shapes[by_pass[k].shape].find(e.from, e.to);
+    if (now != nullptr) total += passes.count_of(k) * now->forward_cut.value();
+  }
+  return total / passes.size();
+}
+
 HETPLAN_INLINE std::vector<stage_costs::part> stage_costs::parts_of(const stage& s, long long samples, double inputs,
-                                                                    const any_cost_model& cost, const any_memory_model& memory) const {
+                                                                    const any_cost_model& cost, const any_memory_model& memory,
+                                                                    const token_pass& pass) const {
   const long long size = plan.size_of(s);
   std::vector<part> parts;
   for (std::size_t i = 0; i < s.devices.size(); ++i) {
@@ -42,26 +84,29 @@ HETPLAN_INLINE std::vector<stage_costs::part> stage_costs::parts_of(const stage&
     if (samples != size) a.samples = static_cast<int>(a.samples * samples / size);
     const device& d = cluster[a.device];
     const std::size_t column = s.column_of(i);
-    const auto time_s = [&](phase what) { return stage_time_s(cost, model, s, a, d, what, plan.workload.context, column); };
-    part mine{.forward_s = time_s(phase::forward), .kept = stage_share_memory(memory, model, s, a, plan.workload, inputs, column)};
+    const auto time_s = [&](phase what) { return stage_time_s(cost, model, s, a, d, what, pass, column); };
+    part mine{.overhead_s = d.overhead.value(),
+              .forward_s = time_s(phase::forward),
+              .kept = stage_share_memory(memory, model, s, a, plan.workload, inputs, column, pass)};
     if (training()) {
       mine.backward_input_s = time_s(phase::backward_input);
       mine.backward_weight_s = time_s(phase::backward_weight);
       mine.optimizer_s = stage_optimizer_s(cost, model, s, d, column);
     }
-    if (s.column_count() > 1) add_all_reduces(s, i, a.samples, mine);
+    if (s.column_count() > 1) add_all_reduces(s, i, a.samples, pass, mine);
     if (s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp)) add_units(s, a, cost, mine);
     parts.push_back(std::move(mine));
   }
   return parts;
 }
 
-HETPLAN_INLINE void stage_costs::add_all_reduces(const stage& s, std::size_t position, int samples, part& mine) const {
+HETPLAN_INLINE void stage_costs::add_all_reduces(const stage& s, std::size_t position, int samples, const token_pass& pass,
+                                                 part& mine) const {
   const std::size_t columns = s.column_count(), first = s.row_of(position) * columns;
   const auto device_at = [&](std::size_t column) { return s.devices[first + column % columns].device; };
   const auto steps = static_cast<double>(2 * (columns - 1));
   const auto reduce = [&](phase what, double& time_s, double& sent) {
-    for (const double per_sample : all_reduces_of(model, s, what)) {
+    for (const double per_sample : all_reduces_of(model, s, what, pass)) {
       const double volume = ring_share(columns) * per_sample * samples;
       double slowest_s = 0;
       for (std::size_t c = 0; c < columns; ++c) {
@@ -83,11 +128,10 @@ HETPLAN_INLINE void stage_costs::add_units(const stage& s, const assignment& a, 
   for (const auto& layers : units_of(s)) {
     stage unit{.layers = layers, .recompute = s.recompute};
     const auto time_s = [&](phase what) {
-      double time = stage_time_s(cost, model, unit, a, d, what, plan.workload.context);
+      double time = stage_time_s(cost, model, unit, a, d, what, token_pass{});
       if (before == nullptr || !cost.times_boundaries()) return time;
       const auto boundary_s = [&](phase each) {
-        return checked_boundary_s(cost, model[*before], model[layers.front()],
-                                  {.phase = each, .batch = static_cast<double>(a.samples), .context = plan.workload.context}, d);
+        return checked_boundary_s(cost, model[*before], model[layers.front()], token_pass{}.asks(each, a.samples), d);
       };
       return time + boundary_s(what) + (what == phase::backward_input && s.recompute ? boundary_s(phase::forward) : 0);
     };

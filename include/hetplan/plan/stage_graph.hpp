@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
+#include <hetplan/cost/token_passes.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/plan/plan.hpp>
 
@@ -46,17 +48,23 @@ struct stage_traffic {
   double received = 0;
 };
 
-/// Returns the seconds of one microbatch share in a phase: the sum over the stage's layers and, if the cost model prices boundaries, over
-/// neighbours in stage::layers. `backward_input` of a stage that recomputes includes its forward. In a grid the device is in `column`;
-/// all-reduces are not included.
+/// Returns the seconds of one microbatch share in a phase: the sum over the stage's layers that run in the pass and, if the cost model
+/// prices boundaries, over neighbours in stage::layers. `backward_input` of a stage that recomputes includes its forward. In a grid the
+/// device is in `column`; all-reduces are not included, nor is the device's overhead.
 [[nodiscard]] double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
-                                  const device& d, phase what, int context, std::size_t column = 0);
+                                  const device& d, phase what, const token_pass& pass, std::size_t column = 0);
+/// Returns the mean over all passes of a run: a run takes token_passes::size() times as long.
+[[nodiscard]] double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                  const device& d, phase what, const token_passes& passes, std::size_t column = 0);
+
+/// Does any layer of the stage run in the pass? If not, the stage has no task in it.
+[[nodiscard]] bool runs(const stage& s, const planning_graph& model, const token_pass& pass);
 
 /// Returns the bytes per sample of a row that each all-reduce of a phase sums. An all-reduce follows every layer that is split along the
 /// rows of its weights, has work in that phase and an output. A stage that recomputes repeats those of its forward.
 ///
 /// Source  semantics, section 4 (grids).
-[[nodiscard]] std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what);
+[[nodiscard]] std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what, const token_pass& pass = {});
 
 /// Returns the units of a stage: as given, or every layer alone.
 [[nodiscard]] std::vector<std::vector<layer_id>> units_of(const stage& s);
@@ -90,18 +98,23 @@ struct unit_bytes {
 [[nodiscard]] double stage_cache_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                        const workload& w, int microbatches, std::size_t column = 0);
 
-/// Returns the bytes that a device holds for its only stage all the time: state, and in generation every sequence's cache. For devices that
-/// may hold several stages, see static_bytes.
+/// Returns the temporary bytes of the stage's layers on a device, of which one needs its own at a time: in training the largest workspace
+/// of a layer for the tokens of the device's samples in its largest pass; 0 in the other modes.
+[[nodiscard]] double stage_workspace_bytes(const planning_graph& model, const stage& s, const assignment& a, const workload& w,
+                                           std::size_t column = 0);
+
+/// Returns the bytes that a device holds for its only stage all the time: state, workspace, and in generation every sequence's cache. For
+/// devices that may hold several stages, see static_bytes.
 [[nodiscard]] double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                         const workload& w, int microbatches, std::size_t column = 0);
 
-/// Returns the bytes that each device holds all the time, by device id. A tensor that several stages of a device hold is there once, at the
-/// largest of their holdings, in any mode and through any pipeline.
+/// Returns the bytes that each device of a plan holds all the time, by device id, with its own overhead. A tensor that several stages of a
+/// device hold is there once, at the largest of their holdings, in any mode and through any pipeline.
 ///
 /// @param p        Valid plan.
 /// Complexity      O(layers of all stages x devices per stage), log where a device holds several stages.   Source  semantics, section 2.
 [[nodiscard]] std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
-                                               std::size_t devices);
+                                               const cluster& c);
 
 /// Bytes that one microbatch share takes and releases.
 struct share_memory {
@@ -116,8 +129,13 @@ struct share_memory {
 
 /// Returns the memory of a microbatch share of a stage: activations from F on; if it recomputes, inputs from F and activations from B on.
 ///
+/// Without a pass it is the most of any pass of the run.
+///
 /// @param inputs  Bytes that the stage reads from others per sample (input_bytes); used if it recomputes.
 /// Source         semantics, section 2.
+[[nodiscard]] share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
+                                              const assignment& a, const workload& w, double inputs, std::size_t column,
+                                              const token_pass& pass);
 [[nodiscard]] share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
                                               const assignment& a, const workload& w, double inputs, std::size_t column = 0);
 
@@ -163,6 +181,8 @@ struct stage_graph {
   std::vector<stage_edge> edges;      ///< ordered by (from, to)
   std::vector<stage_id> topological;  ///< fewer than the nodes if the quotient graph has a cycle
 
+  /// Returns the edge between two stages, or null.
+  [[nodiscard]] const stage_edge* find(stage_id from, stage_id to) const;
   [[nodiscard]] bool acyclic() const { return topological.size() == nodes.size(); }
   [[nodiscard]] const node& operator[](stage_id s) const { return nodes[s.index()]; }
 };
@@ -170,10 +190,11 @@ struct stage_graph {
 /// Returns the bytes per sample of the tensors that a stage reads from other stages, each counted once, whatever its source.
 [[nodiscard]] double input_bytes(const stage_graph& g, stage_id s);
 
-/// Returns the stage graph of a plan, whose stages must hold each layer once per pipeline (validate checks).
+/// Returns the stage graph of a plan, whose stages must hold each layer once per pipeline (validate checks). In a pass an edge carries
+/// what both its ends compute; there is none where one of them does not run.
 /// Complexity   O(stages + layers + edges log).
 /// Determinism  edges by (from, to); topological order: smallest ready stage first.
-[[nodiscard]] stage_graph make_stage_graph(const plan& p, const planning_graph& model);
+[[nodiscard]] stage_graph make_stage_graph(const plan& p, const planning_graph& model, const token_pass& pass = {});
 
 }  // namespace hetplan
 

@@ -95,27 +95,39 @@ HETPLAN_INLINE double gathered_bytes(const planning_graph& model, const stage& s
 
 }  // namespace detail
 
+HETPLAN_INLINE bool runs(const stage& s, const planning_graph& model, const token_pass& pass) {
+  if (!pass.cached || (pass.first && pass.last)) return true;
+  return std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return pass.runs(model[l]); });
+}
+
 HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
-                                   const device& d, phase what, int context, std::size_t column) {
+                                   const device& d, phase what, const token_pass& pass, std::size_t column) {
+  std::span<const layer_id> layers = s.layers;
+  std::vector<layer_id> some;
+  if (pass.cached && !(pass.first && pass.last)) {
+    for (const layer_id l : s.layers) {
+      if (pass.runs(model[l])) some.push_back(l);
+    }
+    layers = some;
+  }
   const auto total_s = [&](phase each, double before) {
-    return cost.total_s(model, s.layers,
-                        {.phase = each,
-                         .batch = static_cast<double>(a.samples),
-                         .tensor_parallel = a.tensor_parallel,
-                         .context = context,
-                         .fraction = s.fraction(column)},
-                        d, before);
+    return cost.total_s(model, layers, pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)), d, before);
   };
   return what == phase::backward_input && s.recompute ? total_s(what, total_s(phase::forward, 0)) : total_s(what, 0);
 }
 
-HETPLAN_INLINE std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what) {
+HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                   const device& d, phase what, const token_passes& passes, std::size_t column) {
+  return mean_over(passes, [&](const token_pass& pass) { return stage_time_s(cost, model, s, a, d, what, pass, column); });
+}
+
+HETPLAN_INLINE std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what, const token_pass& pass) {
   std::vector<double> all;
   const auto add = [&](phase each) {
     for (const layer_id l : s.layers) {
       const layer& x = model[l];
-      const bool works = x.split == layer_split::rows && work{x, each}.flops_per_sample().value() > 0;
-      if (works && x.largest_output.value() > 0) all.push_back(x.largest_output.value());
+      const bool works = x.split == layer_split::rows && pass.runs(x) && work{x, each}.flops_per_sample().value() > 0;
+      if (works && x.largest_output.value() > 0) all.push_back(x.largest_output.value() * pass.share_of(x));
     }
   };
   if (what == phase::backward_weight) return all;
@@ -167,9 +179,24 @@ HETPLAN_INLINE double stage_cache_bytes(const any_memory_model& memory, const pl
   return cache * a.samples * microbatches;
 }
 
+HETPLAN_INLINE double stage_workspace_bytes(const planning_graph& model, const stage& s, const assignment& a, const workload& w,
+                                            std::size_t column) {
+  if (w.mode != mode::training) return 0;
+  double largest = 0;
+  for (const layer_id l : s.layers)
+    largest = std::max(largest, model[l].workspace.value() * model[l].tokens_per_sample * detail::part_of(model[l], s, column));
+  if (s.cuts.empty() || !(largest > 0)) return largest * a.samples;
+  long long size = 0, longest = 0;  // of a microbatch, and of the longest pass
+  for (std::size_t row = 0; row < s.rows(); ++row) size += s.row(row).samples;
+  for (const auto* cuts : {&s.cuts.forward, &s.cuts.backward}) {
+    for (std::size_t k = 1; k < cuts->size(); ++k) longest = std::max(longest, (*cuts)[k] - (*cuts)[k - 1]);
+  }
+  return largest * static_cast<double>(a.samples * longest / size);
+}
+
 HETPLAN_INLINE double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                          const workload& w, int microbatches, std::size_t column) {
-  const double cache = stage_cache_bytes(memory, model, s, a, w, microbatches, column);
+  const double cache = stage_cache_bytes(memory, model, s, a, w, microbatches, column) + stage_workspace_bytes(model, s, a, w, column);
   if (s.is_plain()) return memory.total_state(model, s.layers, w, s.state_shards()) + cache;
   double state = 0;
   for_each_tensor(model, s, [&](const layer& l) { state += detail::state_of(memory, l, w, s, column); });
@@ -177,13 +204,14 @@ HETPLAN_INLINE double stage_static_bytes(const any_memory_model& memory, const p
 }
 
 HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
-                                                std::size_t devices) {
-  std::vector<double> total(devices, 0);
-  std::vector<int> stages_on(devices, 0);
+                                                const cluster& c) {
+  std::vector<double> total(c.size(), 0);
+  std::vector<int> stages_on(c.size(), 0);
   for (const stage& s : p.stages) {
     for (const assignment& a : s.devices) ++stages_on[a.device.index()];
   }
   keyed<double> held;  // by device and tensor
+  std::vector<double> workspace(c.size(), 0);
   for (const stage& s : p.stages) {
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
       const assignment& a = s.devices[i];
@@ -204,25 +232,49 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
         most = state;
       });
       mine += more + detail::gathered_bytes(model, s) + stage_cache_bytes(memory, model, s, a, p.workload, microbatches, column);
+      double& largest = workspace[a.device.index()];
+      largest = std::max(largest, stage_workspace_bytes(model, s, a, p.workload, column));
     }
+  }
+  for (const device& d : c.devices()) {
+    const std::size_t i = d.id.index();
+    if (stages_on[i] > 0) total[i] += workspace[i] + d.memory_overhead.value();
   }
   return total;
 }
 
 HETPLAN_INLINE share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
-                                               const assignment& a, const workload& w, double inputs, std::size_t column) {
+                                               const assignment& a, const workload& w, double inputs, std::size_t column,
+                                               const token_pass& pass) {
   any_memory_model::activation_bytes kept;
-  if (s.columns.empty()) {
+  if (s.columns.empty() && !pass.cached) {
     kept = memory.total_activations(model, s.layers, w);
   } else {
     for (const layer_id l : s.layers) {
       const auto [all, for_weights] = memory.total_activations(model, std::span(&l, 1), w);
-      kept.all += all * detail::part_of(model[l], s, column);
-      kept.for_weights += for_weights * detail::part_of(model[l], s, column);
+      const double part = detail::part_of(model[l], s, column) * pass.share_of(model[l]);
+      kept.all += all * part;
+      kept.for_weights += for_weights * part;
     }
   }
   if (!s.recompute) return {kept.all * a.samples, 0, kept.for_weights * a.samples};
   return {inputs * a.samples, kept.all * a.samples, (inputs + kept.for_weights) * a.samples};
+}
+
+HETPLAN_INLINE share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
+                                               const assignment& a, const workload& w, double inputs, std::size_t column) {
+  if (w.mode != mode::generation) return stage_share_memory(memory, model, s, a, w, inputs, column, token_pass{});
+  share_memory most;
+  for (const token_pass& shape : shapes_of(token_passes(w, model)))
+    most.forward = std::max(most.forward, stage_share_memory(memory, model, s, a, w, inputs, column, shape).forward);
+  return most;
+}
+
+HETPLAN_INLINE const stage_edge* stage_graph::find(stage_id from, stage_id to) const {
+  const auto at =
+      std::lower_bound(edges.begin(), edges.end(), std::pair(from, to),
+                       [](const stage_edge& e, const std::pair<stage_id, stage_id>& ends) { return std::pair(e.from, e.to) < ends; });
+  return at != edges.end() && at->from == from && at->to == to ? &*at : nullptr;
 }
 
 HETPLAN_INLINE double input_bytes(const stage_graph& g, stage_id s) {
@@ -231,7 +283,7 @@ HETPLAN_INLINE double input_bytes(const stage_graph& g, stage_id s) {
   return total;
 }
 
-HETPLAN_INLINE stage_graph make_stage_graph(const plan& p, const planning_graph& model) {
+HETPLAN_INLINE stage_graph make_stage_graph(const plan& p, const planning_graph& model, const token_pass& pass) {
   stage_graph g;
   g.nodes.resize(p.stages.size());
   std::vector<long long> first(p.pipeline_count() + 1, 0);
@@ -256,12 +308,13 @@ HETPLAN_INLINE stage_graph make_stage_graph(const plan& p, const planning_graph&
       const std::size_t begin = tensors.size();
       for (const layer_edge& e : model.out_edges(l.id)) {
         const stage_id from = at(l.id), to = at(e.to);
-        if (from == to) continue;
+        if (from == to || !pass.runs(l) || !pass.runs(model[e.to])) continue;
+        const double share = pass.share_of(l, model[e.to]);
         auto it = std::find_if(tensors.begin() + static_cast<std::ptrdiff_t>(begin), tensors.end(),
                                [&](const stage_edge& t) { return t.to == to; });
         if (it == tensors.end()) it = tensors.insert(it, {from, to, {}, {}});
-        it->forward_cut = std::max(it->forward_cut, e.forward);
-        it->backward_cut = std::max(it->backward_cut, e.gradient);
+        it->forward_cut = std::max(it->forward_cut, e.forward * share);
+        it->backward_cut = std::max(it->backward_cut, e.gradient * share);
       }
     }
   }

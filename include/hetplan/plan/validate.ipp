@@ -151,9 +151,17 @@ class plan_validator {
     if (!(std::isfinite(p_.workload.optimizer_factor) && p_.workload.optimizer_factor >= 0))
       refuse("/workload/optimizer_factor", "a finite number >= 0", to_text(p_.workload.optimizer_factor));
     if (!(p_.workload.context >= 0)) refuse("/workload/context", "an integer >= 0", std::to_string(p_.workload.context));
-    if (const auto fault = mode_fault(model_, p_.workload.mode)) fail("/mode", *fault);
     if (p_.workload.mode == mode::generation) {
-      if (!(p_.workload.tokens >= 2)) refuse("/workload/tokens", "an integer >= 2", std::to_string(p_.workload.tokens));
+      const workload& w = p_.workload;
+      const int prompt = w.prompt_tokens(model_.tokens_per_sample());
+      if (!(w.tokens >= 1)) refuse("/workload/tokens", "an integer >= 1", std::to_string(w.tokens));
+      if (!(prompt >= 0)) refuse("/workload/prompt", "an integer >= 0", std::to_string(prompt));
+      if (!(w.prompt_chunk >= 0)) refuse("/workload/prompt_chunk", "an integer >= 0", std::to_string(w.prompt_chunk));
+      if (!(w.chunks_in_flight >= 0)) refuse("/workload/chunks_in_flight", "an integer >= 0", std::to_string(w.chunks_in_flight));
+      const double length = static_cast<double>(w.context) + prompt + w.all_tokens();
+      if (!(length <= most_tokens))
+        refuse("/workload/tokens", "context, prompt and tokens of at most " + to_text(most_tokens), to_text(length));
+      if (const auto fault = mode_fault(model_, w)) fail("/workload", *fault);
     }
     if (p_.stages.empty()) refuse("/stages", "at least one stage", "none");
     if (p_.parameter_server) {
@@ -356,7 +364,13 @@ class plan_validator {
     if (a.tensor_parallel == 1) return;
     if (!d.interconnect) fail(where, "tensor parallelism on device \"" + d.name + "\" needs its interconnect, which is not given");
     for (const layer_id l : st.layers) {
-      if (l.valid() && l.index() < model_.size() && model_[l].profile_for(d.kind) != nullptr) {
+      if (!l.valid() || l.index() >= model_.size()) continue;
+      if (!model_[l].allows(a.tensor_parallel)) {
+        std::string allowed = "1";
+        for (const int g : model_[l].degrees) allowed += g > 1 ? ", " + std::to_string(g) : "";
+        refuse(where, "one of the degrees of layer \"" + model_[l].name + "\": " + allowed, std::to_string(a.tensor_parallel));
+      }
+      if (model_[l].profile_for(d.kind) != nullptr) {
         fail(where, "layer \"" + model_[l].name + "\" is profiled on kind \"" + d.kind +
                         "\" for one accelerator; expected tensor_parallel 1, got " + std::to_string(a.tensor_parallel));
       }
@@ -393,7 +407,8 @@ class plan_validator {
     }
     if (!too_large_an_expansion(p_, model_)) return;
     const expansion_size size = size_of_expansion(p_, model_, g);
-    const bool tokens_alone = p_.workload.mode == mode::generation && size.total() / p_.workload.steps() * 2 <= max_expansion;
+    const bool tokens_alone =
+        p_.workload.mode == mode::generation && size.total() / pass_count(p_.workload, model_.tokens_per_sample()) * 2 <= max_expansion;
     if (!(size.total() <= max_expansion))
       refuse(tokens_alone ? "/workload/tokens" : "/microbatches",
              "a plan of at most " + to_text(max_expansion) + " tasks and transfers, which take " +

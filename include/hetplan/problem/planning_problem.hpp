@@ -16,6 +16,7 @@
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
+#include <hetplan/cost/token_passes.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 #include <hetplan/solve/lp.hpp>
 
@@ -66,8 +67,8 @@ enum class objective_kind { latency, throughput, energy, qoe };
 
 /// Largest expansion of a plan that is simulated, in tasks and transfers: 1 GB at `expansion_bytes` each.
 inline constexpr double max_expansion = 4e6;
-/// Returns the tasks of a stage on one device per microbatch; one more if W is split off.
-[[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : w.steps(); }
+/// Returns the tasks of a stage on one device per microbatch, at least; one more if W is split off.
+[[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : pass_count(w, 1); }
 
 /// Quality of experience: a latency to keep, and the price of each second beyond it.
 struct qoe_target {
@@ -127,7 +128,7 @@ struct judge_models {
 ///
 ///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 ///
-/// Throws  invalid_input (a job in a mode that cannot run the model: see check_mode; steps < 0).
+/// Throws  invalid_input (a job in a mode that cannot run the model: see check_mode; steps < 0); invalid_model (see check_tokens).
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
@@ -142,7 +143,8 @@ struct planning_problem {
                    judge_models others = {}, any_lp_solver solver = {}, long long most_steps = standard_steps)
       : model(m), cluster(c), cost(remembered_cost(std::move(times), m, c)), job(std::move(wanted)), models(std::move(others)),
         lp(std::move(solver)), steps(most_steps) {
-    check_mode(m, job.workload.mode);
+    check_mode(m, job.workload);
+    check_tokens(cost, m, c.devices(), token_passes(job.workload, m));
     if (steps < 0) throw invalid_input("planning_problem: steps = " + std::to_string(steps) + "; expected an integer >= 0");
   }
   // Temporaries would not outlive the problem.

@@ -45,7 +45,12 @@ HETPLAN_INLINE void check_job(const job& j) {
   require(std::isfinite(j.workload.optimizer_factor) && j.workload.optimizer_factor >= 0, "optimizer_factor", j.workload.optimizer_factor,
           "a finite number >= 0");
   require(j.workload.context >= 0, "context", j.workload.context, "an integer >= 0");
-  require(j.workload.tokens >= 2, "tokens", j.workload.tokens, "an integer >= 2");
+  require(j.workload.tokens >= 1, "tokens", j.workload.tokens, "an integer >= 1");
+  if (j.workload.prompt) require(*j.workload.prompt >= 0, "prompt", *j.workload.prompt, "an integer >= 0");
+  require(j.workload.prompt_chunk >= 0, "prompt_chunk", j.workload.prompt_chunk, "an integer >= 1, or 0 for whole prompts");
+  require(j.workload.chunks_in_flight >= 0, "chunks_in_flight", j.workload.chunks_in_flight, "an integer >= 1, or 0 for any number");
+  const double length = static_cast<double>(j.workload.context) + j.workload.prompt.value_or(0) + j.workload.tokens;
+  require(length <= most_tokens, "tokens", length, "at most 1e9 with context and prompt");
   require(j.qoe.lambda_J_per_s >= 0 && std::isfinite(j.qoe.lambda_J_per_s), "qoe.lambda", j.qoe.lambda_J_per_s, "a finite number >= 0");
   if (j.qoe.latency) require(is_finite(*j.qoe.latency) && j.qoe.latency->value() > 0, "qoe.latency", j.qoe.latency->value(), "seconds > 0");
   if (j.qoe.deadline)

@@ -87,9 +87,9 @@ class grid_mover {
       : problem_(problem), objective_(objective), row_(each_layer_of(row)), light_(light_boundaries(problem.model, row_)), budget_(budget),
         options_(options) {
     const std::vector<layer_id> all = all_layers(problem.model);
+    const token_passes passes(problem.job.workload, problem.model);
     const auto speed = [&](const device& d) {
-      const work_kind one{.phase = phase::forward, .batch = 1, .context = problem.job.workload.context};
-      return problem.cost.total_s(problem.model, all, one, d, 0);
+      return stage_time_s(problem.cost, problem.model, {.layers = all}, {d.id}, d, phase::forward, passes);
     };
     std::vector<std::pair<double, device_id>> timed;
     for (const device& d : problem.cluster.devices()) timed.emplace_back(speed(d), d.id);
@@ -182,7 +182,7 @@ class grid_mover {
   /// Returns a lower bound on the score: a device that is busy so long for every microbatch and token ends no sooner.
   [[nodiscard]] std::function<double(double)> at_least(const plan& p) const {
     if (!objective_.monotone()) return {};
-    const double passes = static_cast<double>(p.microbatches) * p.workload.steps();
+    const double passes = static_cast<double>(p.microbatches) * pass_count(p.workload, problem_.model.tokens_per_sample());
     const bool tokens = p.workload.mode == mode::generation;
     return [this, passes, tokens](double busy_s) {
       evaluation e{.latency = seconds(passes * busy_s)};

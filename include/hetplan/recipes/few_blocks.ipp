@@ -48,14 +48,14 @@ class block_times {
  private:
   using rows = std::deque<std::pair<work_kind, std::vector<double>>>;
   [[nodiscard]] rows& of_device(device d) {
-    d = {.name = "",
-         .kind = std::move(d.kind),
-         .compute = d.compute,
-         .memory_bandwidth = d.memory_bandwidth,
-         .half_batch = d.half_batch,
-         .launch = d.launch,
-         .accelerators = d.accelerators,
-         .interconnect = d.interconnect};
+    const device standard;
+    d.id = standard.id;
+    d.name = standard.name;
+    d.memory = standard.memory;
+    d.memory_budget = standard.memory_budget;
+    d.power = standard.power;
+    d.energy_budget = standard.energy_budget;
+    d.max_busy = standard.max_busy;
     const auto it = std::find_if(devices_.begin(), devices_.end(), [&](const auto& known) { return known.first == d; });
     return it != devices_.end() ? it->second : devices_.emplace_back(std::move(d), rows{}).second;
   }
@@ -68,7 +68,12 @@ struct cost_of_blocks {
   std::shared_ptr<block_times> times = std::make_shared<block_times>();  // remembered_cost makes one query at a time
 
   [[nodiscard]] seconds time(const work& w, const device& d) const {
-    const work_kind k{.phase = w.phase, .batch = w.batch, .tensor_parallel = w.tensor_parallel, .context = w.context};
+    const work_kind k{.phase = w.phase,
+                      .batch = w.batch,
+                      .tensor_parallel = w.tensor_parallel,
+                      .context = w.context,
+                      .tokens = w.tokens,
+                      .cached = w.cached};
     return seconds(times->of(asked, members, k, d)[w.layer.id.index()]);
   }
   void times_s(const planning_graph&, const work_kind& k, const device& d, double* by_layer) const {
@@ -90,7 +95,14 @@ struct cost_of_blocks {
   [[nodiscard]] double largest_batch(const work& w, const device& d) const {
     double least = std::numeric_limits<double>::infinity();
     for (const layer_id l : members.of(w.layer)) {
-      least = std::min(least, asked.largest_batch({(*members.model)[l], w.phase, w.batch, w.tensor_parallel, w.context}, d));
+      least = std::min(least, asked.largest_batch({.layer = (*members.model)[l],
+                                                   .phase = w.phase,
+                                                   .batch = w.batch,
+                                                   .tensor_parallel = w.tensor_parallel,
+                                                   .context = w.context,
+                                                   .tokens = w.tokens,
+                                                   .cached = w.cached},
+                                                  d));
     }
     return least;
   }
@@ -136,6 +148,10 @@ struct memory_of_blocks {
     b.layers.emplace_back();
     for (const layer_id l : whole) {
       const bool alone = tied <= most && stands_alone(l);
+      const auto runs_otherwise = [&](layer_id other) {
+        return model[other].sequence.per != model[l].sequence.per || model[other].sequence.last_token != model[l].sequence.last_token;
+      };
+      if (!b.layers.back().empty() && runs_otherwise(b.layers.back().back())) b.layers.emplace_back();
       if (alone && !b.layers.back().empty()) b.layers.emplace_back();
       b.layers.back().push_back(l);
       if (alone && l != whole.back()) b.layers.emplace_back();
@@ -150,13 +166,17 @@ struct memory_of_blocks {
 
 /// Returns the blocks as layers with the weights to reduce and the edges to send. Times and memory come from the models above.
 [[nodiscard]] HETPLAN_INLINE planning_graph model_of_blocks(const planning_graph& model, const coarsen::blocks& b) {
-  planning_graph_builder g(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
+  planning_graph_builder g(model.name(), model.facts());
   for (std::size_t i = 0; i < b.size(); ++i) {
     layer_spec block{.name = "block " + std::to_string(i), .forward_flops = flops{}};
     bytes frozen;
     key_index held;
+    block.sequence.per = model[b.layers[i].front()].sequence.per;
+    block.sequence.last_token = model[b.layers[i].front()].sequence.last_token;
     for (const layer_id id : b.layers[i]) {
       const layer& l = model[id];
+      block.workspace = std::max(block.workspace, l.workspace);
+      block.degrees = model[b.layers[i].front()].degrees;
       *block.forward_flops += l.forward_flops;
       if (l.weight_group < 0 || held.insert({l.weight_group})) (l.trainable ? block.weight : frozen) += l.weight;
       for (const layer_profile& p : l.profiles) {  // a profiled kind has no tensor parallelism

@@ -73,6 +73,7 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
   ranking best(problem, objective, keep);
   const auto sizes = problem.job.candidate_microbatch_sizes();
   const workload& w = problem.job.workload;
+  const token_passes passes(w, problem.model);
   const auto& devices = problem.cluster.devices();
   for (const int size : sizes) {
     plan p = blank_plan(problem, "data-parallel", size);
@@ -91,7 +92,7 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
       double total = 0;
       for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
         if (what != phase::forward && w.mode != mode::training) break;
-        total += stage_time_s(problem.cost, problem.model, s, {devices[d].id, share}, devices[d], what, w.context);
+        total += stage_time_s(problem.cost, problem.model, s, {devices[d].id, share}, devices[d], what, passes);
       }
       return total;
     };
@@ -134,9 +135,10 @@ HETPLAN_INLINE std::vector<device_id> as_listed(const cluster& c) {
 HETPLAN_INLINE std::vector<device_id> by_forward_time(const planning_problem& problem) {
   const stage whole{.name = "s0", .layers = all_layers(problem.model)};
   const int size = problem.job.candidate_microbatch_sizes().front();
+  const token_passes passes(problem.job.workload, problem.model);
   std::vector<double> time_s;
   for (const device& d : problem.cluster.devices()) {
-    time_s.push_back(stage_time_s(problem.cost, problem.model, whole, {d.id, size}, d, phase::forward, problem.job.workload.context));
+    time_s.push_back(stage_time_s(problem.cost, problem.model, whole, {d.id, size}, d, phase::forward, passes));
   }
   std::vector<device_id> order = as_listed(problem.cluster);
   sort_by(order, [&](device_id d) { return time_s[d.index()]; });
@@ -168,7 +170,7 @@ template <class StageCost, class CutCost>
 
   const layer_sequence sequence = sequence_of(model);
   const prefix_table table(model, sequence, devices, problem.cost, problem.models.memory, job.workload, sizes.back());
-  const sequence_cuts cuts(model, sequence);
+  const sequence_cuts cuts(model, sequence, mean_edge_shares(model, token_passes(problem.job.workload, model)));
   std::vector<double> cut_bytes;  // forward and gradient
   for (std::size_t l = 0; l < model.size(); ++l) {
     const auto [forward_bytes, gradient_bytes] = cuts.bytes_in(l, model.size());
@@ -176,7 +178,7 @@ template <class StageCost, class CutCost>
   }
   const auto positions = partition::cut_positions(cut_bytes);
   std::vector<double> usable;  // memory in bytes, by device
-  for (const device& d : devices.devices()) usable.push_back(d.usable_memory().value());
+  for (const device& d : devices.devices()) usable.push_back(d.memory_for_layers().value());
   for (const int size : sizes) {
     const plan blank = blank_plan(problem, planner, size);
     /// Returns what a stage needs of a device's memory, with so many microbatches in flight.

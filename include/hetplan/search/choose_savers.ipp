@@ -56,7 +56,7 @@ HETPLAN_INLINE std::vector<plan> choose_savers(const planning_problem& problem, 
   int left = 0;
   const auto cost_of = [&](plan& p) {
     if (budget.spent() || too_large_an_expansion(p, problem.model)) return cost{inf, inf};
-    const std::vector<double> held = static_bytes(p, problem.model, problem.models.memory, problem.cluster.size());
+    const std::vector<double> held = static_bytes(p, problem.model, problem.models.memory, problem.cluster);
     for (const device& d : problem.cluster.devices()) {
       if (held[d.id.index()] > memory_limit_bytes(d)) return cost{inf, inf};  // no simulation tells more
     }

@@ -321,7 +321,7 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> alternating_drafts(const p
   std::vector<double> limit, price(devices, 0);
   double slowest_s = 0;
   for (std::size_t a = 0; a < devices; ++a) {
-    limit.push_back(std::max(1.0, t.cluster[device_id(a)].usable_memory().value() - activations));
+    limit.push_back(std::max(1.0, t.cluster[device_id(a)].memory_for_layers().value() - activations));
     slowest_s = std::max(slowest_s, t.whole_model_s(device_id(a)) * size);
     for (std::size_t b = 0; b < devices; ++b) {
       if (a != b) link[a][b] = peak_transfer(problem.cluster.network(), device_id(a), device_id(b));

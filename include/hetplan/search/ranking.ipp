@@ -90,7 +90,10 @@ HETPLAN_INLINE quick_judgement judge_quickly(const planning_problem& problem, co
     const int filled = detail::filled_after(p);
     plan shorter = p, longer = p;
     const bool tokens = detail::has_many_tokens(p);
-    const auto shorten = [&](plan& q, int to) { (tokens ? q.workload.tokens : q.microbatches) = to; };
+    const auto shorten = [&](plan& q, int to) {
+      (tokens ? q.workload.tokens : q.microbatches) = to;
+      if (tokens) q.workload.sampled_from = p.workload.tokens;  // steps behind short contexts and long ones
+    };
     shorten(shorter, filled);
     shorten(longer, 2 * filled);
     quick_judgement a = judge_quickly(problem, shorter), b = judge_quickly(problem, longer);
@@ -103,6 +106,8 @@ HETPLAN_INLINE quick_judgement judge_quickly(const planning_problem& problem, co
     const int whole = tokens ? p.workload.tokens : p.microbatches;
     quick_judgement q{detail::extrapolate(a.evaluation, b.evaluation, static_cast<double>(whole - 2 * filled) / filled), a.steps + b.steps};
     spans(q.evaluation, 1.0 / (whole - 1));
+    if (tokens && q.evaluation.latency.value() > 0)
+      q.evaluation.tokens_per_second = static_cast<double>(p.batch()) * whole / q.evaluation.latency.value();
     return q;
   }
   judgement j = judge(p, problem.model, problem.cluster, problem.cost, problem.models);

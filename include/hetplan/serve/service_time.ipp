@@ -196,7 +196,7 @@ HETPLAN_INLINE variant_times judged_service_time(const planning_graph& prompt, c
                                                  const judged_batches& batches) {
   auto t = judged_service_time(prompt, gpus, cost, planner, batches);
   t.step = detail::judged_curve(token, gpus, cost, planner, batches,
-                                {.mode = mode::generation, .context = batches.context, .tokens = batches.tokens});
+                                {.mode = mode::generation, .context = batches.context, .tokens = batches.tokens, .prompt = 0});
   return t;
 }
 

@@ -16,9 +16,13 @@ struct judgement {
   hetplan::trace trace;
 };
 
-/// Returns (end of the last step - end of the first) / (steps - 1) of the slowest group. A group is one of the plan's microbatches; its
-/// step ends with the last sink task that holds one of its samples.
-[[nodiscard]] seconds time_between_tokens(const plan& p, const stage_graph& stages, const judgement& j);
+/// Times of a run of generation. A group is one of the plan's microbatches; its token is made when the last sink task with one of its
+/// samples ends.
+struct token_times {
+  seconds first;                        ///< first token, of the last group that has it
+  std::optional<seconds> between = {};  ///< (last token - first token) / (tokens - 1) of the slowest group; nothing for one token
+};
+[[nodiscard]] token_times token_times_of(const plan& p, const judgement& j);
 
 /// Returns latency / bound - 1, or 0 if there is no bound.
 [[nodiscard]] inline double gap_to(seconds latency, seconds bound) { return bound.value() > 0 ? latency / bound - 1 : 0; }

@@ -14,19 +14,29 @@
 
 namespace hetplan {
 
-HETPLAN_INLINE seconds time_between_tokens(const plan& p, const stage_graph& stages, const judgement& j) {
+HETPLAN_INLINE token_times token_times_of(const plan& p, const judgement& j) {
+  const auto& tasks = j.graph.computes;
+  int first_pass = std::numeric_limits<int>::max(), last_pass = 0;
+  for (const tasks::compute_task& t : tasks) {
+    if (!t.makes_token) continue;
+    first_pass = std::min(first_pass, t.pass);
+    last_pass = std::max(last_pass, t.pass);
+  }
   std::vector<double> first(static_cast<std::size_t>(p.microbatches), 0), last(first);
-  for (std::size_t n = 0; n < j.graph.computes.size(); ++n) {
-    const tasks::compute_task& t = j.graph.computes[n];
-    if (!stages[t.stage].out.empty() || (t.token != 0 && t.token != p.workload.tokens - 1)) continue;
-    auto& ends = t.token == 0 ? first : last;
+  for (std::size_t n = 0; n < tasks.size(); ++n) {
+    const tasks::compute_task& t = tasks[n];
+    if (!t.makes_token || (t.pass != first_pass && t.pass != last_pass)) continue;
+    auto& ends = t.pass == first_pass ? first : last;
     for (long long g = t.first_sample / p.microbatch_size; g * p.microbatch_size < t.last_sample; ++g) {
       ends[static_cast<std::size_t>(g)] = std::max(ends[static_cast<std::size_t>(g)], j.trace.computes[n].end_s);
     }
   }
+  token_times times{seconds(*std::max_element(first.begin(), first.end()))};
+  if (last_pass <= first_pass) return times;
   double worst = 0;
-  for (std::size_t g = 0; g < first.size(); ++g) worst = std::max(worst, (last[g] - first[g]) / (p.workload.tokens - 1));
-  return seconds(worst);
+  for (std::size_t g = 0; g < first.size(); ++g) worst = std::max(worst, (last[g] - first[g]) / (last_pass - first_pass));
+  times.between = seconds(worst);
+  return times;
 }
 
 HETPLAN_INLINE trace simulate_plan(const plan& p, const tasks::task_graph& g, const network& net, const judge_models& models,
@@ -48,7 +58,16 @@ HETPLAN_INLINE void complete(judgement& j, const stage_costs& s, const any_energ
   const cluster& c = s.cluster;
   evaluation& e = j.evaluation;
   e = measure(j.graph, j.trace, c, energy);
-  if (s.plan.workload.mode == mode::generation) e.time_between_tokens = time_between_tokens(s.plan, s.graph, j);
+  if (s.plan.workload.mode == mode::generation) {
+    const token_times times = token_times_of(s.plan, j);
+    e.ttft = times.first;
+    e.time_between_tokens = times.between;
+    const workload& w = s.plan.workload;
+    const auto sequences = static_cast<double>(s.plan.batch());
+    if (e.latency.value() > 0) e.tokens_per_second = sequences * w.tokens / e.latency.value();
+    if (times.first.value() > 0)
+      e.prompt_tokens_per_second = sequences * w.prompt_tokens(s.model.tokens_per_sample()) / times.first.value();
+  }
   const tasks::path_times paths = tasks::longest_paths(j.graph, c.network(), false);
   const bool is_shared = j.trace.access != route_access::unlimited;
   e.schedule_bound = is_shared ? tasks::schedule_bound(j.graph, c.network(), paths) : tasks::uncontended_bound(j.graph, paths);

@@ -69,7 +69,7 @@ class transfer_order {
     const tasks::transfer& t = g_->transfers[i];
     const bool reduction = t.kind == transfer_kind::sync;
     return std::tuple(t.priority, reduction, reduction ? 0 : t.microbatch, t.unit, t.kind == transfer_kind::scatter, t.from_stage, t.from,
-                      t.to_stage, t.to, t.token, i);
+                      t.pass, t.to_stage, t.to_position, i);
   }
   [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const { return key(a) < key(b); }
   /// Comparison for priority_queue, which keeps the largest on top.

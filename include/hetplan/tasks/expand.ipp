@@ -54,6 +54,8 @@ HETPLAN_INLINE transfer_sender::transfer_sender(const plan& p, const cluster& c,
 HETPLAN_INLINE std::pair<transfer_sender::handle, transfer_sender::handle> transfer_sender::send(transfer t) {
   t.route = route_of(t);
   t.latency_s = out_.route_at(t.route).latency.value();
+  if (t.kind == transfer_kind::sync || t.kind == transfer_kind::gather || t.kind == transfer_kind::scatter)
+    t.latency_s += cluster_[t.from].send_overhead.value();  // nobody's task sends it
   const auto chunks = rules_.find(t);
   if (chunks.empty()) {
     const handle whole = out_.add(t);
@@ -272,7 +274,7 @@ class expander {
   expander(const stage_costs& s, std::optional<bool> split)
       : costs_(s), p_(s.plan), stages_(s.graph), all_split_(split),
         orders_(split ? std::vector<std::vector<order_entry>>(s.cluster.size()) : device_orders(p_, stages_, s.cluster.size())),
-        out_(s.cluster.size()), sender_(p_, s.cluster, out_), tokens_(p_.workload.steps()) {}
+        out_(s.cluster.size()), sender_(p_, s.cluster, out_), runs_(s.passes.size()) {}
 
   [[nodiscard]] task_graph run() {
     reserve();
@@ -280,12 +282,15 @@ class expander {
     for (std::size_t d = 0; d < costs_.static_bytes.size(); ++d) out_.hold(device_id(d), costs_.static_bytes[d]);
     for (std::size_t s = 0; s < p_.stages.size(); ++s) add_stage(stage_id(s));
     for (const stage_edge& e : stages_.edges) {
-      connect(phase::forward, transfer_kind::forward, e.from, e.to, e.forward_cut.value(), 0);
+      for (int run = 0; run < runs_; ++run) {
+        const stage_edge* now = costs_.shape_of(run).find(e.from, e.to);
+        if (now != nullptr) connect(phase::forward, transfer_kind::forward, e.from, e.to, now->forward_cut.value(), {run, run});
+      }
       if (p_.workload.mode == mode::training && e.backward_cut.value() > 0) {
-        connect(phase::backward_input, transfer_kind::backward, e.to, e.from, e.backward_cut.value(), 0);
+        connect(phase::backward_input, transfer_kind::backward, e.to, e.from, e.backward_cut.value(), {0, 0});
       }
     }
-    if (p_.workload.mode == mode::generation) connect_tokens();
+    if (p_.workload.mode == mode::generation) join_passes();
     order_devices();
     if (p_.workload.mode == mode::training) end_iteration();
     sender_.require_all_rules_used();
@@ -304,7 +309,7 @@ class expander {
   struct part {
     bool split = false;
     long long offset = 0;                                           ///< first of its samples in a microbatch
-    std::vector<pass> passes[3] = {};                               ///< by phase; then by token and pass
+    std::vector<pass> passes[3] = {};                               ///< by phase; then by pass of the run and pass; empty: does not run
     std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< by phase and pass, if units have their own tasks
   };
 
@@ -314,26 +319,27 @@ class expander {
       const stage_graph::node& node = stages_.nodes[s];
       const std::size_t passes =
           static_cast<std::size_t>(node.passes(phase::forward)) + static_cast<std::size_t>(node.passes(phase::backward_input));
-      const std::size_t mine = passes * static_cast<std::size_t>(tokens_) * p_.stages[s].devices.size();
+      const std::size_t mine = passes * static_cast<std::size_t>(runs_) * p_.stages[s].devices.size();
       computes += mine;
       edges += 2 * mine;
     }
     out_.reserve(computes, computes, edges);
   }
 
-  [[nodiscard]] const pass& at(stage_id s, std::size_t position, phase what, int number, int token) const {
+  /// @param run  pass of the run, in which the stage runs.
+  [[nodiscard]] const pass& at(stage_id s, std::size_t position, phase what, int number, int run) const {
     return parts_[s.index()][position]
-        .passes[static_cast<std::size_t>(what)][static_cast<std::size_t>(token * stages_[s].passes(what) + number)];
+        .passes[static_cast<std::size_t>(what)][static_cast<std::size_t>(run * stages_[s].passes(what) + number)];
   }
 
   /// Returns the node at whose end the output of a row of the stage's devices is complete.
-  [[nodiscard]] handle row_end(stage_id s, std::size_t row, phase what, int number, int token) {
+  [[nodiscard]] handle row_end(stage_id s, std::size_t row, phase what, int number, int run) {
     const stage& st = p_[s];
-    if (st.column_count() == 1) return at(s, row, what, number, token).end;
-    if (const handle* known = rows_.find({s, row, what, number, token})) return *known;
+    if (st.column_count() == 1) return at(s, row, what, number, run).end;
+    if (const handle* known = rows_.find({s, row, what, number, run})) return *known;
     const handle end = out_.add_barrier();
-    for (std::size_t c = 0; c < st.column_count(); ++c) out_.depend(at(s, row * st.column_count() + c, what, number, token).end, end);
-    return rows_[{s, row, what, number, token}] = end;
+    for (std::size_t c = 0; c < st.column_count(); ++c) out_.depend(at(s, row * st.column_count() + c, what, number, run).end, end);
+    return rows_[{s, row, what, number, run}] = end;
   }
 
   /// Returns the samples [first, second) of the pipeline that a device processes in a pass, in proportion to its share.
@@ -349,6 +355,7 @@ class expander {
     parts_.emplace_back(s.devices.size());
     long long offset = 0;
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
+      out_.use(s.devices[i].device);  // also if no layer of the stage runs
       parts_.back()[i].offset = offset;
       if (s.column_of(i) + 1 == s.column_count()) offset += s.devices[i].samples;
     }
@@ -362,9 +369,14 @@ class expander {
     const bool training = p_.workload.mode == mode::training;
     part& mine = parts_.back()[position];
     mine.split = training && is_split(id, p_[id].devices[position].device);
-    for (int token = 0; token < tokens_; ++token) {
+    for (int run = 0; run < runs_; ++run) {
+      if (!costs_.runs(id, run)) {
+        auto& none = mine.passes[static_cast<std::size_t>(phase::forward)];
+        none.resize(none.size() + static_cast<std::size_t>(node.passes(phase::forward)));
+        continue;
+      }
       for (int m = 0; m < node.passes(phase::forward); ++m) {
-        add_pass(id, position, phase::forward, m, token);
+        add_pass(id, position, phase::forward, m, run);
         if (training && node.cuts.empty()) add_backward(id, position, m);
       }
     }
@@ -378,39 +390,42 @@ class expander {
     if (parts_.back()[position].split) add_pass(id, position, phase::backward_weight, m, 0);
   }
 
-  void add_pass(stage_id id, std::size_t position, phase what, int number, int token) {
+  void add_pass(stage_id id, std::size_t position, phase what, int number, int run) {
     const stage& s = p_[id];
     part& mine = parts_.back()[position];
     const auto [begin, end] = stages_[id].samples(what, number);
-    const stage_costs::part& cost = costs_.of_pass(id, position, end - begin);
-    const auto [first, last] = share_of(id, position, what, number);
     const bool training = p_.workload.mode == mode::training;
+    const stage_costs::part& cost =
+        p_.workload.mode == mode::generation ? costs_.of_run(id, position, run) : costs_.of_pass(id, position, end - begin);
+    const auto [first, last] = share_of(id, position, what, number);
     const share_memory& kept = cost.kept;
     const double left = mine.split ? kept.for_weights : 0;
-    compute_task t{.what = what,
-                   .stage = id,
-                   .device = s.devices[position].device,
-                   .microbatch = number,
-                   .token = token,
-                   .first_sample = stages_[id].first_sample + first,
-                   .last_sample = stages_[id].first_sample + last};
+    compute_task t{
+        .what = what,
+        .stage = id,
+        .device = s.devices[position].device,
+        .microbatch = number,
+        .pass = run,
+        .makes_token = p_.workload.mode == mode::generation && run + 1 >= costs_.passes.chunks() && costs_.shape_of(run)[id].out.empty(),
+        .first_sample = stages_[id].first_sample + first,
+        .last_sample = stages_[id].first_sample + last};
     double sent = 0;
     switch (what) {
       case phase::forward:
-        t.duration_s = cost.forward_s;
+        t.duration_s = cost.forward_task_s();
         t.takes_bytes = kept.forward;
         t.releases_bytes = training ? 0 : kept.forward;
         sent = cost.forward_sent;
         break;
       case phase::backward_input:
-        t.duration_s = mine.split ? cost.backward_input_s : cost.backward_s();
+        t.duration_s = mine.split ? cost.backward_input_s + cost.overhead_s : cost.backward_task_s();
         t.again_s = s.recompute ? cost.forward_s : 0;
         t.takes_bytes = kept.backward;
         t.releases_bytes = kept.whole() - left;
         sent = cost.backward_sent;
         break;
       case phase::backward_weight:
-        t.duration_s = cost.backward_weight_s;
+        t.duration_s = cost.backward_weight_s + cost.overhead_s;
         t.releases_bytes = left;
         break;
       case phase::optimizer_step: break;
@@ -438,6 +453,7 @@ class expander {
       t.duration_s = forward                                ? u.forward_s
                      : whole.what == phase::backward_weight ? u.backward_weight_s
                                                             : u.backward_input_s + (mine.split ? 0 : u.backward_weight_s);
+      t.duration_s += cost.overhead_s;
       t.again_s = whole.what == phase::backward_input && p_[t.stage].recompute ? u.forward_s : 0;
       if (k > 0) t.takes_bytes = 0;
       if (k + 1 < units) t.releases_bytes = 0;
@@ -457,7 +473,7 @@ class expander {
                          .from_stage = t.stage,
                          .to_stage = t.stage,
                          .microbatch = t.microbatch,
-                         .token = t.token,
+                         .pass = t.pass,
                          .first_sample = t.first_sample,
                          .last_sample = t.last_sample,
                          .volume_bytes = volume_bytes},
@@ -500,52 +516,68 @@ class expander {
     return std::any_of(order.begin(), order.end(), [&](const order_entry& e) { return e.stage == s && e.what == phase::backward_weight; });
   }
 
-  /// Connects every row of the producer to every device of the consumer with overlapping samples: by a transfer from the row's first
-  /// device, or by a dependency if the device is in the row.
-  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, int to_token) {
+  /// Calls f(pass, row of the producer, position of the consumer, its pass, samples [first, last) of the pipeline) for all that overlap.
+  template <class F>
+  void for_each_overlap(phase what, stage_id from, stage_id to, const F& f) {
     const stage_graph::node &source = stages_[from], &target = stages_[to];
     const stage &producer = p_[from], &consumer = p_[to];
-    for (int token = 0; token + to_token < tokens_; ++token) {
-      for (int m = 0; m < source.passes(what); ++m) {
-        for (std::size_t row = 0; row < producer.rows(); ++row) {
-          const std::size_t first_of_row = row * producer.column_count();
-          const auto [begin, end] = share_of(from, first_of_row, what, m);
-          if (begin == end) continue;
-          for (int n = target.pass_of(what, begin); n < target.passes(what) && target.samples(what, n).first < end; ++n) {
-            for (std::size_t j = 0; j < consumer.devices.size(); ++j) {
-              const auto [first, last] = share_of(to, j, what, n);
-              const long long overlap = std::min(end, last) - std::max(begin, first);
-              if (overlap <= 0) continue;
-              const handle made = row_end(from, row, what, m, token);
-              const handle needed = at(to, j, what, n, token + to_token).start;
-              if (is_in_row(producer, row, consumer.devices[j].device)) {
-                out_.depend(made, needed);
-                continue;
-              }
-              connect({.kind = kind,
-                       .from = producer.devices[first_of_row].device,
-                       .to = consumer.devices[j].device,
-                       .from_stage = from,
-                       .to_stage = to,
-                       .microbatch = m,
-                       .token = token,
-                       .first_sample = source.first_sample + std::max(begin, first),
-                       .last_sample = source.first_sample + std::min(end, last),
-                       .volume_bytes = bytes_per_sample * static_cast<double>(overlap)},
-                      made, needed);
-            }
+    for (int m = 0; m < source.passes(what); ++m) {
+      for (std::size_t row = 0; row < producer.rows(); ++row) {
+        const auto [begin, end] = share_of(from, row * producer.column_count(), what, m);
+        if (begin == end) continue;
+        for (int n = target.pass_of(what, begin); n < target.passes(what) && target.samples(what, n).first < end; ++n) {
+          for (std::size_t j = 0; j < consumer.devices.size(); ++j) {
+            const auto [first, last] = share_of(to, j, what, n);
+            if (std::min(end, last) > std::max(begin, first)) f(m, row, j, n, std::max(begin, first), std::min(end, last));
           }
         }
       }
     }
   }
 
-  void connect(const transfer& t, handle made, handle needed) {
-    if (sends_once(t)) return send_once(t, made, needed);
+  /// Passes of the run between which something goes, the producer's and the consumer's.
+  struct between {
+    int made, needed;
+  };
+
+  /// Connects every row of the producer to every device of the consumer with overlapping samples: by a transfer from the row's first
+  /// device, or by a dependency if the device is in the row.
+  void connect(phase what, transfer_kind kind, stage_id from, stage_id to, double bytes_per_sample, between runs) {
+    const stage& producer = p_[from];
+    const long long first_sample = stages_[from].first_sample;
+    for_each_overlap(what, from, to, [&](int m, std::size_t row, std::size_t j, int n, long long first, long long last) {
+      const device_id receiver = p_[to].devices[j].device;
+      const handle made = row_end(from, row, what, m, runs.made), needed = at(to, j, what, n, runs.needed).start;
+      if (is_in_row(producer, row, receiver)) return out_.depend(made, needed);
+      const std::size_t first_of_row = row * producer.column_count();
+      connect({.kind = kind,
+               .from = producer.devices[first_of_row].device,
+               .to = receiver,
+               .from_stage = from,
+               .to_stage = to,
+               .microbatch = m,
+               .pass = runs.made,
+               .to_position = static_cast<int>(j),
+               .first_sample = first_sample + first,
+               .last_sample = first_sample + last,
+               .volume_bytes = bytes_per_sample * static_cast<double>(last - first)},
+              at(from, first_of_row, what, m, runs.made).end, made, needed);
+    });
+  }
+
+  /// @param work  the sender's task, which sending prolongs.
+  void connect(const transfer& t, handle work, handle made, handle needed) {
+    if (sends_once(t)) return send_once(t, work, made, needed);
+    prolong_by_sending(t, work);
     if (t.kind != transfer_kind::token && p_.transfers == transfer_mode::block) return sender_.carry(t, made, needed);
     const auto [first_chunk, last_chunk] = sender_.send(t);
     out_.depend(made, first_chunk);
     out_.depend(last_chunk, needed);
+  }
+
+  void prolong_by_sending(const transfer& t, handle work) {
+    const double overhead_s = costs_.cluster[t.from].send_overhead.value();
+    if (overhead_s > 0) out_.prolong(work, overhead_s);
   }
 
   [[nodiscard]] static bool is_in_row(const stage& s, std::size_t row, device_id d) {
@@ -564,27 +596,51 @@ class expander {
   }
 
   /// Sends an output once to a device. Its first reader there, by stage, names the transfer; the volume is the producer's largest cut.
-  void send_once(transfer t, handle producer, handle consumer) {
-    handle* sent = sent_.find({t.from_stage, t.to, t.microbatch, t.token});
+  void send_once(transfer t, handle work, handle producer, handle consumer) {
+    handle* sent = sent_.find({t.from_stage, t.to, t.microbatch, t.pass});
     if (sent == nullptr) {
+      prolong_by_sending(t, work);
+      const stage_graph& shape = costs_.shape_of(t.pass);
       double largest = 0;
-      for (const std::size_t e : stages_[t.from_stage].out) largest = std::max(largest, stages_.edges[e].forward_cut.value());
+      for (const std::size_t e : shape[t.from_stage].out) largest = std::max(largest, shape.edges[e].forward_cut.value());
       t.volume_bytes = largest * static_cast<double>(t.last_sample - t.first_sample);
       const auto [first_chunk, last_chunk] = sender_.send(t);
       out_.depend(producer, first_chunk);
-      sent = &(sent_[{t.from_stage, t.to, t.microbatch, t.token}] = last_chunk);
+      sent = &(sent_[{t.from_stage, t.to, t.microbatch, t.pass}] = last_chunk);
     }
     out_.depend(*sent, consumer);
   }
 
-  /// Sends every sink's token to every source of its pipeline, which may then start the next token.
-  void connect_tokens() {
+  /// Calls f(sink, source) for each sink of one pass of the run and each source of another, of one pipeline.
+  template <class F>
+  void for_each_return(between runs, const F& f) {
+    const stage_graph &made = costs_.shape_of(runs.made), &needed = costs_.shape_of(runs.needed);
     for (std::size_t t = 0; t < p_.stages.size(); ++t) {
-      if (!stages_.nodes[t].out.empty()) continue;
+      if (!made.nodes[t].out.empty() || !costs_.runs(stage_id(t), runs.made)) continue;
       for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-        if (!stages_.nodes[s].in.empty() || p_.stages[s].pipeline != p_.stages[t].pipeline) continue;
-        connect(phase::forward, transfer_kind::token, stage_id(t), stage_id(s), token_bytes, 1);
+        const bool is_source = needed.nodes[s].in.empty() && costs_.runs(stage_id(s), runs.needed);
+        if (is_source && p_.stages[s].pipeline == p_.stages[t].pipeline) f(stage_id(t), stage_id(s));
       }
+    }
+  }
+
+  /// Makes passes wait for earlier ones: a step for the token, which every sink sends to every source of its pipeline, and a chunk of a
+  /// prompt, if only some may be in flight, for one that has left the sinks.
+  void join_passes() {
+    const int most = p_.workload.chunks_in_flight;
+    for (int run = 0; run < runs_; ++run) {
+      if (costs_.passes.makes_tokens_for_a_step(run)) {
+        for_each_return({run, run + 1}, [&](stage_id t, stage_id s) {
+          connect(phase::forward, transfer_kind::token, t, s, token_bytes, {run, run + 1});
+        });
+      }
+      if (most == 0 || run + most >= costs_.passes.chunks()) continue;
+      const between runs{run, run + most};
+      for_each_return(runs, [&](stage_id t, stage_id s) {
+        for_each_overlap(phase::forward, t, s, [&](int m, std::size_t row, std::size_t j, int n, long long, long long) {
+          out_.depend(row_end(t, row, phase::forward, m, runs.made), at(s, j, phase::forward, n, runs.needed).start);
+        });
+      });
     }
   }
 
@@ -597,8 +653,13 @@ class expander {
         }
       }
       std::optional<handle> before;
-      for (int token = 0; token < tokens_; ++token) {
-        for (const order_entry& e : orders_[d]) append(e, position[e.stage.index()], token, before);
+      // The chunks of a prompt follow one another in each entry of the order; every step goes through the whole order.
+      const int prompt = std::max(1, costs_.passes.chunks());
+      for (const order_entry& e : orders_[d]) {
+        for (int run = 0; run < prompt; ++run) append(e, position[e.stage.index()], run, before);
+      }
+      for (int run = prompt; run < runs_; ++run) {
+        for (const order_entry& e : orders_[d]) append(e, position[e.stage.index()], run, before);
       }
     }
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
@@ -607,10 +668,11 @@ class expander {
   }
 
   /// @param before  the device's last task so far; a piece's start barrier depends on it, as other nodes wait for that barrier.
-  void append(const order_entry& e, std::size_t position, int token, std::optional<handle>& before) {
+  void append(const order_entry& e, std::size_t position, int run, std::optional<handle>& before) {
+    if (!costs_.runs(e.stage, run)) return;
     const auto& pieces = parts_[e.stage.index()][position].pieces[static_cast<std::size_t>(e.what)];
     if (pieces.empty()) {
-      before = at(e.stage, position, e.what, e.microbatch, token).end;
+      before = at(e.stage, position, e.what, e.microbatch, run).end;
       out_.append_to_order(*before);
       return;
     }
@@ -702,9 +764,9 @@ class expander {
   std::vector<std::vector<order_entry>> orders_;
   task_graph_builder out_;
   transfer_sender sender_;
-  int tokens_;
-  keyed<handle> sent_;                    ///< copies per device: by producer stage, receiver, microbatch, token
-  keyed<handle> rows_;                    ///< grids: by stage, row, phase, pass, token
+  int runs_;                              ///< passes of the run: one but in generation
+  keyed<handle> sent_;                    ///< copies per device: by producer stage, receiver, microbatch, pass of the run
+  keyed<handle> rows_;                    ///< grids: by stage, row, phase, pass, pass of the run
   keyed<sharded_stage> sharded_;          ///< by stage
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
 };

@@ -21,8 +21,9 @@ struct compute_task {
   stage_id stage = {};
   device_id device = {};
   int microbatch = 0;
-  int token = 0;  ///< token index in generation
-  int unit = 0;   ///< unit of a stage with sharded gradients or weights, which has one task per unit in each pass
+  int pass = 0;              ///< generation: pass of the run (token_passes): chunks of the prompt, then steps
+  bool makes_token = false;  ///< generation: of a stage that no other one follows, in a pass that makes a token
+  int unit = 0;              ///< unit of a stage with sharded gradients or weights, which has one task per unit in each pass
   long long first_sample = 0;
   long long last_sample = 0;
   double duration_s = 0;
@@ -41,9 +42,10 @@ struct transfer {
   device_id to = {};
   stage_id from_stage = {};
   stage_id to_stage = {};
-  int microbatch = 0;  ///< producer's microbatch
-  int token = 0;
-  int unit = 0;  ///< unit of a gather or scatter
+  int microbatch = 0;   ///< producer's microbatch
+  int pass = 0;         ///< generation: the producer's pass of the run
+  int to_position = 0;  ///< of the receiver among the devices of its stage
+  int unit = 0;         ///< unit of a gather or scatter
   int chunk = 0;
   int priority = 0;
   std::uint32_t route = 0;     ///< index into task_graph::routes
