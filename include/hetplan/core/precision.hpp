@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Number formats in which devices compute, and what stands in for one that a device lacks.
+/// Number formats of models and devices: their size, and what stands in for one in which a device does not compute.
 
 #include <array>
 #include <cstddef>
@@ -21,9 +21,22 @@ inline constexpr std::array<std::pair<std::string_view, precision>, 7> precision
 
 [[nodiscard]] constexpr std::string_view to_string(precision p) { return precisions[static_cast<std::size_t>(p)].first; }
 
+[[nodiscard]] constexpr double bytes_per_element(precision p) {
+  switch (p) {
+    case precision::fp32:
+    case precision::tf32: return 4;
+    case precision::bf16:
+    case precision::fp16: return 2;
+    case precision::fp8:
+    case precision::int8: return 1;
+    case precision::int4: break;
+  }
+  return 0.5;
+}
+
 /// Calls f(p), then f of each precision that may stand in for it, the nearest first, until f returns true; returns whether it did. bf16
 /// and fp16 stand in for each other, then a wider format does: int4, int8, bf16, fp16, tf32, fp32; fp8 begins with bf16.
-/// Source  language, section 2.
+/// Source  semantics, section 3.
 template <class F>
 constexpr bool any_substitute(precision p, F&& f) {
   constexpr std::array widening{precision::int4, precision::int8, precision::bf16, precision::fp16, precision::tf32, precision::fp32};

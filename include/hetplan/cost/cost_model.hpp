@@ -75,7 +75,7 @@ struct workload {
 
 /// One call of one layer: `batch` samples (sequences) at once, split over `tensor_parallel` accelerators of the device. The members give
 /// amounts of one sequence in this call: for `tokens` new tokens behind `context` cached ones.
-/// Source  language, section 2.
+/// Source  semantics, section 4.
 struct work {
   const hetplan::layer& layer;
   hetplan::phase phase = phase::forward;
@@ -468,7 +468,7 @@ void check_mode(const planning_graph& model, const workload& w);
 ///
 /// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device in any fitting precision, no share for the model's
 ///         weight format, no interconnect where g > 1.
-/// Source  language, section 2.
+/// Source  semantics, section 4.
 struct roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
 

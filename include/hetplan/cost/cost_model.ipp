@@ -41,7 +41,7 @@ HETPLAN_INLINE bytes work::weight_traffic() const {
   if (!layer.sequence.experts) return layer.weight_traffic * fraction;
   const expert_weights& e = *layer.sequence.experts;
   // Each row passes `active` of the experts, all equally likely: the share that no row passes is left out.
-  const double taken = 1 - std::pow(1 - static_cast<double>(e.active) / e.total, batch * (layer.runs_per_request() ? 1 : new_tokens()));
+  const double taken = 1 - std::pow(1 - static_cast<double>(e.active) / e.total, batch * new_tokens());
   return (layer.weight_traffic - e.weight + e.weight * taken) * fraction;
 }
 
@@ -99,7 +99,7 @@ HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
   const double g = w.tensor_parallel;
   const flops_per_second rate = d.compute_in(w.layer.precision) * share_for(d.efficiency, w.layer.weight_format, d, "efficiency");
   const bytes_per_second bandwidth = d.memory_bandwidth * share_for(d.memory_efficiency, w.layer.weight_format, d, "memory_efficiency");
-  const double half = d.half_batch + d.half_rows / (w.layer.runs_per_request() ? 1 : w.new_tokens());
+  const double half = d.half_batch + d.half_rows / w.new_tokens();
   const seconds of_products =
       std::max(products * (w.batch + half) / g / rate, (w.weight_traffic() + w.traffic() * w.batch) / g / bandwidth);
   const bytes moved = w.cache_traffic() / d.cache_efficiency + w.attention_traffic();

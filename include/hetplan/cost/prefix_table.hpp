@@ -158,8 +158,7 @@ class prefix_table {
   }
   void add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory, const workload& w);
 
-  void add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost, const device& d,
-                 const workload& w);
+  void add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost, const device& d);
 
   void add_optimizer_steps(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost, const cluster& c);
 

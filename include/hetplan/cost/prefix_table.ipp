@@ -197,7 +197,7 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
     entry_ = sums(rows(), columns);
     if (training_) backward_entry_ = sums(rows(), columns);
   }
-  for (const device& d : c.devices()) add_times(model, sequence, cost, d, w);
+  for (const device& d : c.devices()) add_times(model, sequence, cost, d);
   if (training_) add_optimizer_steps(model, sequence, cost, c);
 }
 
@@ -231,7 +231,7 @@ HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const 
 }
 
 HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
-                                            const device& d, const workload&) {
+                                            const device& d) {
   constexpr std::array phases{phase::forward, phase::backward_input, phase::backward_weight};
   const std::size_t asked = training_ ? 3 : 1;
   std::array<std::vector<double>, 3> times;  ///< by phase, then layer

@@ -34,7 +34,7 @@ struct token_pass {
 
 /// The passes of a run, numbered in order. Of the steps' contexts only some are told apart: each is rounded up to one of at most 17, so
 /// that a long run asks a cost model few questions.
-/// Source  language, section 3.
+/// Source  semantics, section 6 (generation).
 class token_passes {
  public:
   /// Throws invalid_input if the passes are too many to run, as chunks of one token of a long prompt are.
@@ -53,10 +53,6 @@ class token_passes {
   /// Returns how many passes are like a distinct one.
   [[nodiscard]] double count_of(std::size_t distinct) const { return counts_[distinct]; }
 
-  /// Returns the number of the token that a pass makes, from 0: every chunk of the prompt works for the first one.
-  [[nodiscard]] int token_of(int pass) const { return chunks_ == 0 ? pass : pass < chunks_ ? 0 : pass - chunks_ + 1; }
-  /// Returns the number of a pass among the chunks of the prompt; 0 for a step.
-  [[nodiscard]] int chunk_of(int pass) const { return pass < chunks_ ? pass : 0; }
   /// Returns true if a step follows the pass: then the tokens that it makes go back to the first stages.
   [[nodiscard]] bool makes_tokens_for_a_step(int pass) const { return pass + 1 >= chunks_ && pass + 1 < size(); }
 

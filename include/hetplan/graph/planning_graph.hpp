@@ -57,7 +57,7 @@ struct expert_weights {
 };
 
 /// What a layer does with the tokens of a sequence. The defaults are those of a layer without attention.
-/// Source  language, section 1.
+/// Source  semantics, section 2.
 struct token_work {
   layer_scope per = layer_scope::token;
   flops attention_flops = {};  ///< for each pair (new token, token that it sees); contained in forward_flops

@@ -16,10 +16,7 @@
 
 namespace hetplan::zoo {
 
-/// Number format of parameters and tensors.
-enum class precision { fp32, bf16 };
-
-[[nodiscard]] constexpr double bytes_per_element(precision p) { return p == precision::fp32 ? 4 : 2; }
+using hetplan::precision;  ///< number format of parameters and tensors
 
 /// Mode of the layers added next.
 enum class training { trainable, frozen };
