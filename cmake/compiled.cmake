@@ -6,9 +6,10 @@
 set(needs_of_files nlohmann_json::nlohmann_json)
 set(needs_of_pictures nlohmann_json::nlohmann_json)
 set(needs_of_yaml nlohmann_json::nlohmann_json yaml-cpp::yaml-cpp)
+set(needs_of_fit Eigen3::Eigen)
 set(needs_of_onnx nlohmann_json::nlohmann_json Onnx::Onnx)
 set(sources "")
-foreach(part IN ITEMS plan schedules planners serving files pictures yaml onnx)
+foreach(part IN ITEMS plan schedules planners serving files pictures yaml fit onnx)
   set(missing ${needs_of_${part}})
   foreach(library IN LISTS needs_of_${part})
     if(TARGET ${library})
@@ -34,7 +35,7 @@ target_compile_options(hetplan_compiled PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-se
 target_compile_definitions(hetplan_compiled PUBLIC HETPLAN_SEPARATE)
 target_link_libraries(hetplan_compiled PUBLIC hetplan_hetplan PRIVATE $<BUILD_INTERFACE:$<TARGET_NAME_IF_EXISTS:nlohmann_json::nlohmann_json>>)
 # An installed library is linked to what its user has of these; what is not there is not used either.
-foreach(library IN ITEMS yaml-cpp::yaml-cpp Onnx::Onnx)
+foreach(library IN ITEMS yaml-cpp::yaml-cpp Eigen3::Eigen Onnx::Onnx)
   if(TARGET ${library})
     target_link_libraries(hetplan_compiled PRIVATE $<BUILD_INTERFACE:${library}>
                                                    $<INSTALL_INTERFACE:$<TARGET_NAME_IF_EXISTS:${library}>>)

@@ -9,7 +9,7 @@ install(DIRECTORY include/hetplan DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILE
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/hetplan")
 
 # One export per component: a file may name only targets that its reader has.
-set(components hetplan io yaml glpk clp cbc onnx)
+set(components hetplan io yaml glpk clp cbc fit onnx)
 if(HETPLAN_BUILD_COMPILED)
   list(APPEND components compiled)
 endif()

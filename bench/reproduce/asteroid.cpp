@@ -186,17 +186,18 @@ void add_plans(const sections& page, const std::vector<trained_model>& models) {
     for (const auto& [e, mbit] : {std::pair{environments[0], 100.0}, {environments[1], 100.0}, {environments[1], 1000.0}}) {
       const cluster c = on_a_switch(e, mbit);
       const edge_problem p{m.graph, c, as_in_table_1(models, m).on(c), m.job()};
-      const auto add = [&](const char* planner, const plan_result& r, const cluster& view) {
+      const auto add = [&](const char* planner, const plan_result& r, const planning_graph& model, const cluster& view) {
         if (r.plans.empty()) return;
         const auto& [x, predicted] = r.plans.front();
         rows.push_back({m.title, e.name + " " + number("%.0f", mbit), planner, stages_of(x, c),
                         std::to_string(x.microbatches) + " x " + std::to_string(x.microbatch_size),
-                        readable(estimate(x, chain, view, p.cost).latency), readable(judge(x, chain, view, p.cost).evaluation.latency),
+                        readable(estimate(x, model, view, p.cost).latency), readable(judge(x, model, view, p.cost).evaluation.latency),
                         readable(predicted.latency)});
       };
-      add("Asteroid", recipes::asteroid(p, minimize_latency{}, 1), uncontended(c, duplex::half));
-      add("Asteroid, full duplex", bench::asteroid_on_full_duplex(p), uncontended(c));
-      add("Dora", recipes::dora(p, minimize_latency{}, 1, {.drafts = {.slots = 0}}), c);  // the estimate knows one stage per device
+      add("Asteroid", recipes::asteroid(p, minimize_latency{}, 1), chain, uncontended(c, duplex::half));
+      add("Asteroid, full duplex", bench::asteroid_on_full_duplex(p), chain, uncontended(c));
+      add("Dora", recipes::dora(p, minimize_latency{}, 1, {.drafts = {.slots = 0}}), m.graph,
+          c);  // the estimate knows one stage per device
     }
   }
   page.add_csv("asteroid.plans.csv", rows);

@@ -260,7 +260,8 @@ void add_testbed(const sections& page) {
     row r{m.title};
     for (const char* who : {"on-device", "DDP", "GPipe", "DeepCEE as printed"}) {
       const auto it = std::ranges::find(planners(), who, &named::name);
-      r.push_back(latency_text(it->plan(p)) + " s");
+      const std::string text = latency_text(it->plan(p));
+      r.push_back(text.find_first_of("0123456789") == 0 ? text + " s" : text);
     }
     rows.push_back(std::move(r));
   }

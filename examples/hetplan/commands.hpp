@@ -35,7 +35,8 @@ struct common_options {
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;
-  std::string fuse;  ///< a name of known_fusions; "": none
+  std::string weights;  ///< a name of zoo::weight_formats; "": as the dtype
+  std::string fuse;     ///< a name of known_fusions; "": none
 };
 
 struct simulate_options {
@@ -86,6 +87,10 @@ struct sweep_options {
 struct groups_options {
   std::string cluster, model, html, message = "1 MB";
 };
+struct fit_command_options {
+  std::string cluster, measured, out, check;
+  std::vector<std::string> parameters;  ///< empty: the usual
+};
 struct show_options {
   std::string what, dot;
 };
@@ -117,6 +122,7 @@ int adapt(const common_options&, const adapt_options&);
 int serve_requests(const common_options&, const serve_options&);
 int sweep(const common_options&, const sweep_options&);
 int groups(const common_options&, const groups_options&);
+int fit_devices(const common_options&, const fit_command_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);

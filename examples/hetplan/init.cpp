@@ -76,7 +76,7 @@ constexpr std::array starters{
   "format": "hetplan/job/1",
   "mode": "training",             // or inference, generation
   "batch": 32,                    // samples per iteration
-  "optimizer_factor": 2,          // Adam 2, SGD 0
+  "optimizer_factor": 2,          // Adam 2, SGD 0; or "optimizer": "adamw-amp" and the like
   "objective": "latency"          // or throughput, energy, qoe (then add "qoe": {"latency": "2 s"})
   // Work that may pause, as long as it is done in time:  , "qoe": {"deadline": "10 min", "iterations": 300}
 }

@@ -15,6 +15,7 @@
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/recipes/baselines.hpp>
+#include <hetplan/zoo/weight_formats.hpp>
 
 #include "commands.hpp"
 #include "named_models.hpp"
@@ -31,13 +32,16 @@ class command_line {
     app_.fallthrough();
     app_.add_flag("--json", common_.json, "print one JSON document on standard output");
     app_.add_flag("--quiet", common_.quiet, "no progress");
-    app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512; generation takes 1)")
+    app_.add_option("--tokens", common_.tokens, "tokens per sample of a built-in language model (512), of a prompt in generation")
         ->check(cli::whole_number<int>(1));
     app_.add_option("--input", common_.input, "input of a built-in vision model: channels,height,width")
         ->delimiter(',')
         ->expected(3)
         ->check(cli::whole_number<int>(1));
     app_.add_option("--dtype", common_.dtype, "precision of a built-in model")->check(CLI::IsMember({"fp32", "bf16"}));
+    const std::vector<std::string> formats(hetplan::zoo::weight_format_names.begin(), hetplan::zoo::weight_format_names.end());
+    app_.add_option("--weights", common_.weights, "format of a built-in language model's weights: " + hetplan::io::joined(formats))
+        ->check(CLI::Validator([formats](const std::string& given) { return cli::fault_in_name(given, formats); }, ""));
     const std::vector<std::string> fusions = cli::names_of(cli::known_fusions());
     app_.add_option("--fuse", common_.fuse, "fuse a model's operators as a backend does: " + hetplan::io::joined(fusions))
         ->check(CLI::Validator([fusions](const std::string& given) { return cli::fault_in_name(given, fusions); }, ""));
@@ -156,6 +160,18 @@ class command_line {
         ->capture_default_str();
     groups->add_option("--model", groups_.model, "time devices with this one's training (by their peak rates)")->type_name("MODEL");
     groups->add_option("--html", groups_.html, "write a report (opens in a browser)");
+
+    CLI::App* fit = command("fit", "a cluster's numbers from measured speeds, and what they cannot tell",
+                            [this] { return cli::fit_devices(common_, fit_); });
+    fit->add_option("cluster", fit_.cluster, "a file or a built-in name")->required()->type_name("CLUSTER");
+    fit->add_option("measured", fit_.measured, "CSV with a measured number in each row")->required()->type_name("MEASURED");
+    fit->add_option("-o,--out", fit_.out, "write the fitted cluster");
+    fit->add_option("--check", fit_.check, "predict the rows of another such file, which are not fitted")->type_name("OTHER");
+    fit->add_option("--fit", fit_.parameters,
+                    "what to fit, by comma: efficiency, memory_efficiency, cache_efficiency, half_rows, launch, overhead (these six), "
+                    "send_overhead, latency, host:RESOURCE")
+        ->delimiter(',')
+        ->type_name("NAME");
 
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
@@ -320,6 +336,7 @@ class command_line {
   cli::serve_options serve_;
   cli::sweep_options sweep_;
   cli::groups_options groups_;
+  cli::fit_command_options fit_;
   cli::show_options show_;
   cli::import_options import_;
   std::string folder_, listed_;

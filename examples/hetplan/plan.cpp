@@ -58,6 +58,15 @@ int plan(const common_options& options, const plan_options& o) {
   judgement judged;
   if (!result.plans.empty()) {
     const auto& [best, predicted] = result.plans.front();
+    const run_times times = predicted.times();
+    const auto tell = [&](const char* limit, const std::optional<seconds>& wanted_s, seconds predicted_s) {
+      if (wanted_s && predicted_s > *wanted_s)
+        warn(std::string(limit) + " = " + readable(*wanted_s) + " is kept by no plan that was found; the best takes " +
+             readable(predicted_s));
+    };
+    tell("qoe.makespan", wanted.qoe.makespan, times.makespan);
+    tell("qoe.ttft", wanted.qoe.ttft, times.ttft);
+    tell("qoe.time_between_tokens", wanted.qoe.time_between_tokens, times.between_tokens);
     if (!o.out.empty()) files.put(o.out, io::write_plan(result.plans.front(), model, devices));
     if (!o.svg.empty() || !o.trace.empty() || !o.html.empty()) {
       judged = judge(best, model, devices, p.cost, p.models, {.record = true});

@@ -54,6 +54,7 @@ zoo::model_options model_options(const common_options& o) {
   if (o.input) m.input = zoo::image_shape{(*o.input)[0], (*o.input)[1], (*o.input)[2]};
   if (o.dtype == "bf16") m.dtype = zoo::precision::bf16;
   if (o.dtype == "fp32") m.dtype = zoo::precision::fp32;
+  m.weights = o.weights;
   return m;
 }
 
@@ -67,7 +68,10 @@ void warn(const std::string& text) {
 common_options options_for(const common_options& options, const std::string& model) {
   common_options o = options;
   const bool built_in = contains(zoo::model_names(), model) && !std::filesystem::exists(model);
-  if (!built_in || !zoo::takes_tokens(model)) o.tokens.reset();
+  if (!built_in || !zoo::takes_tokens(model)) {
+    o.tokens.reset();
+    o.weights.clear();
+  }
   if (!built_in || zoo::takes_tokens(model)) o.input.reset();
   if (!built_in) o.dtype.clear();
   return o;
@@ -75,12 +79,16 @@ common_options options_for(const common_options& options, const std::string& mod
 
 void require_no_model_options(const common_options& o, const std::string& who, bool dtype) {
   if (!o.fuse.empty()) throw invalid_input("--fuse: only a model takes it, not " + who);
-  const char* given = o.tokens ? "--tokens" : o.input ? "--input" : o.dtype.empty() || dtype ? nullptr : "--dtype";
+  const char* given = o.tokens                     ? "--tokens"
+                      : !o.weights.empty()         ? "--weights"
+                      : o.input                    ? "--input"
+                      : !o.dtype.empty() && !dtype ? "--dtype"
+                                                   : nullptr;
   if (given == nullptr) return;
   throw invalid_input(std::string(given) + ": only a built-in " +
-                      (o.tokens  ? "language "
-                       : o.input ? "vision "
-                                 : "") +
+                      (o.tokens || !o.weights.empty() ? "language "
+                       : o.input                      ? "vision "
+                                                      : "") +
                       "model takes it, not " + who);
 }
 
@@ -149,6 +157,7 @@ planning_graph load_model(const common_options& options, const std::string& name
   if (used.tokens) left.tokens.reset();
   if (used.input) left.input.reset();
   if (!used.dtype.empty()) left.dtype.clear();
+  if (!used.weights.empty()) left.weights.clear();
   require_no_model_options(left, name);
   if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) {
     return fused_as_asked(options, zoo::model(name, model_options(used)));
@@ -159,8 +168,8 @@ planning_graph load_model(const common_options& options, const std::string& name
 }
 
 cluster load_cluster(const std::string& name) {
-  if (contains(zoo::cluster_names(), name) && !std::filesystem::exists(name)) return zoo::cluster(name);
-  require_file("cluster", name, zoo::cluster_names());
+  if (contains(zoo::clusters_and_devices(), name) && !std::filesystem::exists(name)) return zoo::cluster(name);
+  require_file("cluster", name, zoo::clusters_and_devices());
   const io::json_document document = io::json_document::load(name);
   cluster c = io::read_cluster(document);
   for (const std::string& line : io::unused_cluster_fields(io::json_node(document), c)) warn(line);

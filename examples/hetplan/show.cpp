@@ -26,7 +26,7 @@ bool names_a_cluster(const std::string& what) {
     require_no_onnx(what);
     return io::document_format(io::json_document::load(what)) == io::cluster_format;
   }
-  const auto& names = zoo::cluster_names();
+  const auto names = zoo::clusters_and_devices();
   return std::find(names.begin(), names.end(), what) != names.end();
 }
 
@@ -116,8 +116,12 @@ int list(const common_options& options, const std::string& what) {
       }
     } else if (kind == "devices") {
       for (const auto& name : zoo::device_kinds()) {
-        const std::string estimated(zoo::find_device(name).estimated);
-        add(std::string(name), estimated.empty() ? "" : "estimated: " + estimated);
+        const device d = zoo::find_device(name).device;
+        char about[80];
+        std::snprintf(about, sizeof about, "%8.4g TFLOP/s in bf16  %6.4g GB  %6.4g GB/s  %5.4g W",
+                      d.compute_in(precision::bf16).value() / 1e12, d.usable_memory().value() / 1e9, d.memory_bandwidth.value() / 1e9,
+                      d.power.active.value());
+        add(std::string(name), about);
       }
     } else if (kind == "rows") {
       add_all(known_rows());

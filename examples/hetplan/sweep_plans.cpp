@@ -27,6 +27,7 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
   const io::sweep s = io::read_sweep(document, planner_names());
   if (!options_.tokens) options_.tokens = s.tokens;
   if (options_.dtype.empty()) options_.dtype = s.dtype;
+  if (options_.weights.empty()) options_.weights = s.weights;
   const auto where = [](const char* list, std::size_t i) { return std::string(list) + std::to_string(i); };
   const auto load = [&](const auto& built_in, const std::string& name, auto&& read) {
     const bool known = std::find(built_in.begin(), built_in.end(), name) != built_in.end();
@@ -39,6 +40,7 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
     if (o.tokens) left.tokens.reset();
     if (o.input) left.input.reset();
     if (!o.dtype.empty()) left.dtype.clear();
+    if (!o.weights.empty()) left.weights.clear();
     left.fuse.clear();  // fusion works for all models
   };
   for (std::size_t i = 0; i < s.models.size(); ++i) {
@@ -57,11 +59,12 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
   };
   if (left.tokens && !options.tokens) refuse_of_file("tokens", "language ");
   if (!left.dtype.empty() && options.dtype.empty()) refuse_of_file("dtype", "");
+  if (!left.weights.empty() && options.weights.empty()) refuse_of_file("weights", "language ");
   require_no_model_options(left, "any of " + file);
   for (std::size_t i = 0; i < s.clusters.size(); ++i) {
     const std::string& name = s.clusters[i];
     cluster c = below(file, where("/clusters/", i),
-                      [&] { return load(zoo::cluster_names(), name, [](const std::string& from) { return load_cluster(from); }); });
+                      [&] { return load(zoo::clusters_and_devices(), name, [](const std::string& from) { return load_cluster(from); }); });
     const std::uint64_t d = digest(name, io::write_cluster(c));
     clusters_.push_back({name, std::move(c), d});
   }

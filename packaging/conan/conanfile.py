@@ -47,6 +47,7 @@ class Hetplan(ConanFile):
         toolchain.cache_variables["HETPLAN_BUILD_COMMAND"] = False
         toolchain.cache_variables["CMAKE_DISABLE_FIND_PACKAGE_nlohmann_json"] = not self.options.files
         toolchain.cache_variables["CMAKE_DISABLE_FIND_PACKAGE_yaml-cpp"] = not self.options.files
+        toolchain.cache_variables["CMAKE_DISABLE_FIND_PACKAGE_Eigen3"] = True
         toolchain.cache_variables["CMAKE_DISABLE_FIND_PACKAGE_Onnx"] = True
         toolchain.generate()
 

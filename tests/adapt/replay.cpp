@@ -635,7 +635,7 @@ TEST_CASE("what is not a pipeline is refused by name, and unknown devices throw"
   twice.stages[1].devices[0].device = device_id(1);
   CHECK(adapt::lightweight_replay(problem, twice, {}).status.reason == "replay moves the cuts of one pipeline; the running plan has 2");
   plan again = running;
-  again.stages[0].recompute = true;
+  again.stages[0].recompute = recomputation::stage;
   CHECK(adapt::lightweight_replay(problem, again, {}).status.reason ==
         "replay counts on stages that keep their activations; stage \"" + running.stages[0].name + "\" recomputes them");
   const auto reason = [&](const plan& p) { return adapt::lightweight_replay(problem, p, {}).status.reason; };

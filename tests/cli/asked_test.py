@@ -35,13 +35,16 @@ class asked(toy_problem.folder_test):
         self.assertEqual(self.refused(*self.plan, "--tokens", "7"), "hetplan: --tokens: only a built-in language model takes it, not m.json\n")
         self.assertIn("--input: only a built-in vision model takes it, not m.json", self.refused(*self.plan, "--input", "3,64,64"))
         self.assertIn("--dtype: only a built-in model takes it, not m.json", self.refused(*self.plan, "--dtype", "bf16"))
+        self.assertIn("--weights: only a built-in language model takes it, not m.json", self.refused(*self.plan, "--weights", "q4_k_m"))
+        self.assertIn("expected one of f16, q8_0", self.refused("show", "gpt2", "--weights", "q4"))
+        self.assertIn("not resnet50", self.refused("show", "resnet50", "--weights", "q4_0"))
         self.assertIn("not resnet50", self.refused("show", "resnet50", "--tokens", "7"))
         self.assertIn("not gpt2", self.refused("show", "gpt2", "--input", "3,64,64"))
         for command in (("show", "smart-home-1"), ("show", "c.json"), ("list",), ("init", "new")):
-            for option in (("--tokens", "7"), ("--input", "3,64,64"), ("--dtype", "bf16")):
+            for option in (("--tokens", "7"), ("--input", "3,64,64"), ("--dtype", "bf16"), ("--weights", "q4_0")):
                 self.assertIn(option[0] + ": only a built-in", self.refused(*command, *option))
         self.assertFalse((self.path / "new").exists())
-        for command in (("show", "qwen-omni", "--tokens", "64", "--dtype", "fp32"), ("show", "resnet50", "--input", "3,64,64", "--dtype", "bf16")):
+        for command in (("show", "qwen-omni", "--tokens", "64", "--dtype", "fp32"), ("show", "gpt2", "--weights", "q4_0"), ("show", "resnet50", "--input", "3,64,64", "--dtype", "bf16")):
             self.assertEqual(self.warned(*command), [])
 
     def test_a_sweep_gives_them_to_the_models_that_take_them(self):
@@ -58,8 +61,11 @@ class asked(toy_problem.folder_test):
         self.assertEqual("hetplan: s.json: /dtype: only a built-in model takes it, and the sweep has none\n",
                          self.refused("sweep", "s.json", "--out", "rows2"))
         del sweep["dtype"]
+        self.write("s.json", {**sweep, "models": ["m.json"], "weights": "q8_0"})
+        self.assertEqual("hetplan: s.json: /weights: only a built-in language model takes it, and the sweep has none\n",
+                         self.refused("sweep", "s.json", "--out", "rows2"))
         self.write("s.json", {**sweep, "models": ["m.json"]})
-        for option, value, whose in (("--tokens", "3", "language "), ("--dtype", "bf16", "")):
+        for option, value, whose in (("--tokens", "3", "language "), ("--dtype", "bf16", ""), ("--weights", "q8_0", "language ")):
             self.assertEqual(f"hetplan: {option}: only a built-in {whose}model takes it, not any of s.json\n",
                              self.refused("sweep", "s.json", "--out", "rows2", option, value))
 
@@ -147,8 +153,8 @@ class asked(toy_problem.folder_test):
         self.assertIn("--seed: --transfers list draws nothing; not used", self.warned(*dora, "--transfers", "list", "--seed", "3"))
 
     def test_a_model_by_name_is_the_one_that_searches(self):
-        def latency(*options):
-            plans = json.loads(self.run_it("plan", "qwen3-1.7b", "smart-home-1", "--json", *options).stdout)["plans"]
+        def latency(*options, where="edge-cluster"):
+            plans = json.loads(self.run_it("plan", "qwen3-1.7b", where, "--json", *options).stdout)["plans"]
             return plans[0]["predicted"]["latency"]
 
         usual = latency()
@@ -156,7 +162,8 @@ class asked(toy_problem.folder_test):
             self.assertEqual(latency(option, name), usual)
         for option, name in [("--rows", "joined"), ("--rows", "serial"), ("--law", "largest-step")]:
             self.assertNotEqual(latency("--phase", "1", option, name), latency("--phase", "1"))
-        self.assertNotEqual(latency("--phase", "2", "--transfers", "smallest"), latency("--phase", "2"))
+        home = "smart-home-2"
+        self.assertNotEqual(latency("--phase", "2", "--transfers", "smallest", where=home), latency("--phase", "2", where=home))
 
     def test_a_sweep_does_a_case_again_for_another_model_of_dora_and_none_of_the_others(self):
         self.write("s.json", {"format": "hetplan/sweep/1", "models": ["m.json"], "clusters": ["c.json"], "jobs": ["j.json"],
@@ -200,7 +207,7 @@ class asked(toy_problem.folder_test):
 
     def test_another_seed_changes_the_order_of_transfers_and_nothing_else(self):
         def split(seed):
-            plans = json.loads(self.run_it("--json", "plan", "qwen3-1.7b", "smart-home-1", "--seed", seed).stdout)["plans"]
+            plans = json.loads(self.run_it("--json", "plan", "qwen3-1.7b", "smart-home-2", "--seed", seed).stdout)["plans"]
             return [{**p, "schedule": {**p["schedule"], "flows": []}, "predicted": None} for p in plans], plans[0]["predicted"]["latency"]
 
         (first, latency), (other, other_latency) = split("1"), split("2")

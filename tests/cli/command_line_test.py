@@ -74,7 +74,7 @@ class a_first_session(folder_test):
         self.assertEqual((self.path / "p.json").read_bytes(), first)
 
     def test_the_network_policy_can_be_overridden(self):
-        self.done("plan", "bert-base", "traffic-monitor", "--planner", "pipeline", "--out", "p.json")
+        self.done("plan", "bert-base", "traffic-monitor", "--planner", "gpipe", "--out", "p.json")
         simulate = ("simulate", "bert-base", "traffic-monitor", "p.json")
         plan = json.loads((self.path / "p.json").read_text())
         plan.pop("predicted")  # predictions of the original network
@@ -96,13 +96,15 @@ class documents(folder_test):
                      "efficientnet-b1", "mobilenetv2"):
             self.assertIn(name, listed["models"])
         self.assertEqual(listed["clusters"], ["smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"])
+        for name in ("rtx4060ti", "rtx4090", "h100", "m4-pro", "raspberry-pi-5"):
+            self.assertIn(name, listed["devices"])
         self.assertEqual(list(self.document("list", "planners")), ["planners"])
         self.assertEqual(self.document("list", "policies"),
                          {"policies": ["static", "network-only", "microbatches", "dora", "replan-always", "replay", "heavy-rescheduling",
                                         "oracle"]})
 
     def test_show_is_a_file_that_reads_back(self):
-        for name in ("mobilenetv2", "traffic-monitor"):
+        for name in ("mobilenetv2", "traffic-monitor", "h100"):
             document = self.document("show", name)
             for total in ("parameters", "forward_flops"):
                 document.pop(total, None)
@@ -235,7 +237,7 @@ class documents(folder_test):
         gone = self.run_it("plan", "bert-small", "smart-home-1", "--planner", "dora-with-baselines")
         self.assertEqual(gone.returncode, 2)
         self.assertEqual(gone.stderr, "hetplan: --planner: dora has the baselines' plans among its own; use dora\n")
-        self.assertIn("needs 14.98 GB and may use 8 GB", rows[0]["reason"])
+        self.assertIn("needs 17.18 GB and may use 8 GB", rows[0]["reason"])
         best = rows[5]
         self.assertEqual(best["plan"]["predicted"]["latency"], best["latency"])
         self.assertAlmostEqual(best["energy"], sum(best["plan"]["predicted"]["energy"].values()))
@@ -270,7 +272,7 @@ class documents(folder_test):
 
     def test_the_table_for_people_says_what_fails_and_by_how_much(self):
         text = self.done("compare", "qwen3-1.7b", "smart-home-2")
-        self.assertIn("data-parallel       out of memory: laptop0 needs 14.98 GB and may use 6 GB: 8.981 GB too much", text)
+        self.assertIn("data-parallel       out of memory: laptop0 needs 17.18 GB and may use 6 GB: 11.18 GB too much", text)
 
 
 class over_time(folder_test):

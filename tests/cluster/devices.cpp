@@ -76,6 +76,8 @@ TEST_CASE("a device's numbers are checked one by one, and the message names fiel
   refused("power.idle = -1; expected a finite number >= 0", [](device& d) { d.power.idle = watts(-1); });
   refused("power.active = 1; expected watts >= idle", [](device& d) { d.power = {2_W, 1_W}; });
   refused("power.active = inf; expected watts >= idle", [](device& d) { d.power.active = watts(inf); });
+  refused("power.memory = 1; expected watts >= idle", [](device& d) { d.power = {.idle = 2_W, .active = 3_W, .memory = 1_W}; });
+  refused("power.memory = inf; expected watts >= idle", [](device& d) { d.power.memory = watts(inf); });
   refused("power.send = nan; expected a finite number >= 0", [](device& d) { d.power.send = joules_per_byte(not_a_number); });
   refused("power.receive = -1; expected a finite number >= 0", [](device& d) { d.power.receive = joules_per_byte(-1); });
   refused("energy_budget = -1; expected a finite number >= 0", [](device& d) { d.energy_budget = joules(-1); });

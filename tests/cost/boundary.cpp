@@ -89,7 +89,7 @@ TEST_CASE("k layers on a device pay k - 1 boundaries in each phase, and a cut sa
         for (const phase what : phases) CHECK(stage_time_s(cost, m, s, a, c[one], what, token_pass{}) == each);
         CHECK(t.time(first, last, one, share).total_s == 3 * each);
         CHECK(t.time(first, last, one, share).backward_s == 2 * each);
-        s.recompute = true;  // recomputation crosses the boundaries again
+        s.recompute = recomputation::stage;  // recomputation crosses the boundaries again
         CHECK(stage_time_s(cost, m, s, a, c[one], phase::backward_input, token_pass{}) == 2 * each);
       }
     }

@@ -70,6 +70,19 @@ TEST_CASE("linear power charges idle for the whole run, active on top while busy
   CHECK(linear_power{}.energy({}, phone()) == 0_J);
 }
 
+TEST_CASE("linear power charges memory-bound work by the power for it, which is the active one unless told") {
+  const device_usage u{.total = 10_s, .busy = 4_s, .sent = 6_B, .received = 8_B, .memory_bound = 3_s};
+  CHECK(linear_power{}.energy(u, phone()) == 57_J);
+  device d = phone();
+  d.power.memory = 10_W;
+  CHECK(linear_power{}.energy(u, d) == 57_J);
+  d.power.memory = 6_W;
+  CHECK(linear_power{}.energy(u, d) == 45_J);  // 20 + 8 + 12 + 3 + 2
+  CHECK(measured_power{}.energy(u, d) == 45_J);
+  CHECK(measured_power{{{"phone", {{0, 2_W}, {1, 12_W}}}}}.energy(u, d) == 65_J);  // a table knows the busy share alone
+  CHECK(slopes_of(linear_power{}, d) == slopes_of(linear_power{}, phone()));
+}
+
 TEST_CASE("measured power is linear between its points, constant outside, and keeps the radio's energy") {
   const measured_power m{{{"phone", {{0.2, 4_W}, {0.6, 8_W}, {0.8, 20_W}}}}};
   const auto watts_at = [&](double share) { return m.energy({.total = 10_s, .busy = 10_s * share}, phone()).value() / 10; };
@@ -155,6 +168,10 @@ TEST_CASE("training holds weights, gradients and optimizer of what is trained; i
   CHECK(m.state(dense(false), {.optimizer_factor = 2}) == 100_MB);
   CHECK(m.state(dense(true), {.mode = mode::inference}) == 100_MB);
   CHECK(m.state(dense(true), {.mode = mode::generation}) == 100_MB);
+  CHECK(m.state(dense(true), {.optimizer = optimizer::adamw}) == 400_MB);
+  CHECK(m.state(dense(true), {.optimizer = optimizer::adamw_amp}) == 450_MB);  // fp32: 18 bytes for 4
+  CHECK(m.state(dense(false), {.optimizer = optimizer::adamw_amp}) == 100_MB);
+  CHECK(m.state(dense(true), {.mode = mode::inference, .optimizer = optimizer::adamw_amp}) == 100_MB);
   CHECK(m.activations(dense(true), {}) == 3_MB);
   // Context, prompt and new tokens, at most the window.
   CHECK(m.cache(dense(true), {.mode = mode::generation, .context = 70, .tokens = 10, .prompt = 20}) == 500_B);
@@ -412,7 +429,7 @@ TEST_CASE("every stage of random blocks costs what its layers cost one by one") 
               const auto in = [&](phase what) { return stage_time_s(with_step{}, g, mine, a, d, what, token_passes(w, g)); };
               const double backward = w.mode == mode::training ? in(phase::backward_input) + in(phase::backward_weight) : 0;
               const double total = in(phase::forward) + backward;
-              if (degree == 1 || total < best.total_s * (1 - 1e-9)) best = {total, backward, degree};
+              if (degree == 1 || total < best.total_s * (1 - 1e-9)) best = {.total_s = total, .backward_s = backward, .degree = degree};
             }
             const interval_time found = t.time(first, last, d.id, share);
             REQUIRE(found.total_s == Approx(best.total_s).margin(1e-12));

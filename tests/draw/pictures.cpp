@@ -314,7 +314,7 @@ TEST_CASE("an optimizer's step is drawn where the cost model has one") {
 
 TEST_CASE("a forward that runs again is drawn under its backward, and told") {
   contended x;
-  x.p.stages[0].recompute = true;
+  x.p.stages[0].recompute = recomputation::stage;
   const judgement j = judge(x.p, x.model, x.home, roofline{}, {}, simulator_options{.record = true});
   const std::string svg = draw::gantt_svg(x.p, x.home, j), before = draw::gantt_svg(x.p, x.home, x.j);
   CHECK(test::markup_fault(svg) == "");

@@ -111,7 +111,7 @@ TEST_CASE("priorities, chunks, releases and ports are told") {
 TEST_CASE("the table of stages says what saves memory") {
   plan p = plan_of(mode::training, 2, 4, {stage_of({0}, {{0, 2}}), stage_of({1}, {{1, 1}, {2, 1}})});
   CHECK_FALSE(has(page_of(p, two_layers(), wireless(3)), "recomputes"));
-  p.stages[0].recompute = true;
+  p.stages[0].recompute = recomputation::stage;
   p.stages[1].shard = sharding::state;
   const std::string page = checked(page_of(p, two_layers(), wireless(3)));
   CHECK(has(page, ", recomputes</td>"));

@@ -100,6 +100,16 @@ TEST_CASE("what energy budgets and busy shares prove, by hand") {
   }
 }
 
+TEST_CASE("an energy budget that memory-bound work might keep proves nothing") {
+  const planning_graph one = layers_of({1});
+  device d = box("a", 1e9, 5);  // a second at 12 W takes more
+  CHECK(proof_for(one, {d}, inference(1)));
+  d.power.memory = watts(5.1);
+  CHECK(proof_for(one, {d}, inference(1)));
+  d.power.memory = watts(4.9);
+  CHECK_FALSE(proof_for(one, {d}, inference(1)));
+}
+
 TEST_CASE("no job for which some plan keeps the limits is called infeasible, and most others are") {
   const auto first = test::first_seed();
   int feasible = 0, proven = 0, open = 0, by_energy = 0;

@@ -28,6 +28,12 @@ namespace {
   p.mode = std::array{mode::training, mode::inference, mode::generation}[seed % 3];
   p.microbatches = 1 + static_cast<int>(below(9));
   const bool training = p.mode == mode::training;
+  const bool generation = p.mode == mode::generation;
+  if (generation) {
+    p.first_passes = 1 + static_cast<int>(below(4));
+    p.later_passes = static_cast<int>(below(5));
+    p.chunks_in_flight = static_cast<int>(below(4));
+  }
   p.stages.resize(1 + below(6));
   const bool one_at_a_time = below(3) == 0;
   for (auto& s : p.stages) {
@@ -35,6 +41,7 @@ namespace {
     s.backward_s = training ? s.total_s * 0.5 : 0;
     s.collective_s = training ? 4 * time() : 0;
     s.in_flight = one_at_a_time || !training ? 1 : 2;
+    if (generation) s.first_s = time(), s.later_s = time();
   }
   for (std::size_t to = 1; to < p.stages.size(); ++to) {
     for (std::size_t from = seed % 2 == 0 ? to - 1 : 0; from < to; ++from) {
@@ -43,6 +50,11 @@ namespace {
       l.total_s = time();
       l.backward_s = training ? l.total_s * 0.25 : 0;
       l.own_s = l.total_s * (1 + static_cast<double>(below(8)));
+      if (generation) {
+        l.first_s = time(), l.later_s = time();
+        l.first_own_s = l.first_s * (1 + static_cast<double>(below(8)));
+        l.later_own_s = l.later_s * (1 + static_cast<double>(below(8)));
+      }
       p.stages[from].out.push_back(p.links.size());
       p.stages[to].in.push_back(p.links.size());
       p.links.push_back(l);
@@ -87,9 +99,13 @@ TEST_CASE("a law that adds up step by step gives what its formula says of the wh
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 3000; ++seed) {
     INFO("seed " << seed);
     const pipeline_steps p = random_steps(seed);
-    REQUIRE(any_step_law(p.mode).latency(p).value() == Approx(test::closed_dominant_step{}.latency(p).value()).epsilon(1e-12));
-    REQUIRE(any_step_law(sum_and_largest{}).latency(p).value() == Approx(test::closed_sum_and_largest{}.latency(p).value()).epsilon(1e-12));
-    REQUIRE(any_step_law(largest_step{}).latency(p).value() == test::closed_largest_step{}.latency(p).value());
+    const run_times mine = any_step_law(p.mode).times(p), formula = times_by(test::closed_dominant_step{}, p);
+    REQUIRE(mine.makespan.value() == Approx(formula.makespan.value()).epsilon(1e-12));
+    REQUIRE(mine.ttft.value() == Approx(formula.ttft.value()).epsilon(1e-12));
+    REQUIRE(mine.between_tokens.value() == Approx(formula.between_tokens.value()).epsilon(1e-12));
+    REQUIRE(any_step_law(sum_and_largest{}).latency(p).value() ==
+            Approx(times_by(test::closed_sum_and_largest{}, p).makespan.value()).epsilon(1e-12));
+    REQUIRE(any_step_law(largest_step{}).latency(p).value() == times_by(test::closed_largest_step{}, p).makespan.value());
   }
 }
 

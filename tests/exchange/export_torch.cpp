@@ -90,7 +90,7 @@ TEST_CASE("torch makes the planned stages of every split of seven blocks") {
 
 TEST_CASE("a plan whose stages recompute is refused: a split point cannot say so") {
   hetplan::plan p = block_split{{4, 3}}.plan(mode::training);
-  p.stages[1].recompute = true;
+  p.stages[1].recompute = recomputation::stage;
   CHECK_THROWS_MATCHES(exchange::split_for_torch(p, test::block_model(7)), invalid_input,
                        Catch::Message("export to torch: it keeps activations; stage \"" + p.stages[1].name + "\" recomputes them"));
 }

@@ -101,7 +101,7 @@ TEST_CASE("Passes of unequal size train what one device trains, also if each sta
 
 TEST_CASE("Stages that recompute train what one device trains") {
   const auto recomputing = [](plan p) {
-    for (stage& s : p.stages) s.recompute = true;
+    for (stage& s : p.stages) s.recompute = recomputation::stage;
     return p;
   };
   SECTION("replicas of a graph of stages") {
@@ -119,14 +119,14 @@ TEST_CASE("Stages that recompute train what one device trains") {
     plan p = plan_of(small_mlp(), devices(2), {stage_of(0, 3, {{0, 2}}), stage_of(3, 7, {{1, 2}})}, 2, 3);
     p.schedule.kind = schedule_kind::gpipe;
     for (stage& s : p.stages) s.cuts = {.forward = {0, 1, 4, 6}, .backward = {0, 1, 4, 6}};
-    p.stages[1].recompute = true;
+    p.stages[1].recompute = recomputation::stage;
     CHECK(difference_of(p, small_mlp(), devices(2)) < rounding);
   }
 }
 
 TEST_CASE("A stage that recomputes does the forward of each microbatch twice") {
   plan p = plan_of(small_mlp(), devices(1), {stage_of(0, 7, {{0, 2}})}, 2, 3);
-  p.stages[0].recompute = true;
+  p.stages[0].recompute = recomputation::stage;
   std::map<phase, int> works;  // of one layer
   training_settings settings;
   settings.timer = [&](std::size_t layer, phase what, double) { works[what] += layer == 1 ? 1 : 0; };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,47 @@ TEST_CASE("every amount of a layer is finite and not negative, and the message n
     layer_spec s = plain("a");
     set(s, 0);
     CHECK(layer_refusal(s) == "no error");
+  }
+}
+
+TEST_CASE("layers of a block follow each other, and temporary memory is not negative") {
+  const auto blocks = [](std::vector<std::optional<int>> of) {
+    return refusal([&](planning_graph_builder& b) {
+      for (std::size_t i = 0; i < of.size(); ++i) {
+        layer_spec l = plain(std::string(1, "abcd"[i]));
+        l.block = of[i];
+        b.add_layer(l);
+      }
+    });
+  };
+  CHECK(blocks({0, 0, {}, 1}) == "no error");
+  CHECK(blocks({1, 0, 0, {}}) == "no error");
+  CHECK(blocks({0, {}, 0}) ==
+        R"(model "toy": layer "b" is between layers "a" and "c" of block 0; expected layers of a block that follow each other)");
+  CHECK(blocks({-1}) == R"(model "toy": layer "a" block = -1; expected an integer >= 0)");
+  layer_spec l = plain("a");
+  l.scratch = bytes(-1);
+  CHECK(layer_refusal(l) == R"(model "toy": layer "a" scratch = -1; expected a finite number >= 0)");
+  l = plain("a");
+  l.forward_activation = bytes(inf);
+  CHECK(layer_refusal(l) == R"(model "toy": layer "a" forward_activation = inf; expected a finite number >= 0)");
+}
+
+TEST_CASE("a product has as many rows as a sample has tokens unless more or fewer are told") {
+  const auto rows_of = [](layer_spec s) {
+    planning_graph_builder b("toy", 4, 8);
+    b.add_layer(std::move(s));
+    return std::move(b).build().layers().front().rows;
+  };
+  layer_spec tower = plain("a");
+  tower.sequence.per = layer_scope::request;
+  CHECK(rows_of(plain("a")) == 8);
+  CHECK(rows_of(tower) == 1);
+  tower.rows = 1500;
+  CHECK(rows_of(tower) == 1500);
+  for (const double bad : {0.0, -1.0, inf, not_a_number}) {
+    tower.rows = bad;
+    CHECK(layer_refusal(tower) == R"(model "toy": layer "a" rows = )" + to_text(bad) + "; expected a finite number > 0");
   }
 }
 

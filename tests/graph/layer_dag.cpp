@@ -117,7 +117,7 @@ TEST_CASE("a planning graph is a graph of Boost's, so it is made of itself") {
   const planning_graph g = zoo::model("resnet50");
   const auto [same, layer_of] = planning_graph_from(
       g, [&](layer_id l) { return spec_of(g, g[l]); }, [](const layer_edge& e) { return tensor_spec(e.forward, e.gradient); }, g.name(),
-      g.bytes_per_parameter(), g.tokens_per_sample());
+      g.facts());
   CHECK(same == g);
   for (const layer& l : g.layers()) CHECK(layer_of[l.id.index()] == l.id);
 }

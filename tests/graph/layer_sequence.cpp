@@ -154,6 +154,27 @@ TEST_CASE("a chain view hands a tensor on until its last reader has it, by hand"
   CHECK(std::vector<layer_edge>(chain.edges().begin(), chain.edges().end()) == expected);
 }
 
+TEST_CASE("in a chain view layers run less often than others only at its ends") {
+  planning_graph_builder b("ends", 4, 8);
+  const auto add = [&](const char* name, layer_scope per, bool last) {
+    layer_spec s{.name = name, .forward_flops = 8_FLOP};
+    s.sequence.per = per;
+    s.sequence.last_token = last;
+    return b.add_layer(std::move(s));
+  };
+  const auto token = layer_scope::token, request = layer_scope::request;
+  for (const char* tower : {"a", "b"}) add(tower, request, false);
+  const layer_id text = add("text", token, false), late = add("late tower", request, false);
+  const layer_id inner = add("inner head", token, true), talker = add("talker", token, false);
+  for (const char* head : {"c", "d"}) b.add_edge(talker, add(head, token, true), 4_B);
+  b.add_edge(text, inner, 4_B);
+  b.add_edge(late, talker, 4_B);
+  const planning_graph chain = chain_view(std::move(b).build());
+  std::string how;
+  for (const layer& l : chain.layers()) how += l.runs_per_request() ? 'r' : l.sequence.last_token ? 'l' : 't';
+  CHECK(how == "rrttttll");
+}
+
 TEST_CASE("a chain is its own chain view") {
   const planning_graph g = plain(3, {edge(0, 1, 10, 3), edge(1, 2, 20, 0)});
   CHECK(chain_view(g) == g);

@@ -12,7 +12,7 @@ INCLUDE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR", pathlib.Path(__file_
 CLANG = shutil.which("clang++-16")
 # Thousands of declarations, all and those of class templates' specialisations; <Eigen/Dense> has 138 and 5. Who makes them fewer
 # lowers the limit; who needs more says in the change what for.
-LIMITS = {"": (870, 87), "-DHETPLAN_SEPARATE": (248, 19)}
+LIMITS = {"": (896, 90), "-DHETPLAN_SEPARATE": (255, 20)}
 
 
 def declarations(flag):

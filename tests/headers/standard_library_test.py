@@ -40,7 +40,7 @@ NAMES = {
     "cstring": "memchr memcpy size_t",
     "deque": "deque erase erase_if",
     "exception": "current_exception exception exception_ptr rethrow_exception",
-    "filesystem": "file_size filesystem is_directory path rename",
+    "filesystem": "exists file_size filesystem is_directory path rename",
     "functional": "function greater greater_equal hash invoke less not_equal_to plus",
     "initializer_list": "initializer_list",
     "iterator": "back_inserter make_move_iterator prev size ssize",

@@ -69,6 +69,16 @@ TEST_CASE("power is idle where active is not given") {
   CHECK(read(with(good, ", \"active\": \"35 W\"", ""))[device_id(0)].power.active == 2_W);
 }
 
+TEST_CASE("the power of memory-bound work is the active one unless it is given, and may be less or more") {
+  CHECK_FALSE(read(good)[device_id(0)].power.memory);
+  CHECK_FALSE(read(good)[device_id(0)].power.tells_memory());
+  for (const double given : {20, 35, 50}) {
+    const cluster c = read(with(good, R"("35 W")", R"("35 W", "memory": )" + std::to_string(given)));
+    CHECK(c[device_id(0)].power.memory == watts(given));
+    CHECK(c[device_id(0)].power.tells_memory() == (given != 35));
+  }
+}
+
 TEST_CASE("a bad cluster file ends in one message with file, pointer, expectation and finding") {
   check_refusals(good, read, "c.json: ", R"(
     cluster/1 => model/1 => /format: expected "hetplan/cluster/1", got "hetplan/model/1"
@@ -76,6 +86,8 @@ TEST_CASE("a bad cluster file ends in one message with file, pointer, expectatio
     "name": "c", "memory": 1 => "name": "c" => /devices/2/memory: expected bytes > 0, got nothing
     "name": "c", "memory": 1 => "name": "c", "memory": 0 => /devices/2/memory: expected bytes > 0, got 0
     "35 W" => 1 => /devices/0/power/active: expected at least the idle power, 2 W, got 1
+    "35 W" => "35 W", "memory": 1 => /devices/0/power/memory: expected at least the idle power, 2 W, got 1
+    "35 W" => "35 W", "memory": "1 J" => /devices/0/power/memory: expected watts (J/s) >= 0, got "1 J"; did you mean "1 J/s"?
     "4 GB" => 9e9 => /devices/1/memory_budget: expected at most the memory, 8e+09 bytes, got 9e+09
     "compute": 1} => "compute": 0} => /devices/2/compute: expected FLOP/s > 0, got 0
     "compute": 1} => "half_batch": "1 s"} => /devices/2/half_batch: expected a number >= 0, got "1 s"

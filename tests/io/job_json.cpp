@@ -29,13 +29,14 @@ TEST_CASE("a short job file is the default job") {
 TEST_CASE("a long job file means what it says and is written again") {
   const job j = read(R"({"format": "hetplan/job/1", "mode": "generation", "batch": 12, "microbatch_sizes": [3, 5], "optimizer_factor": 0.5,
     "context": 100, "tokens": 20, "schedule": "gpipe", "objective": "energy",
-    "qoe": {"latency": "200 ms", "lambda": "2 kW", "deadline": "1 h", "iterations": 3000000000}})");
+    "qoe": {"latency": "200 ms", "makespan": "4 s", "ttft": "1 s", "time_between_tokens": "50 ms", "lambda": "2 kW", "deadline": "1 h",
+            "iterations": 3000000000}})");
   CHECK(j.workload == workload{mode::generation, 0.5, 100, 20});
   CHECK(j.batch == 12);
   CHECK(j.candidate_microbatch_sizes() == std::vector<int>{3});
   CHECK(j.schedule == schedule_kind::gpipe);
   CHECK(j.objective == objective_kind::energy);
-  CHECK(j.qoe == qoe_target{seconds(0.2), 2000, seconds(3600), 3000000000});
+  CHECK(j.qoe == qoe_target{seconds(0.2), seconds(4), seconds(1), seconds(0.05), 2000, seconds(3600), 3000000000});
   CHECK(read(io::write_job(j)) == j);
   CHECK(read(io::write_job(job{})) == job{});
 }
@@ -52,6 +53,18 @@ TEST_CASE("a job names what planners may save memory with, in training") {
   other.workload.mode = mode::generation;
   CHECK_THROWS_MATCHES(check_job(other), invalid_input,
                        Catch::Message("job: memory_savers: expected none outside training, got mode generation"));
+}
+
+TEST_CASE("a job names its optimizer, or how much state it has") {
+  for (const auto& [name, named] : optimizers) {
+    const job j = read(with(good, "32}", "32, \"optimizer\": \"" + std::string(name) + "\"}"));
+    CHECK(j.workload.optimizer == named);
+    CHECK(read(io::write_job(j)) == j);
+  }
+  CHECK_THROWS_WITH(read(with(good, "32}", "32, \"optimizer\": \"adam\"}")),
+                    Catch::StartsWith("j.json: /optimizer: expected \"adamw\", \"adamw-amp\", \"adamw-8bit\", \"sgd\""));
+  CHECK_THROWS_WITH(read(with(good, "32}", "32, \"optimizer\": \"sgd\", \"optimizer_factor\": 2}")),
+                    "j.json: /optimizer: expected optimizer or optimizer_factor, got both");
 }
 
 TEST_CASE("a job may allow devices to share tensors") {
@@ -92,12 +105,12 @@ TEST_CASE("a bad job file ends in one message") {
     32 => 32, "schedule": "explicit" => /schedule: expected one of 1f1b, gpipe, compact, ...
     32 => 32, "schedule": ["1f1b", "1f1b"] => /schedule/1: expected each schedule once, got "1f1b"
     32 => 32, "schedule": ["1f1b", "gpipe"] => /schedule/1: expected one of "1f1b" and "gpipe" at most, got "gpipe"
-    32 => 32, "objective": "speed" => /objective: expected "latency", "throughput", "energy" or "qoe", got "speed"
-    32 => 32, "objective": "qoe" => /objective: expected qoe.latency with objective "qoe", got nothing
+    32 => 32, "objective": "speed" => /objective: expected "latency", "throughput", "ttft", "time_between_tokens", "energy" or "qoe", got "speed"
+    32 => 32, "objective": "qoe" => /objective: expected a time in qoe (latency, makespan, ttft, time_between_tokens) with objective "qoe", got none
     32 => 32, "qoe": {"latency": 0} => /qoe/latency: expected seconds > 0, got 0
     32 => 32, "qoe": {"lambda": -1} => /qoe/lambda: expected watts (J/s) >= 0, got -1
     32 => 32, "qoe": {"iterations": 0} => /qoe/iterations: expected an integer >= 1, got 0
-    32 => 32, "qoe": 3 => /qoe: expected an object with latency, lambda, deadline, iterations, got 3
+    32 => 32, "qoe": 3 => /qoe: expected an object with latency, makespan, ttft, time_between_tokens, lambda, deadline, iterations, got 3
     32 => 32, "qoe": {"latancy": 1} => /qoe/latancy: expected a known key, got "latancy"; did you mean "latency"?
     32 => 32, "seed": 3 => /seed: expected a known key, got "seed"; known keys: format, mode...
   )");

@@ -80,6 +80,8 @@ TEST_CASE("a bad model file ends in one message with file, pointer, expectation 
     "conv" => "conv", "activation": 5, "activation_for_weights": 6
       => /layers/0/activation_for_weights: expected bytes up to the activation, 5, got 6
     "conv" => "conv", "activation_for_weights": -1 => /layers/0/activation_for_weights: expected bytes >= 0, got -1
+    "conv" => "conv", "rows": 0 => /layers/0/rows: expected a number > 0, got 0
+    "conv" => "conv", "rows": "2 B" => /layers/0/rows: expected a number > 0, got "2 B"
     "conv" => null => /layers/0/kind: expected text, got null
     "name": "toy" => "name": "toy", "bytes_per_parameter": 0 => /bytes_per_parameter: expected bytes > 0, got 0
     "name": "toy" => "name": "toy", "tokens_per_sample": 0 => /tokens_per_sample: expected an integer >= 1, got 0

@@ -93,13 +93,24 @@ TEST_CASE("a short plan file has the defaults") {
   CHECK(p.stages[0].devices[0].tensor_parallel == 1);
 }
 
+TEST_CASE("a plan names its optimizer, or how much state it has") {
+  const std::string named = with(good, "\"optimizer_factor\": 2", "\"optimizer\": \"adamw-amp\"");
+  const plan p = read(named);
+  CHECK(p.workload.optimizer == optimizer::adamw_amp);
+  CHECK(read(io::write_plan(p, model(), home())) == p);
+  check_bad(
+      named,
+      R"("adamw-amp" => "adam" => /workload/optimizer: expected "adamw", "adamw-amp", "adamw-8bit", "sgd", "sgd-amp", "sgd-momentum" or "sgd-momentum-amp", got "adam"
+    "adamw-amp" => "sgd", "optimizer_factor": 1 => /workload/optimizer: expected optimizer or optimizer_factor, got both)");
+}
+
 TEST_CASE("what saves memory is read and written, for each stage by itself, and only training has it") {
   const std::string saving = with(with(good, "\"samples\": 1}]", "\"samples\": 1}], \"recompute\": true, \"shard_state\": true"),
                                   "\"samples\": 4}]", "\"samples\": 4}], \"recompute\": false");
   const plan p = read(saving);
-  CHECK(p.stages[0].recompute);
+  CHECK(p.stages[0].recompute == recomputation::stage);
   CHECK(p.stages[0].shard == sharding::state);
-  CHECK_FALSE(p.stages[1].recompute);
+  CHECK(p.stages[1].recompute == recomputation::none);
   CHECK(p.stages[1].shard == sharding::none);
   const std::string written = io::write_plan(p, model(), home());
   CHECK(read(written) == p);
@@ -107,6 +118,12 @@ TEST_CASE("what saves memory is read and written, for each stage by itself, and 
   CHECK_FALSE(nlohmann::json::parse(written)["stages"][1].contains("recompute"));
   CHECK(p != read(good));
   check_bad(saving, R"("training" => "inference" => /stages/0/recompute: expected false outside training, got true)");
+  const std::string by_blocks = with(saving, "\"recompute\": true", "\"recompute\": \"blocks\"");
+  const plan blocks = read(by_blocks);
+  CHECK(blocks.stages[0].recompute == recomputation::blocks);
+  CHECK(read(io::write_plan(blocks, model(), home())) == blocks);
+  check_bad(by_blocks, R"("training" => "inference" => /stages/0/recompute: expected false outside training, got "blocks"
+    "blocks" => "layers" => /stages/0/recompute: expected true, false or "blocks", got "layers")");
 }
 
 TEST_CASE("every network policy and way of transfers is read and written") {
@@ -211,7 +228,7 @@ TEST_CASE("a bad plan file ends in one message with file, pointer, expectation a
     "training", => "training", "predicted": {"latency": 1, "energy": {"laptop1": 3}},
       => /predicted/energy/laptop1: expected the name of a device of cluster "home" as key, got "laptop1"; did you mean "laptop0"?
     "training", => "training", "predicted": {"latency": -1}, => /predicted/latency: expected seconds >= 0, got -1
-    "samples": 4}] => "samples": 4}], "recompute": 1 => /stages/1/recompute: expected true or false, got 1
+    "samples": 4}] => "samples": 4}], "recompute": 1 => /stages/1/recompute: expected true, false or "blocks", got 1
     "samples": 4}] => "samples": 4}], "shard": true => /stages/1/shard: expected "zero2" or "fsdp", got true
     "network" => "transfers": "stop", "network" => /transfers: expected "overlap" or "block", got "stop"
     "network" => "sync": "tree", "network" => /sync: expected "ring" or {"parameter_server": a device}, got "tree"

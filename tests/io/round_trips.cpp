@@ -24,8 +24,8 @@ TEST_CASE("every built-in model is written and read again unchanged") {
   }
 }
 
-TEST_CASE("every built-in cluster is written and read again unchanged") {
-  for (const std::string_view name : zoo::cluster_names()) {
+TEST_CASE("every built-in cluster and device is written and read again unchanged") {
+  for (const std::string_view name : zoo::clusters_and_devices()) {
     INFO(name);
     const cluster c = zoo::cluster(name);
     CHECK(io::read_cluster(document(io::write_cluster(c))) == c);
@@ -63,7 +63,9 @@ TEST_CASE("a layer with everything set is written and read again unchanged") {
                                   .activation_for_weights = bytes(1e-301),
                                   .traffic = bytes(0),
                                   .kv_bytes_per_token = bytes(1.7976931348623157e308),
-                                  .profiles = {{"", {1, 2.5}, {0, 1e-9}, {}}, {"k/~", {1}, {3}, {4}}}});
+                                  .profiles = {{"", {1, 2.5}, {0, 1e-9}, {}}, {"k/~", {1}, {3}, {4}}},
+                                  .calls = 0,
+                                  .rows = 0.3});
   const auto second = b.add_layer(
       {.name = "\"\\\n\xC3\xA4", .weight = bytes(1e17), .trainable = false, .weight_group = "g", .profiles = {{"k", {1}, {1}, {1}}}});
   b.add_edge(first, second, bytes(0.1), bytes(0));
@@ -82,7 +84,7 @@ TEST_CASE("a device with everything set is written and read again unchanged") {
                  .launch = 1_us,
                  .accelerators = 3,
                  .interconnect = 2_GB_per_s,
-                 .power = {1_W, 2_W, joules_per_byte(3e-9), joules_per_byte(0.1)},
+                 .power = {1_W, 2_W, joules_per_byte(3e-9), joules_per_byte(0.1), 1.5_W},
                  .energy_budget = 0_J,
                  .max_busy = 0.3};
   const cluster c("c", d);

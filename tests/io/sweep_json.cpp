@@ -38,7 +38,7 @@ TEST_CASE("a short sweep file has every planner and the jobs' own latencies") {
 TEST_CASE("a long sweep file means what it says") {
   const io::sweep s = read(R"({"format": "hetplan/sweep/1", "models": ["a", "b"], "clusters": ["c"],
     "jobs": [{"name": "j", "mode": "inference", "batch": 4, "qoe": {"lambda": 5}}, "k.json"], "latencies": ["1 s", 0.5],
-    "planners": ["dora"], "tokens": 64, "dtype": "bf16"})");
+    "planners": ["dora"], "tokens": 64, "dtype": "bf16", "weights": "q8_0"})");
   CHECK(s.models == std::vector<std::string>{"a", "b"});
   REQUIRE(s.jobs.size() == 2);
   CHECK(s.jobs[0].name == "j");
@@ -48,6 +48,7 @@ TEST_CASE("a long sweep file means what it says") {
   CHECK(s.planners == std::vector<std::string>{"dora"});
   CHECK(s.tokens == 64);
   CHECK(s.dtype == "bf16");
+  CHECK(s.weights == "q8_0");
 }
 
 TEST_CASE("a bad sweep file ends in one message") {
@@ -64,7 +65,7 @@ TEST_CASE("a bad sweep file ends in one message") {
     ["c"] => [{"name": "c", "mode": "training"}] => /jobs/0/batch: expected an integer >= 1, got nothing
     ["c"] => [{"name": "c", "mode": "training", "batch": 1, "format": "hetplan/job/1"}] => /jobs/0/format: expected a known key...
     ["c"] => [{"name": "c", "mode": "training", "batch": 1, "objective": "qoe"}]
-      => /jobs/0/objective: expected qoe.latency with objective "qoe", got nothing
+      => /jobs/0/objective: expected a time in qoe (latency, makespan, ttft, time_between_tokens) with objective "qoe", got none
     ["c"] => ["c"], "latencies": [] => /latencies: expected an array with at least one latency, got an empty array
     ["c"] => ["c"], "latencies": [0] => /latencies/0: expected seconds > 0, got 0
     ["c"] => ["c"], "latencies": [1, "1000 ms"] => /latencies/1: expected every latency once, got "1000 ms"
@@ -72,6 +73,7 @@ TEST_CASE("a bad sweep file ends in one message") {
     ["c"] => ["c"], "planners": ["dora", "dora"] => /planners/1: expected every name once, got "dora" again
     ["c"] => ["c"], "tokens": 0 => /tokens: expected an integer >= 1, got 0
     ["c"] => ["c"], "dtype": "fp16" => /dtype: expected "fp32" or "bf16", got "fp16"
+    ["c"] => ["c"], "weights": 4 => /weights: expected the name of a weight format, got 4
     ["c"] => ["c"], "model": [] => /model: expected a known key, got "model"; did you mean "models"?
   )");
 }

@@ -305,7 +305,7 @@ TEST_CASE("a tasks file says which stages recompute and share out their optimize
   const json before = json::parse(io::write_tasks(p, model, c, judge(p, model, c, roofline{})));
   CHECK_FALSE(before["stages"][0].contains("recompute"));
   CHECK_FALSE(before["stages"][0].contains("shard_state"));
-  p.stages[0].recompute = true;
+  p.stages[0].recompute = recomputation::stage;
   p.stages[0].shard = sharding::state;
   const json d = json::parse(io::write_tasks(p, model, c, judge(p, model, c, roofline{})));
   CHECK(d["stages"][0]["recompute"] == true);
@@ -366,7 +366,7 @@ TEST_CASE("the schema of a tasks file describes the keys that are written") {
     }
   });
   hetplan::plan saving = test::plan_of(mode::training, 2, 1, {test::stage_of({0}, {{0, 1}, {1, 1}})});
-  saving.stages[0].recompute = true;
+  saving.stages[0].recompute = recomputation::stage;
   saving.stages[0].shard = sharding::state;
   const planning_graph model = test::model_of({test::work_of("a", 1)}, {});
   see("stage", json::parse(io::write_tasks(saving, model, test::wired(2), judge(saving, model, test::wired(2), roofline{})))["stages"][0]);

@@ -22,14 +22,15 @@ set(layers
     mix
     adapt
     serve
-    recipes)
+    recipes
+    fit)
 # Only programs include these, so the umbrella hetplan.hpp stands below them.
 set(leaves zoo io exchange draw)
 
 # What one plan does not need: no header that hetplan.hpp reaches, directly or not, lies there.
-set(not_in_the_umbrella mix adapt serve)
+set(not_in_the_umbrella mix adapt serve fit)
 # Where a header says what it is built after: a paper, or ours.
-set(algorithms coarsen partition place schedule mix adapt serve recipes)
+set(algorithms coarsen partition place schedule mix adapt serve recipes fit)
 set(columns_allowed 140)
 
 set(order ${layers} hetplan.hpp ${leaves})
@@ -142,8 +143,8 @@ foreach(header IN LISTS headers)
       fault("<${name}> belongs into an .ipp: whoever includes a noun need not parse it")
     elseif(name MATCHES "^range/v3/[^/]*$")
       fault("<${name}>: include one view at a time, <range/v3/view/zip.hpp>")
-    elseif(name MATCHES "^Eigen/")
-      fault("<${name}>: CMake's targets do not bring Eigen")
+    elseif(name MATCHES "^Eigen/" AND NOT header MATCHES "^hetplan/fit/[^/]*\\.ipp$")
+      fault("<${name}> belongs into an .ipp of fit/: only hetplan::fit brings Eigen")
     elseif(name MATCHES "^(nlohmann|yaml-cpp)/" AND NOT own MATCHES "^(io|exchange|draw)$")
       fault("<${name}> belongs to files and pictures alone")
     elseif(name MATCHES "^nlohmann/" AND NOT name STREQUAL "nlohmann/json_fwd.hpp" AND NOT header MATCHES "(/json_text\\.hpp|\\.ipp)$")

@@ -110,7 +110,7 @@ set(expected
     "plan/wide.hpp: line 4 has more than 140 columns"
     "plan/csr.hpp: <boost/graph/compressed_sparse_row_graph.hpp> belongs into an .ipp or a bgl.hpp"
     "plan/zipped.hpp: <range/v3/view/zip.hpp> belongs into an .ipp"
-    "plan/matrix.hpp: <Eigen/Dense>: CMake's targets do not bring Eigen"
+    "plan/matrix.hpp: <Eigen/Dense> belongs into an .ipp of fit/"
     "io/json.hpp: <nlohmann/json.hpp> belongs into an .ipp"
     "io/yaml.hpp: <yaml-cpp/yaml.h> belongs into an .ipp"
     "place/unsourced.hpp: no docstring names its Source"

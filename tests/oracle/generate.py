@@ -10,6 +10,7 @@ leaves the order of simultaneous flows open, a case whose numbers depend on it i
 """
 import argparse
 import contextlib
+import itertools
 import json
 import math
 import random
@@ -198,6 +199,12 @@ def random_token_model(rng, f, kinds, profiled_kinds):
             layer["calls"] = rng.randint(1, 14)
         if rng.random() < 0.4:
             layer["workspace"] = size(rng, spread(rng, 1e2, 1e6))
+        if rng.random() < 0.4:
+            layer["scratch"] = size(rng, spread(rng, 1e4, 1e8))
+        if rng.random() < 0.3:
+            layer["forward_activation"] = size(rng, per * spread(rng, 1e3, 1e5))
+        if rng.random() < 0.3:
+            layer["rows"] = rng.choice([1, 7 * tokens, rng.uniform(0.5, 500)])
         if f["tensor_parallel"] and rng.random() < 0.5:
             layer["degrees"] = rng.choice([[1, 2, 4], [2, 3], [1, 2, 3, 4]])
         if "grid" in f["forms"] and rng.random() < 0.7:
@@ -330,6 +337,14 @@ def random_model(rng, f, kinds, profiled_kinds):
     return {"format": "hetplan/model/1", "name": "random", "layers": layers, "edges": edges}
 
 
+def add_blocks(rng, model):
+    """Runs of layers that can be run again together, some of one layer, with layers outside between them."""
+    for block, names in enumerate(itertools.groupby(model["layers"], lambda _: rng.randint(0, 2))):
+        for layer in names[1]:
+            if names[0] > 0:
+                layer["block"] = block
+
+
 def random_profile(rng, mode):
     """Times that grow with the batch, so that no extrapolation falls below zero."""
     batches = sorted(rng.sample([1, 2, 3, 4, 6, 8], rng.randint(1, 4)))
@@ -368,6 +383,8 @@ def random_cluster(rng, f, topology):
         if rng.random() < 0.9:
             device["power"] = {"idle": written(rng, idle, (1, "W"), (1e-3, "mW")),
                                "active": idle + spread(rng, 1, 50)}
+            if rng.random() < 0.4:
+                device["power"]["memory"] = written(rng, idle + spread(rng, 1, 50), (1, "W"), (1e-3, "mW"))
             if rng.random() < 0.8:
                 device["power"].update(send=spread(rng, 1e-9, 5e-8),
                                        receive=written(rng, spread(rng, 1e-9, 5e-8), (1e-9, "nJ/B")))
@@ -522,7 +539,7 @@ def random_stages(rng, f, model, cluster, devices, samples, microbatch, budget):
             stage["microbatch_size"] = own
         for saver in ("recompute", "shard_state"):
             if f["savers"] and rng.random() < 0.6 and not (saver == "shard_state" and form in ("fsdp", "zero2")):
-                stage[saver] = rng.random() < 0.9
+                stage[saver] = rng.random() < 0.9 and (rng.choice([True, "blocks"]) if saver == "recompute" else True)
         stages.append(stage)
         if form == "grid":
             make_grid(rng, stage, model, chosen, own)
@@ -577,7 +594,7 @@ def random_plan(rng, f, model, cluster):
         microbatch, count = rng.choice([(2, 6), (3, 4), (4, 6), (6, 2), (2, 8), (4, 4), (6, 3), (8, 2)])
     plan = {"format": "hetplan/plan/1", "model": "random", "cluster": "random", "planner": "random",
             "mode": f["mode"], "microbatch_size": microbatch, "microbatches": count,
-            "workload": {"optimizer_factor": rng.choice([0, 1, 2]), "context": rng.randint(0, 512),
+            "workload": {**random_optimizer(rng, f), "context": rng.randint(0, 512),
                          "tokens": rng.randint(2, 5)},
             "schedule": {"kind": rng.choice(["1f1b", "1f1b", "gpipe"])}, "network": f["network"]}
     if f["transfers"] != "overlap":
@@ -627,11 +644,17 @@ def random_plan(rng, f, model, cluster):
     return plan
 
 
+def random_optimizer(rng, f):
+    if f["savers"] and rng.random() < 0.5:
+        return {"optimizer": rng.choice(list(semantics.OPTIMIZERS))}
+    return {"optimizer_factor": rng.choice([0, 1, 2])}
+
+
 def random_workload(rng, f, model):
     """Prompts, chunks and steps, with edges on purpose: no prompt, one token, chunks of one token or that do not
     divide the prompt, and more than 16 steps, whose contexts are rounded."""
     if f["mode"] != "generation":
-        return {"optimizer_factor": rng.choice([0, 1, 2])}
+        return random_optimizer(rng, f)
     prompt = rng.choice([0, 1, 2, 5, 7, 7, 16, 16, 24, 24, 33, 100])
     workload = {"prompt": prompt, "tokens": rng.choice([1, 1, 2, 3, 5, 17, 18, 33])}
     if rng.random() < 0.6:
@@ -835,6 +858,8 @@ def random_case(rng, kind, number):
         # a profiled layer must not be split over accelerators (§4)
         whole = {d.get("kind", d["name"]) for d in cluster["devices"] if d.get("accelerators", 1) > 1}
         model = (random_token_model if f["language"] else random_model)(rng, f, kinds, sorted(kinds - whole))
+        if f["savers"]:
+            add_blocks(rng, model)
         try:
             plan = random_plan(rng, f, model, cluster)
             case = {"model": model, "cluster": cluster, "plan": plan}

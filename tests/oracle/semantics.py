@@ -104,6 +104,7 @@ class Layer:
     tensor: tuple           # what the weights are: shared by the members of a weight group
     flops: dict             # phase -> FLOP per sample
     activation: float
+    forward_activation: float   # outside training
     activation_for_weights: float
     traffic: float
     kv_bytes_per_token: float
@@ -121,7 +122,11 @@ class Layer:
     degrees: list           # of tensor parallelism that are allowed besides 1; none: any
     attention_traffic: float    # bytes for each pair
     calls: int
-    workspace: float        # bytes per row
+    workspace: float        # bytes per token
+    scratch: float          # bytes whatever the tokens
+    block: int              # of layers that can be run again together, or None
+    parameter: float        # bytes of one
+    rows: float             # of its product in a sample, of a request layer in a request
 
     def fraction(self, part):
         """What a device of a grid has of this layer: its column's, or everything where it does not split."""
@@ -192,7 +197,8 @@ class Model:
                            quantity(e.get("gradient", e["bytes"]))) for e in document.get("edges", [])]
         self.tokens = whole_number(document.get("tokens_per_sample", 1), 1, "tokens_per_sample")
         self.weight_format = document.get("weight_format")
-        wide = quantity(document.get("bytes_per_parameter", 4)) >= 4
+        self.parameter = quantity(document.get("bytes_per_parameter", 4))
+        wide = self.parameter >= 4
         self.precision = document.get("precision", "fp32" if wide else "bf16")     # §L2
         require(self.precision in SUBSTITUTES, f"precision {self.precision}")
         self.layers = {}
@@ -200,12 +206,19 @@ class Model:
             layer = self._layer(entry)
             require(layer.name not in self.layers, f"layer {layer.name} twice")
             self.layers[layer.name] = layer
+        self._check_blocks()
         for e in self.edges:    # §L1, rules
             source, target = self.layers[e.source], self.layers[e.target]
             require(source.per_request or not target.per_request,
                     f"layer {e.target}: per request behind {e.source}, which is per token")
             require(target.last_token or not source.last_token,
                     f"layer {e.target}: all tokens behind {e.source}, which has last_token")
+
+    def _check_blocks(self):
+        """Layers of a block follow each other."""
+        blocks = [l.block for l in self.layers.values()]
+        for i, block in enumerate(blocks):
+            require(block is None or block not in blocks[:i] or blocks[i - 1] == block, f"block {block} in parts")
 
     def _layer(self, entry):
         name = entry["name"]
@@ -226,7 +239,8 @@ class Model:
             flops={FORWARD: forward,
                    BACKWARD_INPUT: quantity(entry.get("backward_input_flops", forward)),
                    BACKWARD_WEIGHT: quantity(entry.get("backward_weight_flops", weight_default))},
-            activation=activation, activation_for_weights=for_weights,
+            activation=activation, forward_activation=quantity(entry.get("forward_activation", activation)),
+            activation_for_weights=for_weights, parameter=self.parameter,
             traffic=quantity(entry.get("traffic", sum(into) + max(out, default=0.0))),
             kv_bytes_per_token=quantity(entry.get("kv_bytes_per_token", 0)),
             largest_out=max(out, default=0.0),
@@ -247,15 +261,19 @@ class Model:
             experts = Experts(whole_number(experts["total"], 1, f"layer {name}: experts.total"),
                               whole_number(experts["active"], 1, f"layer {name}: experts.active"),
                               quantity(experts["weight"]))
-        for key in ("attention_flops", "attention_traffic", "workspace"):
+        for key in ("attention_flops", "attention_traffic", "workspace", "scratch"):
             amounts[key] = quantity(entry.get(key, 0))
             require(amounts[key] >= 0, f"layer {name}: {key}")
+        rows = quantity(entry.get("rows", 1 if per == "request" else self.tokens))
+        require(0 < rows < math.inf, f"layer {name}: rows")
+        if entry.get("block") is not None:
+            whole_number(entry["block"], 0, f"layer {name}: block")
         window, last_token = entry.get("window", math.inf), entry.get("last_token", False)
         require(isinstance(last_token, bool), f"layer {name}: last_token")
         return {"tokens": 1 if per == "request" else self.tokens, "per_request": per == "request",
                 "full": attention == "full",
                 "window": window if window == math.inf else whole_number(window, 1, f"layer {name}: window"),
-                "last_token": last_token, "experts": experts,
+                "last_token": last_token, "experts": experts, "rows": rows, "block": entry.get("block"),
                 "degrees": [whole_number(g, 1, f"layer {name}: degrees") for g in entry.get("degrees", [])],
                 "calls": whole_number(entry.get("calls", 1), 1, f"layer {name}: calls"), **amounts}
 
@@ -304,6 +322,7 @@ class Device:
     interconnect: float
     idle: float
     active: float
+    memory: float           # power while memory is the limit of the work
     send: float
     receive: float
 
@@ -323,8 +342,9 @@ class Device:
     def _by_format(self, share, model, key):
         if not isinstance(share, dict):
             return share
-        require(model.weight_format in share, f"device {self.name}: {key}: nothing for weight_format {model.weight_format}")
-        return share[model.weight_format]
+        found = share.get(model.weight_format, share.get("other"))
+        require(found is not None, f"device {self.name}: {key}: nothing for weight_format {model.weight_format}")
+        return found
 
 
 def attained(value, what):
@@ -363,6 +383,9 @@ class Cluster:
     def _device(index, entry):
         power, where = entry.get("power", {}), f"device {entry['name']}"
         idle = quantity(power.get("idle", 0))
+        active = quantity(power.get("active", idle))
+        memory = quantity(power.get("memory", active))
+        require(active >= idle and memory >= idle, f"{where}: power")
         compute, shares, overheads = entry.get("compute", math.nan), {}, {}
         if isinstance(compute, dict):
             require(compute and all(p in SUBSTITUTES for p in compute), f"{where}: compute: unknown precision")
@@ -385,7 +408,7 @@ class Cluster:
                       launch=quantity(entry.get("launch", 0)),
                       accelerators=entry.get("accelerators", 1),
                       interconnect=quantity(entry.get("interconnect", math.nan)),
-                      idle=idle, active=quantity(power.get("active", idle)),
+                      idle=idle, active=active, memory=memory,
                       send=quantity(power.get("send", 0)), receive=quantity(power.get("receive", 0)))
 
     def _topology(self, entry):
@@ -470,7 +493,8 @@ def interpolate(batches, seconds, batch):
 
 
 def layer_seconds(model, layer, phase, batch, part, at):
-    """One layer, one phase (F, B: the input part, W: the weight part) of one round on one device of its stage."""
+    """One layer, one phase (F, B: the input part, W: the weight part) of one round on one device of its stage: its
+    seconds, and those of them in which memory is the limit."""
     device, degree, fraction = part.device, part.degree, layer.fraction(part)
     flops, share = layer.flops[phase], layer.share(at)
     table = layer.profile.get(device.kind)
@@ -478,32 +502,36 @@ def layer_seconds(model, layer, phase, batch, part, at):
         require(degree == 1, f"profiled layer {layer.name} with tensor parallelism")
         asked = batch * share       # §L2: b·n where T = 1; elsewhere no generation comes here, and it is b
         if phase == FORWARD:
-            return interpolate(table["batch"], table["forward"], asked)
+            return interpolate(table["batch"], table["forward"], asked), 0.0
         both = layer.flops[BACKWARD_INPUT] + layer.flops[BACKWARD_WEIGHT]
         of_both = flops / both if both > 0 else 0.5
-        return of_both * interpolate(table["batch"], table["backward"], asked)
+        return of_both * interpolate(table["batch"], table["backward"], asked), 0.0
     if phase != FORWARD and flops == 0:
-        return 0.0      # not even the launch; a forward always counts
+        return 0.0, 0.0     # not even the launch; a forward always counts
     compute, bandwidth = device.peak(model), device.bandwidth(model)
-    # §L2: b·f·n·(r + h)/r with r = b·n, or with r = b, where the b of numerator and rows is cancelled
-    half = device.half / layer.new(at) if device.counts_rows else device.half
+    # §L2: b·f·n·(r + h)/r with r = b·n·rows/T, or with r = b, where the b of numerator and rows is cancelled
+    half = device.half / (layer.rows * share) if device.counts_rows else device.half
     arithmetic = fraction * layer.linear_flops(phase) * share / degree * (batch + half) / compute
     movement = fraction * (layer.weights_read(batch * layer.new(at)) + layer.traffic * batch * share) / degree / bandwidth
     seconds = max(arithmetic, movement) + device.launch * layer.calls
+    by_memory = movement if movement > arithmetic else 0.0
     # attention is a kernel of its own
     pairs = layer.pairs(at)
     arithmetic = fraction * batch * layer.attention_flops * layer.ratio(phase) * pairs / degree / compute
     movement = fraction * batch * (layer.cache_moved(at) / device.cache_efficiency
                                    + layer.attention_traffic * pairs) / degree / bandwidth
     seconds += max(arithmetic, movement)
+    by_memory += movement if movement > arithmetic else 0.0
     if degree > 1 and phase in (FORWARD, BACKWARD_INPUT) and flops > 0:
         require(not math.isnan(device.interconnect), f"device {device.name} has no interconnect")
         seconds += 2 * (degree - 1) / degree * layer.largest_out * batch * share / device.interconnect
-    return seconds
+    return seconds, by_memory
 
 
 def stage_seconds(model, layers, phases, batch, part, at):
-    return sum(layer_seconds(model, layer, phase, batch, part, at) for layer in layers for phase in phases)
+    """All layers in all phases: seconds, and those in which memory is the limit."""
+    each = [layer_seconds(model, layer, phase, batch, part, at) for layer in layers for phase in phases]
+    return sum(s for s, _ in each), sum(m for _, m in each)
 
 
 # ----------------------------------------------------------------------------------------- §5 plan
@@ -531,7 +559,7 @@ class Stage:
     size: int               # B_s, samples of one microbatch
     count: int              # M_s, microbatches of an iteration
     first: int              # where the range of its pipeline starts in the global batch
-    recompute: bool
+    recompute: object       # False, True or "blocks"
     shard_state: bool
     shard: str              # fsdp, zero2 or none
     units: list             # of layers, for fsdp and zero2
@@ -562,6 +590,20 @@ class Stage:
     def columns(self):
         return [[p for p in self.parts if p.column == j] for j in range(self.parts[-1].column + 1)]
 
+    def blocks(self):
+        """Its layers by block, where they keep something that can be run again (§2)."""
+        found = {}
+        for layer in self.layers:
+            if layer.block is not None:
+                found.setdefault(layer.block, []).append(layer)
+        return [block for block in found.values() if any(l.activation > 0 for l in block)]
+
+    def again(self, layers):
+        """Of these layers, those whose forward a backward begins with."""
+        if self.recompute == "blocks":
+            return [l for l in layers if any(l in block for block in self.blocks())]
+        return layers if self.recompute else []
+
     def tensors(self):
         """Distinct weight tensors: tensor -> layer; a weight group counts once (§2)."""
         return distinct(self.layers)
@@ -575,16 +617,30 @@ def distinct(layers):
     return {layer.tensor: layer for layer in layers}
 
 
+# Bytes of a parameter: weights, their copy in low precision, gradient and optimizer (§2); b in the model's format.
+OPTIMIZERS = {
+    "adamw": lambda b: (b, 0, b, 2 * b),
+    "adamw-amp": lambda b: (4, 2, 4, 8),
+    "adamw-8bit": lambda b: (b, 0, b, 2 + 8 / 256),
+    "sgd": lambda b: (b, 0, b, 0),
+    "sgd-amp": lambda b: (4, 2, 4, 0),
+    "sgd-momentum": lambda b: (b, 0, b, b),
+    "sgd-momentum-amp": lambda b: (4, 2, 4, 4),
+}
+
+
 def unit_weight(unit, trainable):
     return sum(l.weight for l in distinct(unit).values() if l.trainable or not trainable)
 
 
 class Plan:
     def __init__(self, document, model, cluster):
-        self.mode = document["mode"]
+        self.mode, self.model = document["mode"], model
         require(self.mode in ("training", "inference", "generation"), f"mode {self.mode}")
         workload = document.get("workload", {})
         self.optimizer_factor = quantity(workload.get("optimizer_factor", 2))
+        self.optimizer = workload.get("optimizer")
+        require(self.optimizer is None or (self.optimizer in OPTIMIZERS and "optimizer_factor" not in workload), "optimizer")
         self._rounds(workload, model)
         self.size, self.count = document["microbatch_size"], document["microbatches"]
         self.schedule = document.get("schedule", {}).get("kind", "1f1b")
@@ -660,7 +716,7 @@ class Plan:
         require(len({p.device.name for p in parts}) == len(parts), f"stage {index}: a device twice")
         shard, units = self._shard(index, entry, layers, parts)
         return Stage(index, entry.get("name", f"s{index}"), pipeline, layers, parts, size, samples // size, first,
-                     self._saver(entry, "recompute"), self._saver(entry, "shard_state"), shard, units,
+                     self._saver(entry, "recompute", "blocks"), self._saver(entry, "shard_state"), shard, units,
                      self._boundaries(index, entry, size, samples, parts))
 
     @staticmethod
@@ -730,10 +786,20 @@ class Plan:
             require(all(p.samples * n % size == 0 for p in parts for n in steps), f"stage {index}: shares of a pass")
         return {"F": cuts["forward"], **({"B": cuts["backward"], "W": cuts["backward"]} if training else {})}
 
-    def _saver(self, entry, name):
+    def _saver(self, entry, name, *others):
         asked = entry.get(name, False)
-        require(asked in (False, True) and (self.mode == "training" or not asked), f"{name} outside training")
+        require(asked in (False, True, *others) and (self.mode == "training" or not asked), f"{name} outside training")
         return asked
+
+    def trained(self, layer):
+        """Bytes of a layer's weights, with copies, of their gradients and of the optimizer (§2)."""
+        if not layer.trainable:
+            return layer.weight, 0.0, 0.0
+        if self.optimizer is None:
+            return layer.weight, layer.weight, layer.weight * self.optimizer_factor
+        weight, copy, gradient, state = OPTIMIZERS[self.optimizer](layer.parameter)
+        parameters = layer.weight / layer.parameter
+        return (weight + copy) * parameters, gradient * parameters, state * parameters
 
     def _cuts(self, model):
         """Stage edges with what crosses them per sample, in all and in each round."""
@@ -889,6 +955,7 @@ class Task(Node):
     low: int                # sample interval of the global batch
     high: int
     seconds: float
+    by_memory: float        # of the seconds, those in which memory is the limit
     part: Part
     is_first: bool = True   # of the parts of its pass: only fsdp has more than one
     is_last: bool = True
@@ -955,8 +1022,6 @@ class TaskGraph:
                 stage = self.plan.stages[s]
                 part = next(p for p in stage.parts if p.device.index == device)
                 phases = "BW" if phase == BACKWARD_INPUT and s not in split else phase
-                if phase == BACKWARD_INPUT and stage.recompute:     # §2: its F once more
-                    phases = FORWARD + phases
                 self.tasks[s, phase, device, m, at.number] = self._pass(stage, part, phase, m, at, phases)
                 self.order[device] += self.tasks[s, phase, device, m, at.number]
         for stage in self.plan.stages:
@@ -979,9 +1044,13 @@ class TaskGraph:
         tasks = []
         for layers in (units if phase == FORWARD else reversed(units)):
             layers = [l for l in layers if l.runs(at)]
-            seconds = (stage_seconds(self.model, layers, phases, high - low, part, at) + part.device.overhead
-                       + self._all_reduces(stage, part, layers, phases, high - low, at))
-            tasks.append(Task(stage.index, phase, part.device.index, m, at.number, low, high, seconds, part,
+            seconds, by_memory = part.device.overhead, 0
+            again = stage.again(layers) if phase == BACKWARD_INPUT else []      # §2: their F once more
+            for those, what in ((again, FORWARD), (layers, phases)):
+                more, of_memory = stage_seconds(self.model, those, what, high - low, part, at)
+                seconds += more + self._all_reduces(stage, part, those, what, high - low, at)
+                by_memory += of_memory
+            tasks.append(Task(stage.index, phase, part.device.index, m, at.number, low, high, seconds, by_memory, part,
                               is_first=not tasks, is_last=len(tasks) == len(units) - 1))
         return tasks
 
@@ -1469,27 +1538,55 @@ class Simulation:
 def activations(plan, stage, part, split, at):
     """What one sample takes when a phase of a round starts and releases when it ends (§2): phase ->
     (taken, released), bytes. Of a chunk or a step it is what its tokens take (§L1, §L3)."""
-    running = [l for l in stage.layers if l.runs(at)]
-    everything = sum(l.activation * l.fraction(part) * l.share(at) for l in running)
-    for_weights = sum(l.activation_for_weights * l.fraction(part) for l in running)
     if plan.mode != "training":
+        everything = sum(l.forward_activation * l.fraction(part) * l.share(at) for l in stage.layers if l.runs(at))
         return {FORWARD: (everything, everything)}
+
+    def kept(layers):
+        return sum(l.activation * l.fraction(part) for l in layers)
+
+    everything = kept(stage.layers)
+    for_weights = sum(l.activation_for_weights * l.fraction(part) for l in stage.layers)
     forward, backward, inputs = everything, 0.0, 0.0
-    if stage.recompute:
+    if stage.recompute is True:
         inputs = sum(plan.cuts[s, stage.index][0] for s in plan.before[stage.index])
         forward, backward = inputs, everything
+    elif stage.recompute:       # blocks: all of them stay for a separate W
+        blocks = [kept(block) for block in stage.blocks()]
+        inputs = block_inputs(plan, stage)
+        forward = everything - sum(blocks) + inputs
+        backward = sum(blocks) if split else max(blocks, default=0.0)
+        everything = forward - inputs + backward
     if not split:
         return {FORWARD: (forward, 0.0), BACKWARD_INPUT: (backward, everything + inputs)}
     return {FORWARD: (forward, 0.0), BACKWARD_INPUT: (backward, everything - for_weights),
             BACKWARD_WEIGHT: (0.0, for_weights + inputs)}
 
 
+def block_inputs(plan, stage):
+    """Tensors that blocks that are run again read from other stages, and those that they give to layers of
+    the stage outside; each once (§2)."""
+    place = {l.name: None for l in stage.layers}
+    for number, block in enumerate(stage.blocks()):
+        place.update({l.name: number for l in block})
+    tensors = {}
+    for e in plan.model.edges:
+        if e.target not in place:
+            continue
+        inside, there = place.get(e.source), place[e.target]
+        leaves = e.source in place and inside is not None and inside != there
+        enters = e.source not in place and there is not None
+        if leaves or enters:
+            tensors[e.source] = max(tensors.get(e.source, 0.0), e.bytes)
+    return sum(tensors.values())
+
+
 def holding(plan, stage, part, layer):
     """Weights, gradients and optimizer state of one tensor on one device of a stage."""
-    weight, n = layer.weight * layer.fraction(part), len(stage.parts)
     if plan.mode != "training":
-        return weight
-    gradient, state = (weight, weight * plan.optimizer_factor) if layer.trainable else (0.0, 0.0)
+        return layer.weight * layer.fraction(part)
+    weight, gradient, state = (amount * layer.fraction(part) for amount in plan.trained(layer))
+    n = len(stage.parts)
     if stage.shard == "fsdp":
         return (weight + gradient + state) / n
     if stage.shard == "zero2":
@@ -1501,7 +1598,7 @@ def peak_memory(graph, device):
     """Every distinct tensor of the device's stages, each once and at its largest holding, plus the units
     that fsdp and zero2 keep whole for a while, plus caches, workspace and activations, in the order of the
     device's tasks."""
-    plan, moves, tensors, held, workspace = graph.plan, {}, {}, 0.0, 0.0
+    plan, moves, tensors, held, workspace, sharing = graph.plan, {}, {}, 0.0, 0.0, {}
     splits = {t.stage for t in graph.order[device] if t.phase == BACKWARD_WEIGHT}
     for stage in plan.stages:
         for part in stage.parts:
@@ -1512,15 +1609,20 @@ def peak_memory(graph, device):
             for tensor, layer in stage.tensors().items():
                 tensors[tensor] = max(tensors.get(tensor, 0.0), holding(plan, stage, part, layer))
             if stage.shard != "none":
-                weights = [unit_weight(unit, stage.shard == "zero2") for unit in stage.units]
-                held += max(weights) * (2 if stage.shard == "fsdp" else 1)
+                whole = {"fsdp": lambda l: 2 * l.weight, "zero2": lambda l: plan.trained(l)[1]}[stage.shard]
+                held += max(sum(map(whole, distinct(unit).values())) for unit in stage.units)
             if plan.mode == "generation":       # §L3: the cache of every sequence, for the whole run
                 tokens = plan.context + plan.prompt + plan.tokens
                 held += part.samples * stage.count * sum(l.cache_held(tokens) * l.fraction(part) for l in stage.layers)
             if plan.mode == "training":         # §L2: rows are those of the largest pass
                 rows = max(task.high - task.low for task in graph.order[device] if task.stage == stage.index)
-                workspace = max([workspace, *(l.workspace * rows * l.new(plan.whole) * l.fraction(part)
+                workspace = max([workspace, *((l.workspace * rows * l.new(plan.whole) + l.scratch) * l.fraction(part)
                                               for l in stage.layers)])
+                for l in stage.layers:
+                    sharing.setdefault(l.tensor, {})[l.name] = l.scratch * l.fraction(part)
+    for of_layers in sharing.values():      # gradients of one tensor wait for each other, and become a sum
+        if len(of_layers) > 1:
+            workspace = max(workspace, (len(of_layers) + 1) * min(of_layers.values()))
     held += sum(tensors.values()) + workspace + graph.cluster.devices[device].memory_overhead
     peak = held
     for task in graph.order[device]:
@@ -1577,8 +1679,10 @@ def simulate(case):
         result["peak_memory"][device.name] = (
             peak_memory(graph, device.index) if device.index in graph.order else 0.0)
         result["span"][device.name] = tasks[-1].end - tasks[0].start if tasks else 0.0
+        by_memory = sum(task.by_memory for task in tasks)
         result["energy"][device.name] = (
-            device.idle * latency + (device.active - device.idle) * busy
+            device.idle * latency + (device.active - device.idle) * (busy - by_memory)
+            + (device.memory - device.idle) * by_memory
             + device.send * sent.get(device.index, 0.0) + device.receive * received.get(device.index, 0.0))
     result["period"] = max(result["span"].values(), default=0.0)
     if plan.mode == "generation":

@@ -193,6 +193,32 @@ class Shares(Same):
         self.assertClose(result["latency"], 12e-3 + 1.1e-3 + 3.1e-3)
 
 
+class Blocks(Same):
+    def document(self, again, **more):
+        layers = [layer("a", activation=2), layer("b", activation=3, block=0), layer("c", activation=10, block=0),
+                  layer("d", activation=20, block=1), layer("e", activation=4)]
+        edges = [(x, y, 7) for x, y in zip("abcd", "bcde")]
+        return case(layers, [stage("abcde", {0: 2}, recompute=again)], 1, edges, samples=2, count=3, **more)
+
+    def test_layers_outside_inputs_of_blocks_and_one_block_at_a_time(self):
+        plain, again = (semantics.simulate(self.document(r)) for r in (False, "blocks"))
+        self.assertClose(plain["peak_memory"]["d0"], 3 * 2 * 39)
+        self.assertClose(again["peak_memory"]["d0"], 3 * 2 * (2 + 4 + 7 + 7) + 2 * 20)
+        self.assertClose(again["busy"]["d0"] - plain["busy"]["d0"], 3 * 2 * 3e-3)
+
+    def test_all_blocks_stay_for_a_separate_weight_part(self):
+        orders = {"d0": [["F", 0, 0], ["B", 0, 0], ["F", 0, 1], ["B", 0, 1], ["W", 0, 0], ["W", 0, 1], ["F", 0, 2], ["B", 0, 2], ["W", 0, 2]]}
+        found = semantics.simulate(self.document("blocks", schedule={"kind": "explicit", "orders": orders}))
+        self.assertClose(found["peak_memory"]["d0"], 2 * (39 + 14) + 2 * (39 + 14))
+
+    def test_optimizers_have_the_bytes_of_their_table(self):
+        for name, most in (("adamw", 8), ("adamw-amp", 18), ("adamw-8bit", 6.03125), ("sgd", 4), ("sgd-amp", 10), ("sgd-momentum", 6),
+                           ("sgd-momentum-amp", 14)):
+            document = case([layer("a", weight=2e6)], [stage("a", {0: 1})], 1, samples=1, count=1, workload={"optimizer": name})
+            document["model"]["bytes_per_parameter"] = 2
+            self.assertClose(semantics.simulate(document)["peak_memory"]["d0"], most * 1e6)
+
+
 class Cuts(Same):
     def pipeline(self, *cuts, **more):
         """Four stages that take 4 ms + 1 ms a sample."""
@@ -326,6 +352,16 @@ class LanguageModels(Same):
                                    workload={"tokens": 1})
             self.assertClose(semantics.simulate(document)["ttft"], 16e-3 * (rows + 16) / rows)
 
+    def test_a_layer_may_tell_the_rows_of_its_product(self):
+        # 6 rows a sample of 8 tokens, 2 samples: 12 in the prompt; per request as they are, and 3 rows a request make 6
+        for told, rows in ({"rows": 6}, 12), ({"rows": 3, "per": "request"}, 6):
+            layers = [layer("a", 8e9, **told), layer("b", 0)]
+            document = token_model(layers, [{**stage("a", {0: 2}), "layers": ["a", "b"]}], tokens=8, samples=2, each={0: {"half_rows": 16}},
+                                   workload={"tokens": 1})
+            self.assertClose(semantics.simulate(document)["ttft"], 16e-3 * (rows + 16) / rows)
+        with self.assertRaisesRegex(semantics.BadInput, "layer a: rows"):
+            semantics.simulate(token_model([layer("a", rows=0)], [stage("a", {0: 1})]))
+
     def test_a_model_with_several_tokens_is_a_prompt_of_them_and_steps_of_one(self):
         found = semantics.simulate(token_model([layer("a", 8e9)], [stage("a", {0: 1})], tokens=8, workload={"tokens": 3}))
         self.assertClose(found["ttft"], 8e-3)
@@ -433,6 +469,12 @@ class LanguageModels(Same):
                                    each={0: {"memory_overhead": 1e6}})
             self.assertClose(semantics.simulate(document)["peak_memory"]["d0"], 3 * 8 + workspace + 1e6)
 
+    def test_scratch_is_added_to_the_workspace_of_its_layer(self):
+        layers = [layer("a", workspace=100), layer("b", workspace=50, scratch=2000)]
+        for samples, most in (3, 50 * 3 * 8 + 2000), (6, 100 * 6 * 8):
+            document = token_model(layers, [stage("ab", {0: samples})], 8, edges=[("a", "b", 0)], mode="training", samples=samples)
+            self.assertClose(semantics.simulate(document)["peak_memory"]["d0"], most)
+
     def test_a_missing_precision_is_replaced_by_a_wider_one(self):
         for asked, known, found in (("bf16", "fp16 tf32 fp32", "fp16"), ("fp16", "bf16 fp32", "bf16"), ("bf16", "tf32 fp32", "tf32"),
                                     ("int4", "int8 fp16", "int8"), ("int8", "fp16 bf16", "bf16"), ("fp8", "int8 fp16", "fp16"),
@@ -449,6 +491,10 @@ class LanguageModels(Same):
         document["model"]["weight_format"] = "q8"
         with self.assertRaisesRegex(semantics.BadInput, "efficiency.*weight_format q8"):
             semantics.simulate(document)
+        document["cluster"]["devices"][0]["efficiency"]["other"] = 0.25
+        self.assertClose(semantics.simulate(document)["latency"], 4e-3)
+        del document["model"]["weight_format"]
+        self.assertClose(semantics.simulate(document)["latency"], 4e-3)
 
     def test_a_backward_scales_attention_as_its_flops(self):
         # F: 10 of 40 GFLOP are attention over 10 pairs; B twice that, W nothing

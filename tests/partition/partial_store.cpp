@@ -18,7 +18,7 @@ TEST_CASE("what a cell drops gives its ports back, and what it keeps has its own
     partial_plan p{.energy_J = 1e6 - rank, .rank = rank, .ports = ports};  // no plan covers another
     p.finished.reach_s = rank;
     for (tail& t : ports) t.rest_s = rank;
-    store.keep({.rank = rank, .reach_s = rank}, &p, cell, lists);
+    store.keep({.rank = rank, .tail = {.reach_s = rank}}, &p, cell, lists);
   };
   for (int i = 10'000; i > 0; --i) offer(i, 0);  // each better than all before it
   CHECK(lists.size() <= 6);

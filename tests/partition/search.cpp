@@ -75,7 +75,7 @@ void check_answer(const search_result& r, const test::search_instance& i, const 
     REQUIRE(f.estimate.latency.value() == near(e.latency.value()));
     REQUIRE(f.estimate.energy().value() == near(e.energy().value()));
     REQUIRE(f.estimate.peak_memory().value() == near(e.peak_memory().value()));
-    REQUIRE(f.score == near(o.score(e.response(), e.energy())));  // the score of the response, which differs from latency in generation
+    REQUIRE(f.score == near(score(o, e)));
   }
 }
 
@@ -90,7 +90,7 @@ class enumerator {
     std::vector<double> all;
     visit_ = [&](const plan& p) {
       const evaluation e = estimate(p, i_.model, i_.cluster, roofline{});
-      if (is_finite(e.latency) && !find_broken_limit(e, i_.cluster)) all.push_back(o.score(e.response(), e.energy()));
+      if (is_finite(e.latency) && !find_broken_limit(e, i_.cluster)) all.push_back(score(o, e));
     };
     from(i_.sequence.size(), 0);
     std::sort(all.begin(), all.end());
@@ -190,6 +190,11 @@ class enumerator {
       }
       if (best.second == 0 || total < best.first * (1 - 1e-12)) best = {total, degree};
     }
+    // A task each way, and what it sends: to the next stage, back, and tokens from the last stage of several.
+    const bool training = p.workload.mode == mode::training, last = s + 1 == p.stages.size();
+    int sends = last ? 0 : 1;
+    if (s > 0 && (training || (last && p.workload.mode == mode::generation && p.workload.tokens > 1))) ++sends;
+    best.first += (training ? 2 : 1) * i_.cluster[d].overhead.value() + sends * i_.cluster[d].send_overhead.value();
     return best;
   }
 

@@ -166,7 +166,7 @@ TEST_CASE("an objective that reads the whole evaluation is served by exhaustion,
 TEST_CASE("a policy that drops what is 2 % better at most loses no more than that for each stage") {
   int feasible = 0, worse = 0;
   long long kept = 0, kept_by_dominance = 0;
-  for_each_instance(800, 120000, {.most_layers = 7, .most_devices = 4}, [&](const auto& i, std::uint64_t seed) {
+  for_each_instance(8000, 120000, {.most_layers = 7, .most_devices = 4}, [&](const auto& i, std::uint64_t seed) {
     const search_tables t = test::tables_of(i);
     const device_space space = test::any_order(t, i.blank);
     // No budgets: with budgets, a plan that is slightly worse may be infeasible.
@@ -190,7 +190,7 @@ TEST_CASE("a policy that drops what is 2 % better at most loses no more than tha
     if (seed % 3 == 0) check(minimize_energy{});
     else check(minimize_latency{});
   });
-  REQUIRE(feasible > 500);
+  REQUIRE(feasible > 5000);
   REQUIRE(kept < kept_by_dominance);
   REQUIRE(worse > 0);  // the policy loses something, or the bound is not tested
 }

@@ -42,6 +42,8 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   REQUIRE(score(objective, mine.estimate) == Approx(best.front().score).epsilon(1e-9));
   REQUIRE(all.plans.front().score == Approx(mine.score).epsilon(1e-12));
   const evaluation direct = estimate(mine.plan, i.model, i.cluster, roofline{}, plain_memory{}, linear_power{}, estimator);
+  REQUIRE(mine.estimate.times().makespan.value() == Approx(direct.times().makespan.value()).epsilon(1e-9));
+  REQUIRE(mine.estimate.times().ttft.value() == Approx(direct.times().ttft.value()).epsilon(1e-9));
   REQUIRE(mine.estimate.response().value() == Approx(direct.response().value()).epsilon(1e-9));
   REQUIRE(mine.estimate.energy().value() == Approx(direct.energy().value()).epsilon(1e-9));
   for (const device& d : i.cluster.devices()) {
@@ -54,7 +56,7 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
   REQUIRE_FALSE(find_broken_limit(direct, i.cluster));
   if (i.blank.workload.mode != mode::training) return;
   for (const stage& s : mine.plan.stages) {
-    REQUIRE(s.recompute == savers.recompute);
+    REQUIRE(s.recompute == whole_stage_if(savers.recompute));
     REQUIRE((s.shard == sharding::state) == (savers.shard_state && s.devices.size() > 1));
   }
 }
@@ -76,6 +78,35 @@ TEST_CASE("with nothing dropped but what is dominated, the search finds the best
     }
   }
   REQUIRE(feasible > 1200);
+}
+
+TEST_CASE("generation is planned for its prompt and its tokens: the search finds the best plan of the whole space") {
+  int feasible = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 2000; ++seed) {
+    const test::search_instance i = test::random_search_instance(
+        seed, {.most_layers = seed % 4 == 0 ? 7 : 5, .most_devices = seed % 3 == 0 ? 4 : 3, .tight = seed % 5 != 0, .tokens = true});
+    INFO(i.what);
+    const warmup_rule rule = warmup_rules[seed % 3];
+    job limited{.workload = i.blank.workload, .batch = static_cast<int>(i.blank.batch())};
+    switch (seed % 6) {
+      case 0: compare_with_brute_force(i, minimize_latency{}, rule, feasible); break;
+      case 1: compare_with_brute_force(i, minimize_ttft{}, rule, feasible); break;
+      case 2: compare_with_brute_force(i, minimize_response{}, rule, feasible); break;
+      case 3:
+        compare_with_brute_force(i, keep_qoe{.lambda_J_per_s = 20, .makespan = seconds(1), .ttft = seconds(0.05)}, rule, feasible);
+        break;
+      case 4:
+        limited.qoe.ttft = seconds(0.05);
+        compare_with_brute_force(i, objective_of_job(limited), rule, feasible);
+        break;
+      default:
+        limited.objective = objective_kind::ttft;
+        if (i.blank.workload.tokens > 1) limited.qoe.time_between_tokens = seconds(0.02);
+        compare_with_brute_force(i, objective_of_job(limited), rule, feasible);
+        break;
+    }
+  }
+  REQUIRE(feasible > 1000);
 }
 
 TEST_CASE("the search minimises the other estimates as exactly as the dominant step's") {

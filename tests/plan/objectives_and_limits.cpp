@@ -54,6 +54,40 @@ TEST_CASE("an evaluation adds up energy, takes the largest memory, and answers w
   CHECK(evaluation{}.energy() == 0_J);
 }
 
+TEST_CASE("times of generation have objectives and limits of their own") {
+  evaluation e = two_used();  // T = 4 s, 30 J
+  e.ttft = 1_s;
+  e.time_between_tokens = 0.5_s;
+  job j{.workload = {.mode = mode::generation, .tokens = 7}};
+  const auto score_of = [&](auto change) {
+    job wanted = j;
+    change(wanted);
+    check_job(wanted);
+    return score(objective_of_job(wanted), e);
+  };
+  CHECK(score_of([](job&) {}) == 4);
+  CHECK(score_of([](job& w) { w.objective = objective_kind::ttft; }) == 1);
+  CHECK(score_of([](job& w) { w.objective = objective_kind::time_between_tokens; }) == 0.5);
+  CHECK(score_of([](job& w) { w.qoe.ttft = 0.75_s; }) == 30 + 250);
+  CHECK(score_of([](job& w) { w.qoe.time_between_tokens = 0.25_s, w.qoe.makespan = 3.5_s; }) == 30 + 250 + 500);
+  CHECK(score_of([](job& w) { w.qoe.latency = 0.25_s; }) == 30 + 250);
+  // Under any other objective plans that keep the limits come first; of those that do not, the one that is over by the least.
+  const auto over = [&](seconds limit) { return score_of([&](job& w) { w.objective = objective_kind::throughput, w.qoe.ttft = limit; }); };
+  CHECK(over(1_s) == 4.0 / 32);
+  CHECK(over(0.9_s) > 1e20);
+  CHECK(over(0.5_s) > over(0.9_s));
+  // Outside generation all times are T.
+  evaluation plain = two_used();
+  CHECK(plain.times() == run_times(4_s));
+  CHECK(score(minimize_ttft{}, plain) == 4);
+  CHECK(score(keep_qoe{.ttft = 3_s}, plain) == 1030);
+  CHECK(refusal([](job& w) { w.objective = objective_kind::ttft; }) == "job: objective ttft: expected mode generation, got mode training");
+  CHECK(refusal([](job& w) { w.qoe.ttft = 1_s; }) == "job: qoe.ttft: expected mode generation, got mode training");
+  CHECK(refusal([](job& w) { w.workload.mode = mode::generation, w.workload.tokens = 1, w.qoe.time_between_tokens = 1_s; }) ==
+        "job: qoe.time_between_tokens: expected mode generation and tokens > 1, got tokens = 1");
+  CHECK(refusal([](job& w) { w.qoe.makespan = seconds(-1); }) == "job: qoe.makespan = -1; expected seconds > 0");
+}
+
 TEST_CASE("objectives score latency, seconds per sample, energy, and energy with a price for lateness") {
   evaluation e = two_used();
   CHECK(score(minimize_latency{}, e) == 4);
@@ -85,7 +119,7 @@ TEST_CASE("a job's objective is what it names, else qoe where it has a latency t
   CHECK(score(objective_of_job({.batch = 16, .objective = objective_kind::throughput}), e) == 0.25);
   CHECK(score(objective_of_job({.objective = objective_kind::latency, .qoe = {.latency = 3_s}}), e) == 4);
   CHECK_THROWS_MATCHES(objective_of_job({.objective = objective_kind::qoe}), invalid_input,
-                       Catch::Message("objective_of_job: objective qoe needs qoe.latency"));
+                       Catch::Message("objective_of_job: objective qoe needs a time in qoe"));
   CHECK(to_string(job{}.effective_objective()) == "latency");
   CHECK(to_string(job{.qoe = {.latency = 3_s}}.effective_objective()) == "qoe");
   CHECK(to_string(objective_kind::throughput) == "throughput");
@@ -134,7 +168,8 @@ TEST_CASE("a job's fields are checked one by one") {
   CHECK(refusal([](job& j) { j.qoe.latency = seconds(not_a_number); }) == "job: qoe.latency = nan; expected seconds > 0");
   CHECK(refusal([](job& j) { j.qoe.deadline = seconds(-1); }) == "job: qoe.deadline = -1; expected seconds > 0");
   CHECK(refusal([](job& j) { j.qoe.iterations = 0; }) == "job: qoe.iterations = 0; expected an integer >= 1");
-  CHECK(refusal([](job& j) { j.objective = objective_kind::qoe; }) == "job: objective qoe needs qoe.latency");
+  CHECK(refusal([](job& j) { j.objective = objective_kind::qoe; }) ==
+        "job: objective qoe needs one of qoe.latency, qoe.makespan, qoe.ttft, qoe.time_between_tokens");
 }
 
 TEST_CASE("a plan within all limits breaks none, a hair of rounding included") {

@@ -59,7 +59,7 @@ TEST_CASE("a layer that changes its device, or what a device does of it, is else
   CHECK_FALSE(same_placement(plan{}, given()));
   CHECK_FALSE(stays([](plan& p) { p.stages[1].shard = sharding::state; }));
   CHECK(stays([](plan& p) { p.stages[0].shard = sharding::state; }));  // on one device, sharding changes nothing
-  CHECK(stays([](plan& p) { p.stages[1].recompute = true; }));
+  CHECK(stays([](plan& p) { p.stages[1].recompute = recomputation::stage; }));
   plan shared = given();
   shared.stages[1].shard = sharding::state;
   plan turned = shared;  // each device has the other's part of the state

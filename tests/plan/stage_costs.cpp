@@ -63,7 +63,7 @@ TEST_CASE("a part of a stage has the sums of its layers, device by device") {
           REQUIRE(got.backward_task_s() + got.optimizer_s == 0);
           continue;
         }
-        REQUIRE(got.backward_input_s == Approx(sum_s(phase::backward_input, mine.recompute ? got.forward_s : 0)).epsilon(1e-12));
+        REQUIRE(got.backward_input_s == Approx(sum_s(phase::backward_input, mine.recomputes() ? got.forward_s : 0)).epsilon(1e-12));
         REQUIRE(got.backward_weight_s == Approx(sum_s(phase::backward_weight, 0)).epsilon(1e-12));
         optimized += got.optimizer_s > 0 ? 1 : 0;
       }

@@ -342,7 +342,7 @@ TEST_CASE("outside training no stage recomputes or shares out its optimizer's st
         p.stages[1].*saver = how;
       });
     };
-    CHECK(with(&stage::recompute, true) ==
+    CHECK(with(&stage::recompute, recomputation::stage) ==
           (m == mode::training ? "valid" : "/stages/1/recompute: expected false outside training, got true"));
     CHECK(with(&stage::shard, sharding::state) ==
           (m == mode::training ? "valid" : "/stages/1/shard_state: expected false outside training, got true"));

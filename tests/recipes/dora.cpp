@@ -320,7 +320,9 @@ TEST_CASE("few blocks of a model hold and take what their layers do") {
         REQUIRE_FALSE(validate(whole, model, c));
         const evaluation e = judge(whole, model, c, problem.cost).evaluation;
         CHECK(e.latency.value() == Approx(predicted.latency.value()).epsilon(1e-9));
-        CHECK(e.peak_memory().value() == Approx(predicted.peak_memory().value()).epsilon(1e-9));
+        // A block has the largest workspace and the largest scratch of its layers, perhaps of different ones.
+        CHECK(e.peak_memory().value() <= predicted.peak_memory().value() * (1 + 1e-9));
+        CHECK(e.peak_memory().value() == Approx(predicted.peak_memory().value()).epsilon(0.02));
         cut += p.stages.size() > 1;
       }
     }
@@ -352,7 +354,7 @@ TEST_CASE("Dora as printed: the estimate chooses") {
   const plan_result printed = recipes::dora_as_printed(problem, minimize_latency{});
   REQUIRE(printed.status.ok());
   CHECK(printed.plans.front().plan.planner == "dora-printed");
-  CHECK(printed.plans.front().evaluation.latency.value() == Approx(1616).epsilon(0.001));
+  CHECK(printed.plans.front().evaluation.latency.value() == Approx(841.8).epsilon(0.001));
 }
 
 TEST_CASE("dora ends soon where one layer fits on no device, though the space of all cuts is large") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <catch2/catch.hpp>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +47,8 @@ planning_graph chain(test::random_source& random, int layers) {
     b.add_layer({.name = "l" + std::to_string(i),
                  .forward_flops = flops(random.integer(1, 4) * 1e9),
                  .weight = bytes(random.integer(1, 3) * 1e6),
-                 .activation = bytes(random.integer(1, 3) * 1e6)});
+                 .activation = bytes(random.integer(1, 3) * 1e6),
+                 .block = random.chance(0.4) ? std::optional(i) : std::nullopt});
     if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), bytes(1e5));
   }
   return std::move(b).build();
@@ -55,7 +57,7 @@ planning_graph chain(test::random_source& random, int layers) {
 }  // namespace
 
 TEST_CASE("choose_savers stops where no saver of one stage helps, and uses only what the job allows") {
-  int recompute = 0, sharded = 0;
+  int recompute = 0, blocks = 0, sharded = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 60; ++seed) {
     test::random_source random(seed);
     INFO("seed " << seed);
@@ -75,11 +77,12 @@ TEST_CASE("choose_savers stops where no saver of one stage helps, and uses only 
     REQUIRE(least.first <= 0);
     REQUIRE(least <= cost_of(problem, start));
     for (std::size_t s = 0; s < best.stages.size(); ++s) {
-      REQUIRE((j.memory_savers.recompute || !best.stages[s].recompute));
+      REQUIRE((j.memory_savers.recompute || !best.stages[s].recomputes()));
       REQUIRE((j.memory_savers.shard_state || best.stages[s].shard == sharding::none));
-      recompute += best.stages[s].recompute;
+      recompute += best.stages[s].recompute == recomputation::stage;
+      blocks += best.stages[s].recompute == recomputation::blocks;
       sharded += best.stages[s].shard != sharding::none;
-      for (const bool again : {false, true}) {
+      for (const recomputation again : {recomputation::none, recomputation::blocks, recomputation::stage}) {
         for (const sharding how : {sharding::none, sharding::state, sharding::zero2, sharding::fsdp}) {
           plan other = best;
           other.stages[s].recompute = again;
@@ -92,8 +95,9 @@ TEST_CASE("choose_savers stops where no saver of one stage helps, and uses only 
       }
     }
   }
-  CAPTURE(recompute, sharded);
-  CHECK(recompute > 5);
+  CAPTURE(recompute, blocks, sharded);
+  CHECK(recompute > 0);
+  CHECK(blocks > 0);
   CHECK(sharded > 5);
 }
 

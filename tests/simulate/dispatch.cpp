@@ -60,7 +60,7 @@ struct pipeline {
     std::vector<stage> stages;
     for (std::size_t s = 0; s < f.size(); ++s) {
       stages.push_back(stage_of({static_cast<int>(s)}, {{device[s], 1}}));
-      if (!recompute.empty()) stages.back().recompute = recompute[s];
+      if (!recompute.empty()) stages.back().recompute = whole_stage_if(recompute[s]);
     }
     plan p = plan_of(mode::training, 1, microbatches, stages);
     p.workload.optimizer_factor = 0;

@@ -391,6 +391,16 @@ TEST_CASE("half_rows counts tokens, half_batch samples") {
     CHECK(alone(m, rows, mode::inference, b).latency.value() == same(3 * (b * 4 + 6)));
     CHECK(alone(m, samples, mode::inference, b).latency.value() == same(3 * 4 * (b + 6)));
   }
+  // A product of 10 rows a sample of 4 tokens has b n 10 / 4, per request 10 b: b n f (r + 6) / r.
+  layer_spec tower = work_of("tower", 5), a = work_of("a", 4 * 3);
+  tower.sequence.per = layer_scope::request;
+  tower.rows = a.rows = 10;
+  const planning_graph told = model_with(of_tokens(4), {tower, a});
+  for (const int b : {1, 2, 5}) {
+    for (const int n : {1, 4, 9})
+      CHECK(seconds_of(told, rows, only_prompt(n), b) == same(b * 5 * (10 * b + 6) / (10.0 * b) + 3 * (b * n + 6 * 4 / 10.0)));
+    CHECK(alone(told, samples, mode::inference, b).latency.value() == same((5 + 4 * 3) * (b + 6)));
+  }
   // At half_rows half of the peak is reached: 512 tokens of a prompt at h = 64 run at 512 / 576 of it. Attention is at the peak.
   layer_spec both = work_of("both", 2 + 1);
   both.sequence.attention_flops = 1_FLOP;
@@ -416,6 +426,12 @@ TEST_CASE("attained shares by weight format, of memory and of the cache") {
   CHECK(seconds_of(f16, d, only_prompt(64)) == same(64 + 520));
   CHECK(seconds_of(q4, d, only_prompt(64)) == same(128 + 1040));
   CHECK_THROWS_AS(seconds_of(model_with({.weight_format = "q8"}, {l}), d, one_step(6)), invalid_input);
+  // `other` is the share of the formats that are not listed, and of models that name none: 1 FLOP/s, 4 B/s.
+  d.efficiency.by_format.emplace_back("other", 0.125);
+  d.memory_efficiency.by_format.emplace_back("other", 0.25);
+  CHECK(seconds_of(model_with({.weight_format = "q8"}, {l}), d, one_step(6)) == same(8 + 16));
+  CHECK(seconds_of(model_with({}, {l}), d, one_step(6)) == same(8 + 16));
+  CHECK(seconds_of(q4, d, one_step(6)) == same(16 + 32));
   // One share for all formats.
   d.efficiency = 0.5;
   d.memory_efficiency = 0.25;
@@ -529,9 +545,9 @@ TEST_CASE("overheads in training: once for each task, and a reduction waits with
   const planning_graph m = model_with({}, {l});
   plan p = plan_of(mode::training, 1, 1, {stage_of({0}, {{0, 1}})});
   CHECK(judged(p, m, c).evaluation.latency.value() == same((1 + 0.25) + (2 + 3 + 0.25)));
-  p.stages[0].recompute = true;  // repeats its forward in the task of the backward
+  p.stages[0].recompute = recomputation::stage;  // repeats its forward in the task of the backward
   CHECK(judged(p, m, c).evaluation.latency.value() == same((1 + 0.25) + (1 + 2 + 3 + 0.25)));
-  p.stages[0].recompute = false;
+  p.stages[0].recompute = recomputation::none;
   p.schedule.kind = schedule_kind::explicit_orders;
   p.schedule.orders = {order_of("F0.0 B0.0 W0.0")};
   CHECK(judged(p, m, c).evaluation.latency.value() == same((1 + 0.25) + (2 + 0.25) + (3 + 0.25)));

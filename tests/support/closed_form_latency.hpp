@@ -21,8 +21,50 @@ namespace hetplan::test {
   return way;
 }
 
+/// The same of one pass of a part of a run of generation.
+[[nodiscard]] inline std::vector<double> ways_s(const pipeline_steps& steps, double pipeline_steps::stage_step::*of_stage,
+                                                double pipeline_steps::link_step::*of_link) {
+  std::vector<double> way(steps.stages.size());
+  for (std::size_t h = way.size(); h-- > 0;) {
+    double behind = 0;
+    for (const std::size_t l : steps.stages[h].out) behind = std::max(behind, steps.links[l].*of_link + way[steps.links[l].to]);
+    way[h] = steps.stages[h].*of_stage + behind;
+  }
+  return way;
+}
+
 /// Latency by the dominant step, in each mode.
 struct closed_dominant_step {
+  /// In generation every path from a source counts: its passes of the prompt one after the other through the slowest step, and a step as
+  /// long as the slowest stage or link makes it.
+  [[nodiscard]] run_times times(const pipeline_steps& steps) const {
+    if (steps.mode != mode::generation || !steps.connected()) return latency(steps);
+    const double M = steps.microbatches, K = steps.first_passes, G = steps.later_passes;
+    const auto way = ways_s(steps, &pipeline_steps::stage_step::later_s, &pipeline_steps::link_step::later_s);
+    const auto first = ways_s(steps, &pipeline_steps::stage_step::first_s, &pipeline_steps::link_step::first_s);
+    double between = 0, ttft = 0;
+    for (std::size_t h = way.size(); h-- > 0;) {
+      between = std::max({between, M * steps.stages[h].later_s, steps.stages[h].in.empty() ? way[h] : 0});
+      for (const std::size_t l : steps.stages[h].out) between = std::max(between, steps.links[l].later_own_s);
+    }
+    // Depth first over all paths: time before a step, then the step for all passes, then the longest way behind it.
+    const auto follow = [&](const auto& self, std::size_t h, double before) -> void {
+      const auto& s = steps.stages[h];
+      ttft = std::max(ttft, before + M * K * s.first_s + first[h] - s.first_s);
+      for (const std::size_t l : s.out) {
+        const auto& c = steps.links[l];
+        ttft = std::max(ttft, before + s.first_s + c.first_own_s + first[c.to]);
+        self(self, c.to, before + s.first_s + c.first_s);
+      }
+    };
+    for (std::size_t h = 0; h < steps.stages.size(); ++h) {
+      if (!steps.stages[h].in.empty()) continue;
+      follow(follow, h, 0);
+      if (steps.chunks_in_flight > 0) ttft = std::max(ttft, K / std::min<double>(K, steps.chunks_in_flight) * first[h]);
+    }
+    const double all = G > 0 ? ttft + G * between : ttft;
+    return {seconds(all), seconds(ttft), seconds(G > 0 ? between : all)};
+  }
   [[nodiscard]] seconds latency(const pipeline_steps& steps) const {
     if (!steps.connected()) return seconds(std::numeric_limits<double>::infinity());
     const double M = steps.microbatches;

@@ -53,7 +53,7 @@ struct limited_job {
                                    if (keeps_limits(x)) found = x;
                                    if (!found && savers && training) {
                                      plan saving = x;
-                                     for (stage& s : saving.stages) s.recompute = true, s.shard = sharding::state;
+                                     for (stage& s : saving.stages) s.recompute = recomputation::stage, s.shard = sharding::state;
                                      if (keeps_limits(saving)) found = std::move(saving);
                                    }
                                    return found ? control::stop : control::go;

@@ -47,7 +47,7 @@ TEST_CASE("four layers take three boundaries in every phase; cut in two, each pa
   CHECK(judge(p, m, c, half{}).evaluation.devices[0].busy == 11_s);
   p.workload.mode = mode::training;
   CHECK(judge(p, m, c, half{}).evaluation.latency == 33_s);
-  p.stages[0].recompute = true;
+  p.stages[0].recompute = recomputation::stage;
   CHECK(judge(p, m, c, half{}).evaluation.latency == 44_s);
 
   p.workload.mode = mode::inference;
@@ -79,7 +79,7 @@ TEST_CASE("what the tasks of a device take is what its stages' layers and bounda
           for (int pass = 0; pass < passes.size(); ++pass) all += by_hand_s(m, s, a, c[a.device], what, passes[pass]);
           return all;
         };
-        double once = in(phase::forward) * (training && s.recompute ? 2 : 1);
+        double once = in(phase::forward) * (training && s.recomputes() ? 2 : 1);
         if (training) once += in(phase::backward_input) + in(phase::backward_weight);
         expected[a.device.index()] += once * i.plan.microbatches_of(s);
       }

@@ -56,6 +56,9 @@ table table_of(const planning_graph& g) {
   for (const layer& l : g.layers()) {
     row& r = t.layers[l.name];
     r.flop = l.forward_flops.value();
+    // The references count the full square of tokens.
+    if (l.sequence.attention_flops > flops{} && l.sequence.attention == attention_kind::causal)
+      r.flop = r.flop * 2 * g.tokens_per_sample() / (g.tokens_per_sample() + 1);
     if (l.weight_group >= 0) {
       if (seen[static_cast<std::size_t>(l.weight_group)]) continue;
       seen[static_cast<std::size_t>(l.weight_group)] = true;
@@ -87,7 +90,11 @@ void compare(const planning_graph& g, const std::string& reference) {
   CHECK(ours.edges == theirs->edges);
 }
 
-zoo::operator_graph fp32_graph() { return {"part", zoo::precision::fp32}; }
+zoo::operator_graph fp32_graph() {
+  zoo::operator_graph g("part", zoo::precision::fp32);
+  g.set(layer_scope::request);
+  return g;
+}
 
 }  // namespace
 

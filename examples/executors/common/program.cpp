@@ -62,6 +62,9 @@ void require_executable(const hetplan::plan& p, const hetplan::cluster& c) {
       refuse("/stages/" + std::to_string(s) + "/cuts", "backward passes of other samples than the forward passes",
              "stages whose backward passes are those of the forward");
     }
+    if (p.stages[s].recompute == hetplan::recomputation::blocks) {
+      refuse("/stages/" + std::to_string(s) + "/recompute", "\"blocks\"", "stages that keep activations or recompute as a whole");
+    }
     if (p.stages[s].state_shards() > 1) {
       refuse("/stages/" + std::to_string(s) + "/shard_state", "true", "stages whose devices each hold the whole optimizer's state");
     }
@@ -96,7 +99,7 @@ class program_maker {
  private:
   void add_stages() {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      stage_part part{.layers = {}, .outside = {}, .devices = {}, .recompute = p_.stages[s].recompute};
+      stage_part part{.layers = {}, .outside = {}, .devices = {}, .recompute = p_.stages[s].recomputes()};
       for (const hetplan::layer_id l : p_.stages[s].layers) {
         part.layers.push_back(l.index());
         out_.stage_of[l.index()] = s;

@@ -31,7 +31,12 @@ HETPLAN_INLINE void check_plan_of_policy(const plan& p, const planning_problem& 
   expect_name("/cluster", p.cluster, problem.cluster.name());
   const workload& wanted = problem.job.workload;
   expect("/workload/mode", p.workload.mode, wanted.mode);
-  if (wanted.mode == mode::training) expect("/workload/optimizer_factor", p.workload.optimizer_factor, wanted.optimizer_factor);
+  if (wanted.mode == mode::training) {
+    const auto name_of = [](const workload& w) { return w.optimizer ? std::string(to_string(*w.optimizer)) : "none"; };
+    if (p.workload.optimizer != wanted.optimizer)
+      fail("/workload/optimizer: expected that of the job, " + name_of(wanted) + ", got " + name_of(p.workload));
+    if (!wanted.optimizer) expect("/workload/optimizer_factor", p.workload.optimizer_factor, wanted.optimizer_factor);
+  }
   if (wanted.mode == mode::generation) expect("/workload/tokens", p.workload.tokens, wanted.tokens);
   expect("/workload/context", p.workload.context, wanted.context);
   expect("/workload/prompt", p.workload.prompt.value_or(-1), wanted.prompt.value_or(-1));

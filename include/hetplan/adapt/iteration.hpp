@@ -25,6 +25,7 @@ struct iteration {
   bool ended = false;  ///< false: `until` came first
   double took_s = 0;
   double response_s = 0;                     ///< T, or the time between tokens; T so far if it did not end
+  double first_s = 0;                        ///< T, or the time to the first token
   std::vector<double> device_J = {};         ///< by device, 0 for unused ones
   std::vector<double> background_left = {};  ///< bytes, by background transfer
 

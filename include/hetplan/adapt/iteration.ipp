@@ -72,8 +72,13 @@ HETPLAN_INLINE iteration plan_runner::run(const simulator_options& options) {
   const auto& models = problem_->models;
   judged_.trace = simulate_plan(plan_, judged_.graph, problem_->cluster.network(), models, options);
   const evaluation e = measure(judged_.graph, judged_.trace, problem_->cluster, models.energy);
-  iteration i{.ended = judged_.trace.status.ok(), .took_s = e.latency.value(), .response_s = e.latency.value()};
-  if (i.ended && plan_.workload.mode == mode::generation) i.response_s = token_times_of(plan_, judged_).between.value_or(e.latency).value();
+  const double took_s = e.latency.value();
+  iteration i{.ended = judged_.trace.status.ok(), .took_s = took_s, .response_s = took_s, .first_s = took_s};
+  if (i.ended && plan_.workload.mode == mode::generation) {
+    const token_times tokens = token_times_of(plan_, judged_);
+    i.response_s = tokens.between.value_or(e.latency).value();
+    i.first_s = tokens.first.value();
+  }
   for (const device_evaluation& d : e.devices) i.device_J.push_back(d.energy.value());
   i.background_left = judged_.trace.background_left;
   return i;
@@ -106,9 +111,7 @@ HETPLAN_INLINE serving goal::of(const iteration& i) const {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (!i.ended) return {never, never};
   if (!deadline_s_) {
-    return {
-        0, objective_.score(evaluation{
-               .latency = seconds(i.took_s), .time_between_tokens = seconds(i.response_s), .devices = {{.energy = joules(i.energy_J())}}})};
+    return {0, objective_.score({seconds(i.took_s), seconds(i.first_s), seconds(i.response_s)}, joules(i.energy_J()))};
   }
   const double end_s = now_s_ + left_ * i.took_s;
   return {at_most(end_s, *deadline_s_) ? 0 : end_s - *deadline_s_, left_ * i.energy_J()};

@@ -171,7 +171,11 @@ class replay_maker {
     for (const assignment& a : left_[k].devices) {
       const double limit = memory_limit_bytes(problem_.cluster[a.device]) / stages_on_.at(a.device);
       const double room = limit - table_->state_bytes(first, last);
-      most.push_back(count_that_fits(room, each, running_.microbatch_size));
+      int fits = count_that_fits(room, each, running_.microbatch_size);
+      table_->workspace().for_largest(first, last, [&](const temporary_bytes& t) {
+        fits = std::min(fits, count_that_fits(room - t.fixed, each + t.each, running_.microbatch_size));
+      });
+      most.push_back(fits);
     }
     return most;
   }
@@ -228,7 +232,7 @@ HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
   if (p.schedule.kind == schedule_kind::explicit_orders && p.workload.mode == mode::generation)
     return "replay finds orders for training and inference; the running plan lists those of generation";
   for (const stage& s : p.stages) {
-    if (s.recompute) return "replay counts on stages that keep their activations; stage \"" + s.name + "\" recomputes them";
+    if (s.recomputes()) return "replay counts on stages that keep their activations; stage \"" + s.name + "\" recomputes them";
     if (s.state_shards() > 1) {
       return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
     }

@@ -98,20 +98,18 @@ void give_caches(holdings& held, const plan& p);
 /// True if these weights never change: all of them outside training, frozen ones in training.
 [[nodiscard]] inline bool is_immutable(const layer& l, const workload& w) { return w.mode != mode::training || !l.trainable; }
 
-/// Returns the bytes of a layer that a device needs: W, or W (1 + optimizer_factor) with the optimizer state of a trained layer.
-///
-/// Gradients are not moved: a switch happens between iterations.  Source  semantics, section 10.
-[[nodiscard]] inline bytes moved_bytes(const layer& l, const workload& w) {
-  return is_immutable(l, w) ? l.weight : l.weight * (1 + w.optimizer_factor);
-}
 /// Returns the bytes of the optimizer state alone.
-[[nodiscard]] inline bytes moved_state(const layer& l, const workload& w) {
-  return is_immutable(l, w) ? bytes{} : l.weight * w.optimizer_factor;
+[[nodiscard]] inline bytes moved_state(const layer& l, const workload& w) { return bytes(trained_bytes_of(l, w).state); }
+/// Returns the bytes of a layer that a device needs: its weights, and the optimizer state of a trained layer.
+///
+/// Gradients are not moved: a switch happens between iterations; nor are copies of weights.  Source  semantics, section 10.
+[[nodiscard]] inline bytes moved_bytes(const layer& l, const workload& w) {
+  return bytes(trained_bytes_of(l, w).weights) + moved_state(l, w);
 }
 /// Returns the bytes of the weights with these parts of the optimizer state.
 [[nodiscard]] inline bytes moved_bytes(const layer& l, const workload& w, const std::vector<state_part>& parts) {
   if (parts == std::vector<state_part>{{}}) return moved_bytes(l, w);
-  bytes total = l.weight;
+  bytes total(trained_bytes_of(l, w).weights);
   for (const state_part& p : parts) total += moved_state(l, w) * p.size();
   return total;
 }

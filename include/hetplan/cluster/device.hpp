@@ -14,23 +14,32 @@
 
 namespace hetplan {
 
-/// Power draw: idle and active [W], and energy per byte sent or received [J/B].
+/// Power draw: idle, active and in work that memory bounds [W], and energy per byte sent or received [J/B].
 struct power_profile {
   watts idle = {};
   watts active = {};
   joules_per_byte send = {};
   joules_per_byte receive = {};
+  std::optional<watts> memory = {};  ///< while memory is the limit of the work; default: active
+
+  /// Does memory-bound work draw another power than the rest?
+  [[nodiscard]] bool tells_memory() const { return memory && *memory != active; }
 
   friend bool operator==(const power_profile&, const power_profile&) = default;
 };
 
 /// Attained share of a peak, in (0, 1]: one for all weight formats, or by format.
 struct attained_share {
+  static constexpr std::string_view other = "other";  ///< in `by_format`: the formats that are not listed, and models that name none
+
   double of_all = 1;  ///< without `by_format`
   std::vector<std::pair<std::string, double>> by_format = {};
 
   attained_share(double share = 1) : of_all(share) {}
   explicit attained_share(std::vector<std::pair<std::string, double>> shares) : by_format(std::move(shares)) {}
+
+  /// Returns the share for a weight format, else that of other formats; null if there is neither.
+  [[nodiscard]] const double* find(std::string_view format) const;
 
   friend bool operator==(const attained_share&, const attained_share&) = default;
 };

@@ -30,13 +30,20 @@ HETPLAN_INLINE flops_per_second device::compute_in(hetplan::precision p) const {
                       ", nor for a precision that can stand in for it; expected one");
 }
 
-HETPLAN_INLINE double share_for(const attained_share& s, std::string_view format, const device& d, std::string_view field) {
-  if (s.by_format.empty()) return s.of_all;
-  std::string known;
-  for (const auto& [name, share] : s.by_format) {
-    if (name == format) return share;
-    known += (known.empty() ? "" : ", ") + name;
+HETPLAN_INLINE const double* attained_share::find(std::string_view format) const {
+  if (by_format.empty()) return &of_all;
+  const double* others = nullptr;
+  for (const auto& [name, share] : by_format) {
+    if (name == format) return &share;
+    if (name == other) others = &share;
   }
+  return others;
+}
+
+HETPLAN_INLINE double share_for(const attained_share& s, std::string_view format, const device& d, std::string_view field) {
+  if (const double* share = s.find(format)) return *share;
+  std::string known;
+  for (const auto& [name, share] : s.by_format) known += (known.empty() ? "" : ", ") + name;
   throw invalid_input("device \"" + d.name + "\": " + std::string(field) + " is given for the weight formats " + known +
                       "; expected one for \"" + std::string(format) + "\", the model's weight_format");
 }
@@ -77,6 +84,8 @@ HETPLAN_INLINE void check_device(const device& d) {
   }
   amount(d.power.idle, "power.idle");
   require(is_finite(d.power.active) && d.power.active >= d.power.idle, "power.active", d.power.active.value(), "watts >= idle");
+  if (d.power.memory)
+    require(is_finite(*d.power.memory) && *d.power.memory >= d.power.idle, "power.memory", d.power.memory->value(), "watts >= idle");
   amount(d.power.send, "power.send");
   amount(d.power.receive, "power.receive");
   if (d.energy_budget) amount(*d.energy_budget, "energy_budget");

@@ -208,6 +208,8 @@ class layer_fusion {
     throw invalid_input("fused_graph: model \"" + escaped(model_.name()) + "\": " + what);
   }
   [[nodiscard]] std::string name_of(std::span<const layer_id> members);
+  /// Returns the block of layers that can be run again to which the members belong; none if some block is fused in part with others.
+  [[nodiscard]] std::optional<int> block_of(std::span<const layer_id> members) const;
   [[nodiscard]] std::string kind_of(std::span<const layer_id> members) const;
   /// Returns the traffic of a member that stays inside the block, per sample.
   [[nodiscard]] bytes kept(const layer& l) const;
@@ -219,7 +221,7 @@ class layer_fusion {
   const blocks& blocks_;
   const fusion_rules& rules_;
   keyed<double> bandwidth_;  ///< by kind, bytes per second
-  key_index names_;
+  key_index names_, mixed_;
 };
 
 HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blocks& b, const fusion_rules& rules,
@@ -237,6 +239,11 @@ HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blo
   }
   for (std::size_t i = 0; i < b.size(); ++i) {
     if (b.layers[i].empty() || found[i] != b.layers[i].size()) fail("block " + std::to_string(i) + " is not made of its layers");
+    for (const layer_id l : b.layers[i]) {
+      if (model[l].block == model[b.layers[i].front()].block) continue;
+      mixed_.insert({model[l].block});
+      mixed_.insert({model[b.layers[i].front()].block});
+    }
     if (b.layers[i].size() == 1) names_.insert(parts_of(model[b.layers[i].front()].name));
   }
   for (const device& d : devices) {
@@ -247,7 +254,11 @@ HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blo
 
 HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
   const std::vector<layer_id>& members = blocks_.layers[block];
-  if (members.size() == 1) return spec_of(model_, model_[members.front()]);
+  if (members.size() == 1) {
+    layer_spec same = spec_of(model_, model_[members.front()]);
+    same.block = block_of(members);
+    return same;
+  }
   layer_spec all{.name = name_of(members), .kind = kind_of(members), .backward_input_flops = flops{}, .backward_weight_flops = flops{}};
   const layer& first = model_[members.front()];
   all.sequence = {.per = first.sequence.per,
@@ -255,13 +266,20 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
                   .window = first.sequence.window,
                   .last_token = first.sequence.last_token};
   all.degrees = first.degrees;
+  all.forward_activation = bytes{};
+  all.block = block_of(members);
+  all.calls = 0;
+  bool launched = false;
   members_of_one_layer one;
-  flops forward;
+  flops forward, products, by_rows;
   bytes weight_traffic, traffic, saved, for_weights;
   for (const layer_id id : members) {
     const layer& l = model_[id];
     if (const char* why = one.join(l)) fail("block \"" + escaped(all.name) + "\" holds " + why + ", which no layer can");
     forward += l.forward_flops;
+    const flops paired = l.sequence.attention_flops * l.sequence.pairs(l.tokens_per_sample, 0);
+    products += l.forward_flops - paired;
+    by_rows += (l.forward_flops - paired) / l.rows;
     *all.backward_input_flops += l.backward_input_flops;
     *all.backward_weight_flops += l.backward_weight_flops;
     if (l.weight > bytes{}) {
@@ -274,6 +292,7 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
     }
     weight_traffic += l.weight_traffic;
     all.activation += l.activation;
+    *all.forward_activation += l.forward_activation;
     for_weights += l.activation_for_weights;
     const bytes stays = std::min(l.traffic, kept(l));
     traffic += l.traffic - stays;
@@ -282,15 +301,27 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
     if (!all.sequence.experts) all.sequence.experts = l.sequence.experts;
     all.sequence.attention_flops += l.sequence.attention_flops;
     all.sequence.attention_traffic += l.sequence.attention_traffic;
-    all.calls += l.calls - 1;  // one call for what is fused
+    launched |= l.calls > 0;
+    all.calls += std::max(0, l.calls - 1);
+    all.degrees = common_degrees(all.degrees, l.degrees);
     all.workspace = std::max(all.workspace, l.workspace);
+    all.scratch = std::max(all.scratch, l.scratch);
   }
   if (model_[members.front()].has_flops) all.forward_flops = forward;
+  if (launched) ++all.calls;  // one for what is fused
+  // The rows at which one product takes as long as those that it stands for.
+  const auto as_first = [&](layer_id l) { return model_[l].rows == first.rows; };
+  all.rows = by_rows > flops{} && !std::all_of(members.begin(), members.end(), as_first) ? products / by_rows : first.rows;
   all.weight_traffic = weight_traffic;
   all.traffic = traffic;
   all.activation_for_weights = std::min(for_weights, all.activation);
   all.profiles = profiles_of(members, saved);
   return all;
+}
+
+HETPLAN_INLINE std::optional<int> layer_fusion::block_of(std::span<const layer_id> members) const {
+  const std::int32_t block = model_[members.front()].block;
+  return block < 0 || mixed_.contains({block}) ? std::nullopt : std::optional<int>(block);
 }
 
 HETPLAN_INLINE std::string layer_fusion::name_of(std::span<const layer_id> members) {
@@ -427,7 +458,6 @@ HETPLAN_INLINE const char* members_of_one_layer::join(const layer& l) {
     if (a.per != b.per || a.last_token != b.last_token) return "layers of which some run less often or for the last token only";
     if (a.attention != b.attention || a.window != b.window) return "layers whose tokens see different tokens";
     if (a.experts && b.experts) return "two layers with experts";
-    if (first_->degrees != l.degrees) return "layers with different degrees of tensor parallelism";
     if (l.has_flops != first_->has_flops) return "a layer with forward_flops and one without";
     const auto measured_as_first = [&](const layer_profile& p) { return first_->profile_for(p.device_kind) != nullptr; };
     if (!l.has_flops &&

@@ -2,6 +2,7 @@
 #pragma once
 /// Cost models: the concept, the models that ship, and their adapters.
 
+#include <algorithm>
 #include <concepts>
 #include <limits>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <hetplan/cluster/device.hpp>
 #include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/cost/optimizer.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
@@ -57,6 +59,11 @@ struct workload {
   int prompt_chunk = 0;            ///< generation: most tokens of a prompt in one pass; 0: the whole prompt
   int chunks_in_flight = 0;        ///< generation: most chunks of a prompt between the first stage and the last; 0: any number
   int sampled_from = 0;            ///< the steps are a sample of those of so many tokens, with their contexts; 0: all. See judge_quickly
+  std::optional<hetplan::optimizer> optimizer = {};  ///< training: in place of the factor
+
+  [[nodiscard]] constexpr bool has_optimizer_state() const {
+    return optimizer ? bytes_of_parameter(*optimizer, 1).state > 0 : optimizer_factor > 0;
+  }
 
   /// Returns the tokens that each sequence has made at the end, those that a sample leaves out included.
   [[nodiscard]] constexpr int all_tokens() const { return sampled_from > tokens ? sampled_from : tokens; }
@@ -89,6 +96,8 @@ struct work {
   [[nodiscard]] double new_tokens() const { return tokens > 0 ? tokens : layer.tokens_per_sample; }
   /// Returns the part of a sample's amounts that the new tokens make.
   [[nodiscard]] double share_of_sample() const { return new_tokens() / layer.tokens_per_sample; }
+  /// Returns the rows of the product that the new tokens make.
+  [[nodiscard]] double rows() const { return layer.rows * new_tokens() / layer.tokens_per_sample; }
   /// Returns all FLOP: those of the products and those of attention.
   [[nodiscard]] flops flops_per_sample() const { return product_flops() + attention_flops(); }
   [[nodiscard]] flops product_flops() const;
@@ -167,6 +176,13 @@ concept limits_batches = cost_model<M> && requires(const M& m, const work& w, co
   { m.largest_batch(w, d) } -> std::same_as<double>;  // for work like w, whatever its batch; infinite: any; pure
 };
 
+/// A refinement: the part of `time` in which memory, not arithmetic, is the limit, and the device draws power.memory. Without it arithmetic
+/// always is. Asked for devices that have a power.memory of their own, and for plans: searches estimate with power.active.
+template <class M>
+concept times_memory_bound = cost_model<M> && requires(const M& m, const work& w, const device& d) {
+  { m.memory_bound(w, d) } -> std::same_as<seconds>;  // from 0 to time(w, d); pure
+};
+
 namespace detail {
 struct optimizer_step_call {
   template <class M, class... A>
@@ -186,6 +202,12 @@ struct largest_batch_call {
   template <class M>
   static auto address() -> decltype(&M::largest_batch);
 };
+struct memory_bound_call {
+  template <class M, class... A>
+  auto operator()(M& m, const A&... a) const -> decltype(m.memory_bound(a...));
+  template <class M>
+  static auto address() -> decltype(&M::memory_bound);
+};
 }  // namespace detail
 
 template <class M>
@@ -195,6 +217,8 @@ concept names_boundary = detail::calls_member<detail::boundary_call, const M, la
                          names_member<M, detail::boundary_call, layer, work_kind, device>;
 template <class M>
 concept names_largest_batch = limits_batches<M> || names_member<M, detail::largest_batch_call, work, device>;
+template <class M>
+concept names_memory_bound = times_memory_bound<M> || names_member<M, detail::memory_bound_call, work, device>;
 
 namespace detail {
 template <class M>
@@ -212,6 +236,11 @@ template <class M>
 concept nearly_names_largest_batch =
     HETPLAN_HAS_FUNCTION(M, largestbatch) || HETPLAN_HAS_FUNCTION(M, largestBatch) || HETPLAN_HAS_FUNCTION(M, largest_batches) ||
     HETPLAN_HAS_FUNCTION(M, largest_batchsize) || HETPLAN_HAS_FUNCTION(M, largest_batch_size) || HETPLAN_HAS_FUNCTION(M, larges_batch);
+template <class M>
+concept nearly_names_memory_bound =
+    HETPLAN_HAS_FUNCTION(M, memorybound) || HETPLAN_HAS_FUNCTION(M, memoryBound) || HETPLAN_HAS_FUNCTION(M, memory_bounds) ||
+    HETPLAN_HAS_FUNCTION(M, memory_bounded) || HETPLAN_HAS_FUNCTION(M, memory_bound_s) || HETPLAN_HAS_FUNCTION(M, memory_bound_time) ||
+    HETPLAN_HAS_FUNCTION(M, memory_bond) || HETPLAN_HAS_FUNCTION(M, bound_by_memory);
 }  // namespace detail
 
 template <class M>
@@ -224,12 +253,16 @@ consteval bool check_cost_model() {
                 "const hetplan::work_kind&, const hetplan::device&) const");
   static_assert(limits_batches<M> || !names_largest_batch<M>,
                 "a cost_model's largest batch is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
+  static_assert(times_memory_bound<M> || !names_memory_bound<M>,
+                "a cost_model's memory-bound time is: hetplan::seconds memory_bound(const hetplan::work&, const hetplan::device&) const");
   static_assert(times_optimizer_step<M> || !detail::nearly_names_optimizer_step<M>,
                 "a cost_model's optional member is called optimizer_step; this model has one of nearly that name");
   static_assert(times_boundary<M> || !detail::nearly_names_boundary<M>,
                 "a cost_model's optional member is called boundary; this model has one of nearly that name");
   static_assert(limits_batches<M> || !detail::nearly_names_largest_batch<M>,
                 "a cost_model's optional member is called largest_batch; this model has one of nearly that name");
+  static_assert(times_memory_bound<M> || !detail::nearly_names_memory_bound<M>,
+                "a cost_model's optional member is called memory_bound; this model has one of nearly that name");
   return cost_model<M>;
 }
 
@@ -255,6 +288,20 @@ template <cost_model M>
     throw invalid_model("cost model: time(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
                         std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " + std::to_string(d.id.value) + " \"" +
                         d.name + "\") = " + to_text(t) + " s; expected finite >= 0");
+  }
+  return t;
+}
+
+/// Returns the model's memory-bound part of a time after checks. Throws invalid_model, naming layer, device, phase and batch.
+template <times_memory_bound M>
+[[nodiscard]] double checked_memory_bound_s(const M& model, const work& w, const device& d) {
+  const double t = model.memory_bound(w, d).value();
+  if (t == 0) return 0;
+  const double whole = checked_time_s(model, w, d);
+  if (!(t >= 0 && t <= whole)) {
+    throw invalid_model("cost model: memory_bound(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
+                        std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " + std::to_string(d.id.value) + " \"" +
+                        d.name + "\") = " + to_text(t) + " s; expected from 0 to its time, " + to_text(whole) + " s");
   }
   return t;
 }
@@ -302,14 +349,16 @@ template <class Time, class Boundary>
 }  // namespace detail
 
 /// Type-erased cost model, held by value and shared by copies (models are pure). One indirect call per question. Steps and boundaries
-/// that the held model does not price take 0 s; without a limit the largest batch is infinite.
+/// that the held model does not price take 0 s; without a limit the largest batch is infinite, and without a member nothing memory-bound.
 class any_cost_model {
  public:
   template <class M>
     requires(!std::same_as<M, any_cost_model>)
-  any_cost_model(M model) : times_optimizer_(times_optimizer_step<M>), times_boundaries_(has_boundary(model)) {
+  any_cost_model(M model)
+      : times_optimizer_(times_optimizer_step<M>), times_boundaries_(has_boundary(model)), times_memory_(times_memory_bound<M>) {
     static_assert(check_cost_model<M>());
     if constexpr (requires { model.times_optimizer(); }) times_optimizer_ = model.times_optimizer();
+    if constexpr (requires { model.times_memory(); }) times_memory_ = model.times_memory();
     if constexpr (cost_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
@@ -323,6 +372,10 @@ class any_cost_model {
     return model_->boundary(model_.get(), before, after, k, d);
   }
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_->largest_batch(model_.get(), w, d); }
+  /// Does the model that it holds tell what is memory-bound?
+  [[nodiscard]] bool times_memory() const { return times_memory_; }
+  /// 0 s where it does not.
+  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const { return model_->memory_bound(model_.get(), w, d); }
   /// Writes the seconds of every layer of a graph, by id, checked, in one indirect call.
   void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
     model_->times_s(model_.get(), model, k, d, by_layer);
@@ -339,6 +392,7 @@ class any_cost_model {
     seconds (*optimizer_step)(void*, const layer&, const device&);
     seconds (*boundary)(void*, const layer&, const layer&, const work_kind&, const device&);
     double (*largest_batch)(void*, const work&, const device&);
+    seconds (*memory_bound)(void*, const work&, const device&);
     void (*times_s)(void*, const planning_graph&, const work_kind&, const device&, double* by_layer);
     double (*total_s)(void*, const planning_graph&, std::span<const layer_id>, const work_kind&, const device&, double before);
   };
@@ -355,6 +409,10 @@ class any_cost_model {
       else return seconds();
     };
     c.largest_batch = [](void* m, auto... a) { return checked_largest_batch(as<const M>(m), a...); };
+    c.memory_bound = [](void* m, auto... a) {
+      if constexpr (times_memory_bound<M>) return as<const M>(m).memory_bound(a...);
+      else return seconds();
+    };
     c.times_s = [](void* m, const planning_graph& graph, const work_kind& k, const device& d, double* by_layer) {
       const M& model = as<const M>(m);
       if constexpr (requires { model.times_s(graph, k, d, by_layer); }) {
@@ -386,10 +444,10 @@ class any_cost_model {
   }
 
   erased<calls> model_;
-  bool times_optimizer_, times_boundaries_;
+  bool times_optimizer_, times_boundaries_, times_memory_;
 };
 
-/// Adapts a model whose `time` returns seconds as a plain double; so must its optimizer step and boundary, if it has them.
+/// Adapts a model whose `time` returns seconds as a plain double; so must its optional members, if it has them.
 template <class M>
 struct assume_si {
   static_assert(
@@ -407,6 +465,10 @@ struct assume_si {
       !names_largest_batch<M> || requires(const M& m, const work& w, const device& d) {
         { m.largest_batch(w, d) } -> std::same_as<double>;
       }, "the largest batch of a model in assume_si is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
+  static_assert(
+      !names_memory_bound<M> || requires(const M& m, const work& w, const device& d) {
+        { m.memory_bound(w, d) } -> std::same_as<double>;
+      }, "the memory-bound time of a model in assume_si is: double memory_bound(const hetplan::work&, const hetplan::device&) const");
   M model;
   [[nodiscard]] seconds time(const work& w, const device& d) const
     requires requires(const M& m) {
@@ -436,6 +498,13 @@ struct assume_si {
   {
     return model.largest_batch(w, d);
   }
+  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const
+    requires requires(const M& m) {
+      { m.memory_bound(w, d) } -> std::same_as<double>;
+    }
+  {
+    return seconds(model.memory_bound(w, d));
+  }
 };
 template <class M>
 assume_si(M) -> assume_si<M>;
@@ -459,20 +528,32 @@ void check_mode(const planning_graph& model, const workload& w);
 ///     max(b FLOP (r + h) / r / (peak eff), (weights + b traffic) / (bandwidth meff))
 ///   + max(b attention FLOP / (peak eff), b (cache / ceff + attention traffic) / (bandwidth meff)) + calls launch
 ///
-/// Rows r are b n; h is the device's half_rows, or its half_batch, which counts samples: r = b. `eff`, `meff` and `ceff` are its attained
-/// shares (efficiency, memory_efficiency, cache_efficiency), its peak is that of the model's precision.
+/// Rows r are b rows n / T (by default b n); h is the device's half_rows, or its half_batch, which counts samples: r = b. `eff`, `meff` and
+/// `ceff` are its attained shares (efficiency, memory_efficiency, cache_efficiency), its peak is that of the model's precision.
 ///
 /// Tensor parallelism g divides FLOP and bytes by g. Per layer it adds the time to gather 2(g-1)/g of the largest out-edge over the
 /// interconnect of g accelerators, in the forward and again in backward_input, but not in a phase without FLOP. A backward part without
-/// FLOP takes 0 s; a forward always counts.
+/// FLOP takes 0 s; a forward always counts. Memory-bound are those of the two maxima whose second term is the larger one.
 ///
 /// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device in any fitting precision, no share for the model's
 ///         weight format, no interconnect where g > 1.
 /// Source  semantics, section 4.
 struct roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
+  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const;
 
  private:
+  /// A kernel's seconds of arithmetic and of traffic, of which it takes the larger.
+  struct kernel {
+    seconds arithmetic, traffic;
+    [[nodiscard]] seconds time() const { return std::max(arithmetic, traffic); }
+    [[nodiscard]] seconds memory_bound() const { return traffic > arithmetic ? traffic : seconds(); }
+  };
+  struct kernels {
+    kernel products, attention;
+  };
+  /// Returns nothing for a backward part without FLOP.
+  [[nodiscard]] static std::optional<kernels> kernels_of(const work& w, const device& d);
   [[nodiscard]] static seconds gathering(const work& w, const device& d);
 };
 
@@ -499,6 +580,8 @@ struct profiled {
 struct profiled_or_roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
+  /// Returns that of the roofline; a profile does not tell.
+  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const;
 };
 
 static_assert(check_cost_model<profiled>() && check_cost_model<profiled_or_roofline>());
@@ -537,6 +620,16 @@ struct slowed {
     requires limits_batches<Cost>
   {
     return cost.largest_batch(w, d);
+  }
+  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const
+    requires times_memory_bound<Cost>
+  {
+    return cost.memory_bound(w, d) / factor_of(d);
+  }
+  [[nodiscard]] bool times_memory() const
+    requires requires(const Cost& c) { c.times_memory(); }
+  {
+    return cost.times_memory();
   }
 
  private:

@@ -85,9 +85,9 @@ HETPLAN_INLINE void check_mode(const planning_graph& model, const workload& w) {
   if (const auto fault = detail::mode_fault(model, w)) throw invalid_input(*fault);
 }
 
-HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
+HETPLAN_INLINE std::optional<roofline::kernels> roofline::kernels_of(const work& w, const device& d) {
   const flops products = w.product_flops(), attention = w.attention_flops();
-  if (w.phase != phase::forward && products + attention == flops{}) return {};
+  if (w.phase != phase::forward && products + attention == flops{}) return std::nullopt;
   if (!w.layer.has_flops) {
     throw invalid_input("roofline: layer \"" + w.layer.name + "\" has neither forward_flops nor a profile for device \"" + d.name +
                         "\" of kind \"" + d.kind + "\"");
@@ -99,12 +99,20 @@ HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
   const double g = w.tensor_parallel;
   const flops_per_second rate = d.compute_in(w.layer.precision) * share_for(d.efficiency, w.layer.weight_format, d, "efficiency");
   const bytes_per_second bandwidth = d.memory_bandwidth * share_for(d.memory_efficiency, w.layer.weight_format, d, "memory_efficiency");
-  const double half = d.half_batch + d.half_rows / w.new_tokens();
-  const seconds of_products =
-      std::max(products * (w.batch + half) / g / rate, (w.weight_traffic() + w.traffic() * w.batch) / g / bandwidth);
+  const double half = d.half_batch + d.half_rows / w.rows();
   const bytes moved = w.cache_traffic() / d.cache_efficiency + w.attention_traffic();
-  const seconds of_attention = std::max(attention * w.batch / g / rate, moved * w.batch / g / bandwidth);
-  return of_products + of_attention + w.layer.calls * d.launch + gathering(w, d);
+  return kernels{{products * (w.batch + half) / g / rate, (w.weight_traffic() + w.traffic() * w.batch) / g / bandwidth},
+                 {attention * w.batch / g / rate, moved * w.batch / g / bandwidth}};
+}
+
+HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
+  const auto k = kernels_of(w, d);
+  return k ? k->products.time() + k->attention.time() + w.layer.calls * d.launch + gathering(w, d) : seconds();
+}
+
+HETPLAN_INLINE seconds roofline::memory_bound(const work& w, const device& d) const {
+  const auto k = kernels_of(w, d);
+  return k ? k->products.memory_bound() + k->attention.memory_bound() : seconds();
 }
 
 HETPLAN_INLINE seconds roofline::gathering(const work& w, const device& d) {
@@ -168,6 +176,10 @@ HETPLAN_INLINE double profiled::interpolate(std::span<const double> x, std::span
 
 HETPLAN_INLINE seconds profiled_or_roofline::time(const work& w, const device& d) const {
   return w.layer.profile_for(d.kind) != nullptr ? profiled{}.time(w, d) : roofline{}.time(w, d);
+}
+
+HETPLAN_INLINE seconds profiled_or_roofline::memory_bound(const work& w, const device& d) const {
+  return w.layer.profile_for(d.kind) != nullptr ? seconds() : roofline{}.memory_bound(w, d);
 }
 
 }  // namespace hetplan

@@ -23,21 +23,24 @@ struct device_usage {
   seconds busy = {};   ///< computing, 0 <= busy <= total
   bytes sent = {};     ///< payload
   bytes received = {};
+  seconds memory_bound = {};  ///< 0 <= memory_bound <= busy: memory is the limit; told for devices with a power.memory of their own
 };
 
 template <class M>
 concept charges_energy = requires(const M& m, const device_usage& u, const device& d) {
-  { m.energy(u, d) } -> std::same_as<joules>;  // finite, >= 0, non-decreasing in every part of the usage; pure
+  { m.energy(u, d) } -> std::same_as<joules>;  // finite, >= 0, non-decreasing in all of the usage but memory_bound; pure
 };
 
 /// Joules of one device over one run. Called once per run for each device in use, also a parameter server; others cost nothing.
 ///
 /// * Finite and >= 0, or `invalid_model`. Called by one thread at a time. `total` is 0 only if the whole run takes no time.
-/// * The search replaces any model by a linear one, `slopes_of`, from four calls about a run of one second. The simulator calls the model
-///   itself, so a nonlinear one, such as `measured_power`, ranks the plans that a search found, but not those that it left out.
+/// * The search replaces any model by a linear one, `slopes_of`, from four calls about a run of one second, in which no work is bound by
+///   memory. The simulator calls the model itself, so a nonlinear one, such as `measured_power`, or a power for memory-bound work, ranks
+///   the plans that a search found, but not those that it left out.
+/// * A proof that no plan keeps an energy budget takes the less of what work draws if all of it or none is bound by memory.
 ///
-/// Ships: `linear_power` (idle, active, joules per byte; the default), `measured_power` (watts by busy share and kind of device),
-/// `any_energy_model` (chosen at run time).
+/// Ships: `linear_power` (idle, active, memory-bound, joules per byte; the default), `measured_power` (watts by busy share and kind of
+/// device), `any_energy_model` (chosen at run time).
 template <class M>
 concept energy_model = charges_energy<M>;
 
@@ -60,7 +63,9 @@ template <energy_model M>
   return spent;
 }
 
-/// Linear model from the device's power profile: P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received.
+/// Linear model from the device's power profile: P_idle T + (P_active - P_idle) busy + send bytes_sent + receive bytes_received, with
+/// P_memory in place of P_active while memory is the limit of the work.
+/// Source  semantics, section 8.
 struct linear_power {
   [[nodiscard]] joules energy(const device_usage& u, const device& d) const;
 };
@@ -82,8 +87,8 @@ struct measured_power {
   [[nodiscard]] static watts draw(const std::vector<point>& table, double share);
 };
 
-/// Linear energy model that planners estimate with: energy per second and per byte. Exact for linear_power; of any other model, the line
-/// between an idle and a busy device. Only the simulator calls the model itself.
+/// Linear energy model that planners estimate with: energy per second and per byte. Exact for linear_power where memory-bound work draws
+/// P_active; of any other model, the line between an idle and a busy device. Only the simulator calls the model itself.
 struct energy_slopes {
   double idle_W = 0;  ///< per second of the run
   double busy_W = 0;  ///< additional, per second of work

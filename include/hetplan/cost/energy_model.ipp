@@ -12,7 +12,10 @@ HETPLAN_INLINE void detail::refuse_energy(joules given, const device_usage& u, c
 }
 
 HETPLAN_INLINE joules linear_power::energy(const device_usage& u, const device& d) const {
-  return d.power.idle * u.total + (d.power.active - d.power.idle) * u.busy + d.power.send * u.sent + d.power.receive * u.received;
+  const power_profile& p = d.power;
+  const joules work = p.tells_memory() ? (p.active - p.idle) * (u.busy - u.memory_bound) + (*p.memory - p.idle) * u.memory_bound
+                                       : (p.active - p.idle) * u.busy;
+  return p.idle * u.total + work + p.send * u.sent + p.receive * u.received;
 }
 
 HETPLAN_INLINE joules measured_power::energy(const device_usage& u, const device& d) const {

@@ -12,6 +12,7 @@
 #include <hetplan/core/erased.hpp>
 #include <hetplan/core/error.hpp>
 #include <hetplan/cost/cost_model.hpp>
+#include <hetplan/cost/optimizer.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
 namespace hetplan {
@@ -139,13 +140,21 @@ template <memory_model M>
   }
 }
 
-/// State in training: W + trainable W (1 + optimizer_factor); else W. Cache: kv_bytes_per_token for each token of a sequence that the
+/// Returns what a layer's weights take in a workload: in training W + trainable W (1 + optimizer_factor), or what the named optimizer
+/// holds of each parameter; else W.
+[[nodiscard]] trained_bytes trained_bytes_of(const layer& l, const workload& w);
+
+/// State: trained_bytes_of. Cache: kv_bytes_per_token for each token of a sequence that the
 /// layer keeps at the end of the run: context, prompt and new tokens, at most its window.
 struct plain_memory {
   [[nodiscard]] bytes state(const layer& l, const workload& w) const;
   [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const;
-  [[nodiscard]] bytes activations(const layer& l, const workload&) const { return l.activation; }
-  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload&) const { return l.activation_for_weights; }
+  [[nodiscard]] bytes activations(const layer& l, const workload& w) const {
+    return w.mode == mode::training ? l.activation : l.forward_activation;
+  }
+  [[nodiscard]] bytes activations_for_weights(const layer& l, const workload& w) const {
+    return w.mode == mode::training ? l.activation_for_weights : l.forward_activation;
+  }
   [[nodiscard]] bytes cache(const layer& l, const workload& w) const { return l.kv_bytes_per_token * l.sequence.kept(w.length(l)); }
 };
 
@@ -153,7 +162,7 @@ struct plain_memory {
 /// have another precision (a bf16 model with fp32 optimizer: 2.0).
 struct framework_memory {
   double fragmentation = 0.1;
-  double optimizer_precision = 1;  ///< bytes of optimizer state per byte of weight and unit of optimizer_factor
+  double optimizer_precision = 1;  ///< bytes of optimizer state per byte of weight and unit of optimizer_factor; not of named optimizers
 
   [[nodiscard]] bytes state(const layer& l, const workload& w) const { return (1 + fragmentation) * plain_memory{}.state(l, precise(w)); }
   [[nodiscard]] bytes optimizer_state(const layer& l, const workload& w) const;

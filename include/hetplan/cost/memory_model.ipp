@@ -24,14 +24,18 @@ HETPLAN_INLINE void detail::refuse_part(double given, const char* member, const 
                       "\") = " + to_text(given) + " B; expected at most its " + whole + ", " + to_text(all) + " B");
 }
 
-HETPLAN_INLINE bytes plain_memory::state(const layer& l, const workload& w) const {
-  if (w.mode != mode::training) return l.weight;
-  return l.weight + l.trainable_weight() * (1 + w.optimizer_factor);
+HETPLAN_INLINE trained_bytes trained_bytes_of(const layer& l, const workload& w) {
+  const double weight = l.weight.value();
+  if (w.mode != mode::training || !l.trainable) return {.weights = weight};
+  if (!w.optimizer) return {.weights = weight, .gradients = weight, .state = weight * w.optimizer_factor};
+  const trained_bytes one = bytes_of_parameter(*w.optimizer, l.bytes_per_parameter);
+  const double parameters = weight / l.bytes_per_parameter;
+  return {one.weights * parameters, one.copy * parameters, one.gradients * parameters, one.state * parameters};
 }
 
-HETPLAN_INLINE bytes plain_memory::optimizer_state(const layer& l, const workload& w) const {
-  return w.mode == mode::training ? l.trainable_weight() * w.optimizer_factor : bytes{};
-}
+HETPLAN_INLINE bytes plain_memory::state(const layer& l, const workload& w) const { return bytes(trained_bytes_of(l, w).all()); }
+
+HETPLAN_INLINE bytes plain_memory::optimizer_state(const layer& l, const workload& w) const { return bytes(trained_bytes_of(l, w).state); }
 
 HETPLAN_INLINE bytes framework_memory::optimizer_state(const layer& l, const workload& w) const {
   return (1 + fragmentation) * plain_memory{}.optimizer_state(l, precise(w));

@@ -3,8 +3,10 @@
 /// Prefix sums of time and memory: the cost of a stage of consecutive blocks in O(1), for every device and share of a microbatch.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,6 +15,7 @@
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/token_passes.hpp>
+#include <hetplan/cost/workspace_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 
 namespace hetplan {
@@ -41,6 +44,8 @@ class remembered_cost {
   [[nodiscard]] bool times_boundaries() const;
   [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const;
   [[nodiscard]] double largest_batch(const work& w, const device& d) const;
+  [[nodiscard]] bool times_memory() const;
+  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const;
   void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const;
   [[nodiscard]] double total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k, const device& d,
                                double before) const;
@@ -52,20 +57,24 @@ class remembered_cost {
 
 /// Seconds of a stage for one microbatch share, and the tensor-parallel degree that achieves them.
 struct interval_time {
-  double total_s = 0;     ///< F + B + W in training, F otherwise
+  double total_s = 0;     ///< F + B + W in training, F otherwise; in generation of the mean pass
   double backward_s = 0;  ///< B + W
+  double first_s = 0;     ///< generation: F of a pass until the first token, in their mean; see run_part
+  double later_s = 0;     ///< generation: of a pass behind it; 0 if there is none
   int degree = 1;
 };
 
 /// Sums over blocks [first, last) of a layer sequence. Bytes are per sample.
 ///
-/// In generation times are of the mean pass, so a run takes token_passes::size() of them, and activations those of the largest pass. A
-/// device's overhead is in the times, once for each task.
+/// In generation times are of the mean pass, so a run takes token_passes::size() of them, and those of the mean pass of each part of the
+/// run; activations are those of the largest pass. A device's overhead is in the times, once for each task, and so is its send_overhead:
+/// each stage but the last sends forward, each but the first back (in training), and the last one tokens (in generation, of several
+/// stages).
 ///
 /// If the cost model prices boundaries, a stage pays those between its layers, in sequence order, but not the one before its first layer.
 ///
-/// Degrees of tensor parallelism are those that all layers of the model allow on a device (usable_degrees), so that they do not depend on
-/// the stage; partition::for_each_plan and validate consider the layers of the stage alone.
+/// A stage has the degrees of tensor parallelism that all of its layers allow. If a layer of the model is profiled on a device's kind, all
+/// stages there have degree 1; partition::for_each_plan and validate consider the layers of the stage alone.
 ///
 /// A share of more than 64 samples is rounded up to six significant bits (by at most 3 %), so that tables grow with its logarithm.
 ///
@@ -89,8 +98,12 @@ class prefix_table {
     return 64 + 32 * std::size_t{dropped - 1} + (before >> dropped) - 32;
   }
   [[nodiscard]] int samples_of(std::size_t distinct_share) const;
-  /// Returns the number of degrees of tensor parallelism of a device; columns are asked for by number, from 1.
+  /// Returns the number of degrees of tensor parallelism of a device that some stage may have; columns are asked for by number, from 1.
   [[nodiscard]] int degrees(device_id d) const { return static_cast<int>(degrees_[d.index()].size()); }
+  [[nodiscard]] bool same_degrees(device_id a, device_id b) const { return degrees_[a.index()] == degrees_[b.index()]; }
+
+  /// True if passes until the first token are told apart from those behind it: in generation.
+  [[nodiscard]] bool has_parts() const { return !of_part_[0].total.empty(); }
 
   /// Returns the time at the degree with the least total; ties: the smaller degree.
   [[nodiscard]] interval_time time(std::size_t first, std::size_t last, device_id d, int share) const;
@@ -102,14 +115,23 @@ class prefix_table {
     double least = total_.column(c)[last] - entries.column(c)[first];
     for (std::size_t g = 1; g < degrees_[d.index()].size(); ++g) {
       c += distinct_;
+      if (!allows(first, last, d, g)) continue;
       least = std::min(least, total_.column(c)[last] - entries.column(c)[first]);
     }
-    return std::max(0.0, least);
+    return adjusted_ ? std::max(0.0, least + adjustment(first, last, d).total_s) : std::max(0.0, least);
   }
   /// Prefix sums of one column, size() + 1 numbers each. Nonempty blocks [first, last) take totals[last] - entries[first]. An entry is the
-  /// total plus the boundary to the next block, which a stage pays if it continues across it, less the overhead of the stage's tasks.
+  /// total plus the boundary to the next block, which a stage pays if it continues across it, less the overhead of the stage's tasks. Times
+  /// for sending are not in them.
   [[nodiscard]] const double* totals(device_id d, int share, int degree = 1) const { return total_.column(column(d, share, degree)); }
   [[nodiscard]] const double* entries(device_id d, int share, int degree = 1) const;
+  /// The same of a part of a run of generation.
+  [[nodiscard]] const double* totals(device_id d, int share, int degree, run_part part) const;
+  [[nodiscard]] const double* entries(device_id d, int share, int degree, run_part part) const;
+  /// Returns the seconds by which the overhead of a stage's tasks lowers each entry.
+  [[nodiscard]] double overheads_s(device_id d) const { return overheads_s_[d.index()]; }
+  /// True if a device takes time to send.
+  [[nodiscard]] bool times_sending() const { return sends_; }
   [[nodiscard]] const double* backwards(device_id d, int share, int degree = 1) const;
   [[nodiscard]] const double* backward_entries(device_id d, int share, int degree = 1) const;
   [[nodiscard]] bool times_boundaries() const { return boundaries_; }
@@ -126,6 +148,8 @@ class prefix_table {
   [[nodiscard]] double tied_bytes(std::size_t first, std::size_t last) const;
   /// Returns the activations that one sample in flight keeps.
   [[nodiscard]] double activation_bytes(std::size_t first, std::size_t last) const;
+  /// Temporary memory of training, which a device has at its largest layer.
+  [[nodiscard]] const workspace_table& workspace() const { return workspace_; }
   /// Returns the cache of one sequence in generation.
   [[nodiscard]] double cache_bytes(std::size_t first, std::size_t last) const { return cache_[last] - cache_[first]; }
 
@@ -156,11 +180,25 @@ class prefix_table {
   [[nodiscard]] std::size_t column(device_id d, int share, int degree) const {
     return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);
   }
+  /// Returns whether all layers of the blocks allow the degree with index g of a device.
+  [[nodiscard]] bool allows(std::size_t first, std::size_t last, device_id d, std::size_t g) const {
+    return barred_.empty() || barred_[d.index()][g][last] == barred_[d.index()][g][first];
+  }
   void add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory, const workload& w);
 
   void add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost, const device& d);
 
   void add_optimizer_steps(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost, const cluster& c);
+
+  struct part_sums {
+    sums total, entry;  ///< entry: empty where entry_ is
+  };
+  [[nodiscard]] const part_sums& sums_of(run_part part) const { return of_part_[part == run_part::first_token ? 0 : 1]; }
+  /// Returns what the columns leave out: the time that a stage's tasks take to send, less the overhead in passes of generation in which it
+  /// does not run.
+  [[nodiscard]] interval_time adjustment(std::size_t first, std::size_t last, device_id d) const;
+  /// Returns the share of the passes of a part of the run in which some layer of the blocks runs.
+  [[nodiscard]] double running(std::size_t first, std::size_t last, run_part part) const;
 
   std::size_t blocks_;
   int max_share_;
@@ -168,13 +206,21 @@ class prefix_table {
   bool training_, recompute_;
   bool boundaries_;
   token_passes passes_;
-  std::vector<std::size_t> first_column_;  ///< by device
-  std::vector<std::vector<int>> degrees_;  ///< by device
+  std::vector<std::size_t> first_column_;                        ///< by device
+  std::vector<std::vector<int>> degrees_;                        ///< by device
+  std::vector<std::vector<std::vector<std::uint32_t>>> barred_;  ///< by device, degree and block: layers before it that bar the degree
   sums total_, backward_, optimizer_;
-  sums entry_, backward_entry_;  ///< empty: neither boundaries nor tasks cost anything
+  sums entry_, backward_entry_;               ///< empty: neither boundaries nor tasks cost anything
+  std::array<part_sums, 2> of_part_;          ///< generation: until the first token, and behind it
+  std::vector<double> overheads_s_, send_s_;  ///< by device
+  std::vector<std::uint32_t> in_all_, in_first_,
+      in_last_;  ///< prefix counts of layers that run in all passes, in the first chunk, from the last on
+  bool sends_ = false, adjusted_ = false;
+  bool returns_tokens_ = false;  ///< generation of more than one token
   std::vector<double> state_, optimizer_state_, trainable_, cache_;
   std::vector<std::vector<double>> activations_;  ///< by shape of pass
   std::vector<repeat> repeats_;
+  workspace_table workspace_;
 };
 
 }  // namespace hetplan

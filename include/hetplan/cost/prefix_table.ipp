@@ -73,6 +73,13 @@ HETPLAN_INLINE double remembered_cost::largest_batch(const work& w, const device
   return tables_->asked.largest_batch(w, d);
 }
 
+HETPLAN_INLINE bool remembered_cost::times_memory() const { return tables_->asked.times_memory(); }
+
+HETPLAN_INLINE seconds remembered_cost::memory_bound(const work& w, const device& d) const {
+  const std::lock_guard lock(tables_->one_at_a_time);
+  return tables_->asked.memory_bound(w, d);
+}
+
 HETPLAN_INLINE void remembered_cost::times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
   const std::lock_guard lock(tables_->one_at_a_time);
   tables_->asked.times_s(model, k, d, by_layer);
@@ -100,19 +107,64 @@ HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t l
   interval_time best;
   if (first == last) return best;
   for (int g = 1; g <= degrees(d); ++g) {
+    if (g > 1 && !allows(first, last, d, static_cast<std::size_t>(g) - 1)) continue;
     const double total = std::max(0.0, totals(d, share, g)[last] - entries(d, share, g)[first]);  // rounding may leave less than nothing
-    if (g == 1 || total < best.total_s) best = {total, 0, g};
+    if (g == 1 || total < best.total_s) best = {.total_s = total, .degree = g};
   }
   if (training_) {
     const double backward = backwards(d, share, best.degree)[last] - backward_entries(d, share, best.degree)[first];
     best.backward_s = std::clamp(backward, 0.0, best.total_s);
   }
+  if (has_parts()) {
+    const auto time_s = [&](run_part part) {
+      return std::max(0.0, totals(d, share, best.degree, part)[last] - entries(d, share, best.degree, part)[first]);
+    };
+    best.first_s = time_s(run_part::first_token);
+    if (passes_.size(run_part::later_tokens) > 0) best.later_s = time_s(run_part::later_tokens);
+  }
+  if (adjusted_) {
+    const interval_time more = adjustment(first, last, d);
+    best.total_s = std::max(0.0, best.total_s + more.total_s);
+    best.backward_s += more.backward_s;
+    best.first_s = std::max(0.0, best.first_s + more.first_s);
+    best.later_s = std::max(0.0, best.later_s + more.later_s);
+  }
   best.degree = degrees_[d.index()][static_cast<std::size_t>(best.degree - 1)];
   return best;
 }
 
+HETPLAN_INLINE interval_time prefix_table::adjustment(std::size_t first, std::size_t last, device_id d) const {
+  const double send = send_s_[d.index()], overhead = overheads_s_[d.index()];
+  const bool forward = last < blocks_ || (first > 0 && returns_tokens_), back = training_ && first > 0;
+  if (!has_parts()) return {.total_s = (forward ? send : 0) + (back ? send : 0), .backward_s = back ? send : 0};
+  const auto of = [&](run_part part) {
+    if (passes_.size(part) == 0) return 0.0;
+    const double share = running(first, last, part);
+    return (forward ? send * share : 0) - overhead * (1 - share);
+  };
+  return {.total_s = of(run_part::whole), .first_s = of(run_part::first_token), .later_s = of(run_part::later_tokens)};
+}
+
+HETPLAN_INLINE double prefix_table::running(std::size_t first, std::size_t last, run_part part) const {
+  const auto any = [&](const std::vector<std::uint32_t>& before) { return before[last] > before[first]; };
+  if (any(in_all_)) return 1;
+  const bool in_first = any(in_first_), in_last = any(in_last_);
+  return mean_over(
+      passes_, [&](const token_pass& pass) { return (in_first && pass.first) || (in_last && pass.last) ? 1.0 : 0.0; }, part);
+}
+
 HETPLAN_INLINE const double* prefix_table::entries(device_id d, int share, int degree) const {
   return (has_entries() ? entry_ : total_).column(column(d, share, degree));
+}
+
+HETPLAN_INLINE const double* prefix_table::totals(device_id d, int share, int degree, run_part part) const {
+  return part == run_part::whole ? totals(d, share, degree) : sums_of(part).total.column(column(d, share, degree));
+}
+
+HETPLAN_INLINE const double* prefix_table::entries(device_id d, int share, int degree, run_part part) const {
+  if (part == run_part::whole) return entries(d, share, degree);
+  const part_sums& mine = sums_of(part);
+  return (has_entries() ? mine.entry : mine.total).column(column(d, share, degree));
 }
 
 HETPLAN_INLINE const double* prefix_table::backwards(device_id d, int share, int degree) const {
@@ -188,6 +240,17 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
     first_column_.push_back(first_column_.empty() ? 0 : first_column_.back() + degrees_.back().size() * distinct_);
     degrees_.push_back(usable_degrees(model, d));
   }
+  if (std::ranges::any_of(model.layers(), [](const layer& l) { return !l.degrees.empty(); })) {
+    for (const std::vector<int>& usable : degrees_) {
+      barred_.emplace_back(usable.size(), std::vector<std::uint32_t>(rows()));
+      for (std::size_t g = 0; g < usable.size(); ++g) {
+        for (std::size_t b = 0; b < blocks_; ++b) {
+          std::uint32_t& count = barred_.back()[g][b + 1] = barred_.back()[g][b];
+          for (const layer_id id : sequence.blocks[b]) count += model[id].allows(usable[g]) ? 0 : 1;
+        }
+      }
+    }
+  }
   const std::size_t columns = first_column_.back() + degrees_.back().size() * distinct_;
   total_ = sums(rows(), columns);
   if (training_) backward_ = sums(rows(), columns);
@@ -197,6 +260,26 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
     entry_ = sums(rows(), columns);
     if (training_) backward_entry_ = sums(rows(), columns);
   }
+  if (w.mode == mode::generation) {
+    for (part_sums& part : of_part_) {
+      part.total = sums(rows(), columns);
+      if (has_entries()) part.entry = sums(rows(), columns);
+    }
+    returns_tokens_ = w.tokens > 1;
+    in_all_ = in_first_ = in_last_ = std::vector<std::uint32_t>(rows());
+    for (std::size_t b = 0; b < blocks_; ++b) {
+      for (std::vector<std::uint32_t>* counts : {&in_all_, &in_first_, &in_last_}) (*counts)[b + 1] = (*counts)[b];
+      for (const layer_id id : sequence.blocks[b])
+        ++(model[id].runs_per_request() ? in_first_ : model[id].sequence.last_token ? in_last_ : in_all_)[b + 1];
+    }
+    adjusted_ = in_all_.back() < model.size() && has_entries();
+  }
+  for (const device& d : devices) {
+    send_s_.push_back(d.send_overhead.value());
+    sends_ = sends_ || d.send_overhead.value() > 0;
+  }
+  adjusted_ = adjusted_ || sends_;
+  for (const device& d : devices) overheads_s_.push_back((training_ ? 2 : 1) * d.overhead.value());
   for (const device& d : c.devices()) add_times(model, sequence, cost, d);
   if (training_) add_optimizer_steps(model, sequence, cost, c);
 }
@@ -204,6 +287,7 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
 HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory,
                                              const workload& w) {
   state_ = optimizer_state_ = trainable_ = cache_ = std::vector<double>(rows());
+  if (training_) workspace_ = workspace_table(model, sequence);
   const std::vector<token_pass> shapes = shapes_of(passes_);
   activations_.assign(shapes.size(), std::vector<double>(rows()));
   std::vector<std::ptrdiff_t> last_of_group(model.weight_groups().size(), -1);
@@ -233,12 +317,15 @@ HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const 
 HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const layer_sequence& sequence, const any_cost_model& cost,
                                             const device& d) {
   constexpr std::array phases{phase::forward, phase::backward_input, phase::backward_weight};
+  constexpr std::array parts{run_part::first_token, run_part::later_tokens};
   const std::size_t asked = training_ ? 3 : 1;
-  std::array<std::vector<double>, 3> times;  ///< by phase, then layer
+  std::array<std::vector<double>, 3> times;          ///< by phase, then layer
+  std::array<std::vector<double>, 2> times_of_part;  ///< generation: of forwards, by layer
   std::vector<double> of_pass(model.size());
   struct there_and_back {
     double forward = 0, backward = 0;
   };
+  const double overhead_s = d.overhead.value(), overheads_s = overheads_s_[d.id.index()];
   for (int number = 1; number <= degrees(d.id); ++number) {
     const int degree = degrees_[d.id.index()][static_cast<std::size_t>(number - 1)];
     for (std::size_t s = 0; s < distinct_; ++s) {
@@ -246,19 +333,27 @@ HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const l
       const auto kind = [&](std::size_t i, const token_pass& pass) { return pass.asks(phases[i], batch, degree); };
       for (std::size_t i = 0; i < asked; ++i) {
         times[i].assign(model.size(), 0);
+        if (has_parts()) times_of_part.fill(times[i]);
         for (std::size_t k = 0; k < passes_.distinct().size(); ++k) {
           const token_pass& pass = passes_.distinct()[k];
           cost.times_s(model, kind(i, pass), d, of_pass.data());
           for (const layer& l : model.layers()) {
-            if (pass.runs(l)) times[i][l.id.index()] += passes_.count_of(k) * of_pass[l.id.index()];
+            if (!pass.runs(l)) continue;
+            const std::size_t at = l.id.index();
+            times[i][at] += passes_.count_of(k) * of_pass[at];
+            for (std::size_t p = 0; p < parts.size() && has_parts(); ++p)
+              times_of_part[p][at] += passes_.count_of(k, parts[p]) * of_pass[at];
           }
         }
         for (double& s_of_layer : times[i]) s_of_layer /= passes_.size();
       }
-      const auto boundary_s = [&](std::size_t i, const layer& before, const layer& l) {
-        return mean_over(passes_, [&](const token_pass& pass) {
-          return pass.runs(before) && pass.runs(l) ? checked_boundary_s(cost, before, l, kind(i, pass), d) : 0;
-        });
+      const auto boundary_s = [&](std::size_t i, const layer& before, const layer& l, run_part part) {
+        return mean_over(
+            passes_,
+            [&](const token_pass& pass) {
+              return pass.runs(before) && pass.runs(l) ? checked_boundary_s(cost, before, l, kind(i, pass), d) : 0;
+            },
+            part);
       };
       const auto add = [&](there_and_back& sum, const auto& seconds_in) {
         sum.forward += seconds_in(0);
@@ -266,28 +361,47 @@ HETPLAN_INLINE void prefix_table::add_times(const planning_graph& model, const l
         if (recompute_) sum.backward += seconds_in(0);
       };
       const std::size_t at = column(d.id, samples_of(s), number);
-      const double overhead_s = d.overhead.value(), overheads_s = (training_ ? 2 : 1) * overhead_s;
-      const layer* before = nullptr;
-      for (std::size_t b = 0; b < blocks_; ++b) {
-        there_and_back entry, block;  // boundary into the block, and the block itself
-        for (const layer_id id : sequence.blocks[b]) {
-          const layer& l = model[id];
-          if (boundaries_ && before != nullptr) {
-            add(id == sequence.blocks[b].front() ? entry : block, [&](std::size_t i) { return boundary_s(i, *before, l); });
+      /// Adds up a column. Arguments: seconds of a layer in a phase, and of the boundary between two.
+      const auto add_up = [&](run_part part, const auto& layer_s, const auto& put) {
+        const layer* before = nullptr;
+        for (std::size_t b = 0; b < blocks_; ++b) {
+          there_and_back entry, block;  // boundary into the block, and the block itself
+          for (const layer_id id : sequence.blocks[b]) {
+            const layer& l = model[id];
+            if (boundaries_ && before != nullptr) {
+              add(id == sequence.blocks[b].front() ? entry : block, [&](std::size_t i) { return boundary_s(i, *before, l, part); });
+            }
+            add(block, [&](std::size_t i) { return layer_s(i, id.index()); });
+            before = &l;
           }
-          add(block, [&](std::size_t i) { return times[i][id.index()]; });
-          before = &l;
+          put(b, entry, block);
         }
-        const double begin = total_(b, at) + entry.forward + entry.backward;
-        total_(b + 1, at) = begin + block.forward + block.backward;
-        if (has_entries()) entry_(b, at) = begin - overheads_s;
-        if (!training_) continue;
-        const double begin_back = backward_(b, at) + entry.backward;
-        backward_(b + 1, at) = begin_back + block.backward;
-        if (has_entries()) backward_entry_(b, at) = begin_back - overhead_s;
+      };
+      const auto put_total = [&](sums& total, sums& entries) {
+        return [&, at](std::size_t b, const there_and_back& entry, const there_and_back& block) {
+          const double begin = total(b, at) + entry.forward + entry.backward;
+          total(b + 1, at) = begin + block.forward + block.backward;
+          if (has_entries()) entries(b, at) = begin - overheads_s;
+          if (has_entries() && b + 1 == blocks_) entries(blocks_, at) = total(blocks_, at) - overheads_s;
+        };
+      };
+      const auto whole = put_total(total_, entry_);
+      add_up(
+          run_part::whole, [&](std::size_t i, std::size_t l) { return times[i][l]; },
+          [&](std::size_t b, const there_and_back& entry, const there_and_back& block) {
+            whole(b, entry, block);
+            if (!training_) return;
+            const double begin_back = backward_(b, at) + entry.backward;
+            backward_(b + 1, at) = begin_back + block.backward;
+            if (has_entries()) backward_entry_(b, at) = begin_back - overhead_s;
+            if (has_entries() && b + 1 == blocks_) backward_entry_(blocks_, at) = backward_(blocks_, at) - overhead_s;
+          });
+      for (std::size_t p = 0; p < parts.size() && has_parts(); ++p) {
+        const double passes = std::max(1, passes_.size(parts[p]));
+        add_up(
+            parts[p], [&](std::size_t, std::size_t l) { return times_of_part[p][l] / passes; },
+            put_total(of_part_[p].total, of_part_[p].entry));
       }
-      if (has_entries()) entry_(blocks_, at) = total_(blocks_, at) - overheads_s;
-      if (has_entries() && training_) backward_entry_(blocks_, at) = backward_(blocks_, at) - overhead_s;
     }
   }
 }

@@ -32,6 +32,10 @@ struct token_pass {
   friend bool operator==(const token_pass&, const token_pass&) = default;
 };
 
+/// Parts of a run of generation: the passes until the first token, which are the chunks of the prompt, or the first step without a prompt;
+/// and the passes behind it. Outside generation only the whole matters.
+enum class run_part { whole, first_token, later_tokens };
+
 /// The passes of a run, numbered in order. Of the steps' contexts only some are told apart: each is rounded up to one of at most 17, so
 /// that a long run asks a cost model few questions.
 /// Source  semantics, section 6 (generation).
@@ -42,6 +46,10 @@ class token_passes {
 
   /// Returns the number of passes.
   [[nodiscard]] int size() const { return chunks_ + steps_; }
+  [[nodiscard]] int size(run_part part) const {
+    const int leading = chunks_ > 0 ? chunks_ : 1;
+    return part == run_part::whole ? size() : part == run_part::first_token ? leading : size() - leading;
+  }
   /// Returns the number of chunks of the prompt, which come first.
   [[nodiscard]] int chunks() const { return chunks_; }
   [[nodiscard]] const token_pass& operator[](int pass) const { return distinct_[which(pass)]; }
@@ -52,6 +60,10 @@ class token_passes {
   [[nodiscard]] std::size_t which(int pass) const;
   /// Returns how many passes are like a distinct one.
   [[nodiscard]] double count_of(std::size_t distinct) const { return counts_[distinct]; }
+  [[nodiscard]] double count_of(std::size_t distinct, run_part part) const {
+    const double leading = distinct < distinct_chunks_ || (chunks_ == 0 && distinct == 0) ? 1 : 0;
+    return part == run_part::whole ? counts_[distinct] : part == run_part::first_token ? leading : counts_[distinct] - leading;
+  }
 
   /// Returns true if a step follows the pass: then the tokens that it makes go back to the first stages.
   [[nodiscard]] bool makes_tokens_for_a_step(int pass) const { return pass + 1 >= chunks_ && pass + 1 < size(); }
@@ -77,13 +89,15 @@ inline constexpr int most_passes = 4'000'000;
   return pass;
 }
 
-/// Returns the part of each edge's bytes that goes forward in the mean over the passes, by index into planning_graph::edges; nothing
-/// outside generation, where it is all of them.
-[[nodiscard]] std::vector<double> mean_edge_shares(const planning_graph& model, const token_passes& passes);
+/// Returns the part of each edge's bytes that goes forward in the mean over the passes of a part of the run, by index into
+/// planning_graph::edges; nothing outside generation, where it is all of them.
+[[nodiscard]] std::vector<double> mean_edge_shares(const planning_graph& model, const token_passes& passes,
+                                                   run_part part = run_part::whole);
 
 /// Returns the degrees of tensor parallelism at which a device may run layers, ascending from 1: those that every layer allows, of its
 /// accelerators that an interconnect joins. 1 alone if a layer is profiled on the device's kind, as a profile is of one accelerator.
 [[nodiscard]] std::vector<int> usable_degrees(const planning_graph& model, std::span<const layer_id> layers, const device& d);
+/// Returns the degrees that some layer of a model allows; 1 alone if any is profiled on the device's kind.
 [[nodiscard]] std::vector<int> usable_degrees(const planning_graph& model, const device& d);
 
 /// Checks that a cost model looks at the tokens that it is asked about, where a run has passes of several lengths. One that prices samples
@@ -93,13 +107,16 @@ inline constexpr int most_passes = 4'000'000;
 /// Complexity  two questions; for a model that is refused, two for each layer and device.
 void check_tokens(const any_cost_model& cost, const planning_graph& model, std::span<const device> devices, const token_passes& passes);
 
-/// Returns the mean over the passes of f(pass), weighted by how often each occurs: so a run takes size() passes of the mean.
+/// Returns the mean of f(pass) over the passes of a part of the run, weighted by how often each occurs: so the part takes size(part) passes
+/// of the mean. 0 for a part without passes.
 template <class F>
-[[nodiscard]] double mean_over(const token_passes& passes, const F& f) {
-  if (passes.distinct().size() == 1) return f(passes.distinct().front());
+[[nodiscard]] double mean_over(const token_passes& passes, const F& f, run_part part = run_part::whole) {
+  if (passes.distinct().size() == 1 && part == run_part::whole) return f(passes.distinct().front());
   double total = 0;
-  for (std::size_t i = 0; i < passes.distinct().size(); ++i) total += passes.count_of(i) * f(passes.distinct()[i]);
-  return total / passes.size();
+  for (std::size_t i = 0; i < passes.distinct().size(); ++i) {
+    if (const double count = passes.count_of(i, part); count > 0) total += count * f(passes.distinct()[i]);
+  }
+  return passes.size(part) > 0 ? total / passes.size(part) : 0;
 }
 
 }  // namespace hetplan

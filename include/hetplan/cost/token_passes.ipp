@@ -90,11 +90,12 @@ HETPLAN_INLINE std::vector<token_pass> shapes_of(const token_passes& passes) {
   return shapes;
 }
 
-HETPLAN_INLINE std::vector<double> mean_edge_shares(const planning_graph& model, const token_passes& passes) {
+HETPLAN_INLINE std::vector<double> mean_edge_shares(const planning_graph& model, const token_passes& passes, run_part part) {
   std::vector<double> shares;
   if (!passes[0].cached) return shares;
   for (const layer_edge& e : model.edges())
-    shares.push_back(mean_over(passes, [&](const token_pass& pass) { return pass.share_of(model[e.from], model[e.to]); }));
+    shares.push_back(mean_over(
+        passes, [&](const token_pass& pass) { return pass.share_of(model[e.from], model[e.to]); }, part));
   return shares;
 }
 
@@ -108,9 +109,13 @@ HETPLAN_INLINE std::vector<int> usable_degrees(const planning_graph& model, std:
 }
 
 HETPLAN_INLINE std::vector<int> usable_degrees(const planning_graph& model, const device& d) {
-  std::vector<layer_id> all;
-  for (const layer& l : model.layers()) all.push_back(l.id);
-  return usable_degrees(model, all, d);
+  std::vector<int> usable{1};
+  const auto layers = model.layers();
+  if (std::any_of(layers.begin(), layers.end(), [&](const layer& l) { return l.profile_for(d.kind) != nullptr; })) return usable;
+  for (int g = 2; d.interconnect && g <= d.accelerators; ++g) {
+    if (std::any_of(layers.begin(), layers.end(), [&](const layer& l) { return l.allows(g); })) usable.push_back(g);
+  }
+  return usable;
 }
 
 HETPLAN_INLINE void check_tokens(const any_cost_model& cost, const planning_graph& model, std::span<const device> devices,

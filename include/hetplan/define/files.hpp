@@ -22,6 +22,7 @@
 #include <hetplan/io/json_document.ipp>
 #include <hetplan/io/json_node.ipp>
 #include <hetplan/io/json_text.ipp>
+#include <hetplan/io/measured_csv.ipp>
 #include <hetplan/io/model_json.ipp>
 #include <hetplan/io/plan_json.ipp>
 #include <hetplan/io/requests_csv.ipp>

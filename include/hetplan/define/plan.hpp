@@ -24,10 +24,12 @@
 #include <hetplan/cost/memory_model.ipp>
 #include <hetplan/cost/prefix_table.ipp>
 #include <hetplan/cost/token_passes.ipp>
+#include <hetplan/cost/workspace_table.ipp>
 #include <hetplan/estimate/bounds.ipp>
 #include <hetplan/estimate/estimate.ipp>
 #include <hetplan/estimate/pipeline_steps.ipp>
 #include <hetplan/estimate/step_law.ipp>
+#include <hetplan/fit/measurement.ipp>
 #include <hetplan/graph/ideals.ipp>
 #include <hetplan/graph/layer_sequence.ipp>
 #include <hetplan/graph/planning_graph.ipp>
@@ -52,5 +54,6 @@
 #include <hetplan/tasks/expand.ipp>
 #include <hetplan/tasks/expand_placement.ipp>
 #include <hetplan/tasks/task_graph.ipp>
+#include <hetplan/zoo/devices.ipp>
 #include <hetplan/zoo/models.ipp>
 #include <hetplan/zoo/settings.ipp>

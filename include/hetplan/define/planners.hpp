@@ -26,6 +26,7 @@
 #include <hetplan/recipes/pipeline.ipp>
 #include <hetplan/recipes/placers.ipp>
 #include <hetplan/recipes/plan_on_view.ipp>
+#include <hetplan/recipes/recomputed_blocks.ipp>
 #include <hetplan/search/choose_savers.ipp>
 #include <hetplan/search/draft_search.ipp>
 #include <hetplan/search/mend_limits.ipp>

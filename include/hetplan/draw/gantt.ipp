@@ -76,7 +76,9 @@ HETPLAN_INLINE void row_painter::memory(device_id d, row_box box) {
   for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
     const hetplan::stage& here = plan_.stages[s];
     const bool mine = std::any_of(here.devices.begin(), here.devices.end(), [&](const assignment& a) { return a.device == d; });
-    if (mine && here.recompute) hover += "\n" + view_.stage_name(stage_id(s)) + " recomputes its activations";
+    if (mine && here.recomputes())
+      hover += "\n" + view_.stage_name(stage_id(s)) + " recomputes its activations" +
+               (here.recompute == recomputation::blocks ? " block by block" : "");
     if (mine && here.state_shards() > 1) {
       hover += "\n" + view_.stage_name(stage_id(s)) + ": one of " + std::to_string(here.state_shards()) + " parts of the optimizer's state";
     }

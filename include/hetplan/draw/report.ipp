@@ -73,7 +73,7 @@ namespace hetplan::draw::detail {
       text += "<tr>";
       if (i == 0) {
         std::string name = run.view.stage_name(stage_id(s));
-        if (here.recompute) name += ", recomputes";
+        if (here.recomputes()) name += here.recompute == recomputation::blocks ? ", recomputes blocks" : ", recomputes";
         if (here.state_shards() > 1) name += ", optimizer state in " + std::to_string(here.state_shards()) + " parts";
         if (p.pipeline_count() > 1) name += " (pipeline " + std::to_string(here.pipeline) + ")";
         const auto layer = [&](layer_id l) { return fitted(model[l].name, 28); };
@@ -177,8 +177,10 @@ struct chain_row {
     const std::size_t i = d.id.index();
     if (i >= e.devices.size() || !e.devices[i].used) continue;
     const trace& t = run.judgement.trace;
-    const std::array<double, 3> parts{d.power.idle.value() * run.latency_s(), (d.power.active - d.power.idle).value() * t.busy_s[i],
-                                      d.power.send.value() * t.sent_bytes[i] + d.power.receive.value() * t.received_bytes[i]};
+    const std::array<double, 3> parts{
+        d.power.idle.value() * run.latency_s(),
+        linear_power{}.energy({.busy = seconds(t.busy_s[i]), .memory_bound = seconds(t.memory_bound_s[i])}, d).value(),
+        d.power.send.value() * t.sent_bytes[i] + d.power.receive.value() * t.received_bytes[i]};
     const double total = e.devices[i].energy.value();
     split = split && std::abs(parts[0] + parts[1] + parts[2] - total) <= 1e-9 * total;
     rows.emplace_back(&d, parts);

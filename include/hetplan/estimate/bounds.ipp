@@ -96,8 +96,11 @@ struct least_holding {
   constexpr double inf = std::numeric_limits<double>::infinity();
   if (!d.energy_budget) return inf;
   const auto allowed = [&](double busy_s) {
-    const device_usage least{.total = seconds(std::max(least_s, busy_s / d.max_busy)), .busy = seconds(busy_s)};
-    return problem.models.energy.energy(least, d).value() <= d.energy_budget->value() * (1 + limit_tolerance);
+    device_usage least{.total = seconds(std::max(least_s, busy_s / d.max_busy)), .busy = seconds(busy_s)};
+    const auto fits = [&] { return problem.models.energy.energy(least, d).value() <= d.energy_budget->value() * (1 + limit_tolerance); };
+    if (fits() || !d.power.tells_memory()) return fits();
+    least.memory_bound = least.busy;  // how much of the work is, no plan says yet
+    return fits();
   };
   if (!(least_s > 0) || !allowed(0)) return least_s > 0 ? 0 : inf;
   double low = 0, high = least_s;  // `low` is allowed, `high` is not

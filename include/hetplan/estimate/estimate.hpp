@@ -24,8 +24,9 @@ namespace hetplan {
 ///                 not overlap: M e_h and M e_ht replace the second e_h and e_ht in D
 ///     inference   S(h) = e_h + max_t (e_ht + S(t)),
 ///                 Z(h) = max(M e_h + max_t (e_ht + S(t)), e_h + max_t max(own_ht + S(t), e_ht + Z(t)));  T = max Z
-///     generation  D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens = max(D, S), the larger of a full
-///                 pipeline's period and a token's path
+///     generation  of the passes behind the first token D(h) = max(M e_h, max_t max(own_ht, D(t)));  time between tokens
+///                 = max(D, S), the larger of a full pipeline's period and a token's path; the first token as in inference,
+///                 of all chunks of a prompt;  T = the first token + the passes behind it times the time between tokens
 ///
 /// This is the step law of the plan's mode (step_law.hpp). D and R grow with those behind them and with e and own, so a part of a
 /// pipeline that is no worse in both is no worse in any whole.
@@ -34,7 +35,8 @@ namespace hetplan {
 ///              max_s (T_w + T_e + T_a). Deviations: any DAG of stages; latency and full-duplex wires in own; inference
 ///              and generation, where the token's return to the first stage is left out.
 struct dominant_step {
-  [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
+  [[nodiscard]] run_times times(const pipeline_steps& steps) const;
+  [[nodiscard]] seconds latency(const pipeline_steps& steps) const { return times(steps).makespan; }
 };
 
 /// Estimator by the critical path: warm-up, steady state and drain of a 1F1B pipeline around its dominant step d.
@@ -58,7 +60,8 @@ struct dominant_step {
 /// Source       Dora, appendix A, Algorithm 2. Deviations: as printed it counts warm-up and drain twice; latency and
 ///              full-duplex wires; other warm-ups than 2 depth - 1 and, for them, the round trips; DAGs.
 struct critical_path {
-  [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
+  [[nodiscard]] run_times times(const pipeline_steps& steps) const;
+  [[nodiscard]] seconds latency(const pipeline_steps& steps) const { return times(steps).makespan; }
 
  private:
   struct step {
@@ -101,39 +104,44 @@ namespace detail {
 ///
 ///     busy_i   = R M (f_i + b_i) + the optimizer's step
 ///     sent_i   = R M x_i (cuts forward out + cuts backward in) + 2(n-1)/n W if n > 1 devices train W > 0 bytes; received alike
-///     T        = max(the estimator's, max_i busy_i / (R cap_i)): a capped device stretches the iteration
-///     energy_i = idle power * R T + (active - idle power) * busy_i + per byte sent and received
+///     T        = max(the estimator's, max_i busy_i / cap_i): a capped device stretches the run
+///     energy_i = idle power * T + (active - idle power) * busy_i + per byte sent and received
 ///     memory_i = static bytes + K * activations of a share; K of 1F1B, M of GPipe, 1 outside training
 ///                (a stage that recomputes: + K * inputs of a share + activations of one)
 ///
 /// @param estimator  of the latency; both built-in ones relax contention.
-/// @return           latency R T, with time_between_tokens = T in generation; no bounds, no bytes by resource. Infinite
-///                   latency and energy if a route is missing.
+/// @return           latency T, with ttft and time_between_tokens in generation; no bounds, no bytes by resource.
+///                   Infinite latency and energy if a route is missing.
 /// Units             SI.  Complexity  that of make_steps and of the estimator.
 /// Throws            invalid_input, invalid_model as make_steps; invalid_model (a memory or energy model misbehaves).
 /// Source            Dora, eq. 1 for energy; Asteroid, eq. 3 for memory. Deviations: tied tensors' bytes are not charged;
-///                   an energy model is read as a line (exact for linear_power).
+///                   an energy model is read as a line (exact for linear_power where power.memory is power.active: the estimate
+///                   charges the active power for all work, the judge the memory-bound part by power.memory).
 template <latency_estimator Estimator = dominant_step>
 [[nodiscard]] evaluation estimate(const stage_costs& whole, const any_energy_model& energy = {}, const Estimator& estimator = {}) {
   const plan& p = whole.plan;
   const cluster& c = whole.cluster;
   const pipeline_steps steps = make_steps(whole);
-  const bool training = steps.mode == mode::training, generation = steps.mode == mode::generation;
+  const bool training = steps.mode == mode::training;
   const double repeats = whole.passes.size();
   const double M = steps.microbatches;
 
   evaluation e;
   e.devices.resize(c.size());
-  double period_s = estimator.latency(steps).value();
+  run_times times = times_by(estimator, steps);
   for (const auto& stage : steps.stages) {
     for (const auto& d : stage.devices) {
       const double busy_s = repeats * M * (d.forward_s + d.backward_s) + d.optimizer_s;
       e.devices[d.device.index()].busy = seconds(busy_s);
-      period_s = std::max(period_s, busy_s / (repeats * c[d.device].max_busy));
+      stretch(times, busy_s / c[d.device].max_busy);
     }
   }
-  e.latency = seconds(repeats * period_s);
-  if (generation && p.workload.tokens > 1) e.time_between_tokens = seconds(period_s);
+  const double total_s = times.makespan.value();
+  e.latency = times.makespan;
+  if (steps.mode == mode::generation) {
+    e.ttft = times.ttft;
+    if (p.workload.tokens > 1) e.time_between_tokens = times.between_tokens;
+  }
 
   for (std::size_t s = 0; s < steps.stages.size(); ++s) {
     const auto& stage = steps.stages[s];
@@ -147,7 +155,7 @@ template <latency_estimator Estimator = dominant_step>
       const double dynamic = rates.busy_W * out.busy.value() + rates.send_J_per_byte * (samples * traffic.sent + ring) +
                              rates.receive_J_per_byte * (samples * traffic.received + ring);
       out.used = true;
-      out.energy = joules(std::isfinite(period_s) ? dynamic + rates.idle_W * repeats * period_s : period_s);  // 0 * infinity is NaN
+      out.energy = joules(std::isfinite(total_s) ? dynamic + rates.idle_W * total_s : total_s);  // 0 * infinity is NaN
       out.peak_memory = bytes(whole.static_bytes[d.device.index()] + whole.stages[s].devices[i].kept.at_most(stage.in_flight));
     }
   }

@@ -7,16 +7,16 @@
 
 namespace hetplan {
 
-HETPLAN_INLINE seconds dominant_step::latency(const pipeline_steps& steps) const { return any_step_law(steps.mode).latency(steps); }
+HETPLAN_INLINE run_times dominant_step::times(const pipeline_steps& steps) const { return any_step_law(steps.mode).times(steps); }
 
-HETPLAN_INLINE seconds critical_path::latency(const pipeline_steps& steps) const {
-  if (steps.mode != mode::training || !steps.connected()) return dominant_step{}.latency(steps);
+HETPLAN_INLINE run_times critical_path::times(const pipeline_steps& steps) const {
+  if (steps.mode != mode::training || !steps.connected()) return dominant_step{}.times(steps);
   const extent ways = longest_ways(steps);
   double worst = 0;
   for (std::size_t v = 0; v < steps.stages.size(); ++v) {
     worst = std::max(worst, chain_s(way_through(steps, ways, v), steps.microbatches));
   }
-  return seconds(worst);
+  return {seconds(worst)};
 }
 
 HETPLAN_INLINE critical_path::extent critical_path::longest_ways(const pipeline_steps& steps) {

@@ -95,6 +95,16 @@ HETPLAN_INLINE pipeline_steps::link_step time_link(const exchange_cost& x, int m
   return link;
 }
 
+HETPLAN_INLINE void add_passes(pipeline_steps::link_step& link, const exchange_cost& x, int microbatch_size, int microbatches,
+                               int first_passes, double first_cut, double later_cut) {
+  const pipeline_steps::link_step first = time_link(x, microbatch_size, microbatches * first_passes, first_cut, 0),
+                                  later = time_link(x, microbatch_size, microbatches, later_cut, 0);
+  link.first_s = first.total_s;
+  link.first_own_s = first.own_s;
+  link.later_s = later.total_s;
+  link.later_own_s = later.own_s;
+}
+
 HETPLAN_INLINE pipeline_steps make_steps(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost) {
   return make_steps(stage_costs(p, model, c, cost));
 }
@@ -105,7 +115,14 @@ HETPLAN_INLINE pipeline_steps make_steps(const stage_costs& whole) {
   detail::require_estimable(p);
   const bool training = whole.training();
   const std::vector<int> warmup = resolve_warmup(p, graph);
-  pipeline_steps steps{.mode = p.workload.mode, .microbatches = p.microbatches, .stages = {}, .links = {}};
+  const bool generation = p.workload.mode == mode::generation;
+  pipeline_steps steps{.mode = p.workload.mode,
+                       .microbatches = p.microbatches,
+                       .first_passes = whole.passes.size(run_part::first_token),
+                       .later_passes = whole.passes.size(run_part::later_tokens),
+                       .chunks_in_flight = p.workload.chunks_in_flight,
+                       .stages = {},
+                       .links = {}};
 
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     const stage_graph::node& node = graph.nodes[s];
@@ -117,11 +134,20 @@ HETPLAN_INLINE pipeline_steps make_steps(const stage_costs& whole) {
     for (std::size_t i = 0; i < p.stages[s].devices.size(); ++i) {
       const assignment& a = p.stages[s].devices[i];
       const stage_costs::part& d = whole.stages[s].devices[i];
-      const double forward_s = d.forward_task_s(), backward_s = training ? d.backward_task_s() : 0;
+      const double send_s = whole.cluster[a.device].send_overhead.value();
+      const bool sends = s + 1 < p.stages.size() || (s > 0 && generation && p.workload.tokens > 1);
+      const auto sent_s = [&](run_part part) { return sends ? send_s * whole.running(stage_id(s), part) : 0; };
+      const double returned_s = training && s > 0 ? send_s : 0;
+      const double forward_s = d.forward_task_s() + sent_s(run_part::whole), backward_s = training ? d.backward_task_s() + returned_s : 0;
       step.devices.push_back({a.device, a.samples, forward_s, backward_s, d.optimizer_s});
       step.forward_s = std::max(step.forward_s, forward_s);
       step.backward_s = std::max(step.backward_s, backward_s);
       step.total_s = std::max(step.total_s, forward_s + backward_s);
+      if (generation) {
+        step.first_s = std::max(step.first_s, whole.mean_task_s(stage_id(s), i, run_part::first_token) + sent_s(run_part::first_token));
+        if (steps.later_passes > 0)
+          step.later_s = std::max(step.later_s, whole.mean_task_s(stage_id(s), i, run_part::later_tokens) + sent_s(run_part::later_tokens));
+      }
     }
     if (training) step.collective_s = detail::collective_s(whole, s);
     steps.stages.push_back(std::move(step));
@@ -136,6 +162,10 @@ HETPLAN_INLINE pipeline_steps make_steps(const stage_costs& whole) {
     const exchange_cost x = peak_exchange(whole.cluster.network(), detail::devices_of(p[e.from]), detail::devices_of(p[e.to]));
     pipeline_steps::link_step link =
         time_link(x, p.microbatch_size, p.microbatches, whole.mean_cut(e), training ? e.backward_cut.value() : 0);
+    if (generation) {
+      add_passes(link, x, p.microbatch_size, p.microbatches, steps.first_passes, whole.mean_cut(e, run_part::first_token),
+                 whole.mean_cut(e, run_part::later_tokens));
+    }
     link.from = from;
     link.to = to;
     steps.links.push_back(link);

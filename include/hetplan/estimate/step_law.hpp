@@ -20,29 +20,58 @@ namespace hetplan {
 /// Parameters of a pipeline's iteration that a step law uses.
 struct pipelining {
   int microbatches = 1;
-  int in_turn = 1;  ///< microbatches that pass all stages before the next one starts: all if every stage holds one at a time, else 1
+  int in_turn = 1;       ///< microbatches that pass all stages before the next one starts: all if every stage holds one at a time, else 1
+  int first_passes = 1;  ///< generation: passes until the first token; see run_part
+  int later_passes = 0;  ///< generation: passes behind it
+  int chunks_in_flight = 0;  ///< generation: most chunks of a prompt that are under way; 0: any number
+
+  [[nodiscard]] int passes() const { return first_passes + later_passes; }
 };
 
 struct stage_times {
-  double total_s = 0;       ///< e: forward and backward of a microbatch
+  double total_s = 0;       ///< e: forward and backward of a microbatch; in generation one pass, the mean of the run
   double backward_s = 0;    ///< b: backward part of e; 0 outside training
   double collective_s = 0;  ///< A: collectives, once an iteration
+  double first_s = 0;       ///< generation: e of a pass until the first token
+  double later_s = 0;       ///< generation: e of a pass behind it
 };
 
 struct link_times {
-  double total_s = 0;     ///< e: activations of a microbatch forward and their gradients back
-  double backward_s = 0;  ///< b: backward part of e
-  double own_s = 0;       ///< whole traffic of an iteration, latency once in each direction
+  double total_s = 0;      ///< e: activations of a microbatch forward and their gradients back; in generation as of stages
+  double backward_s = 0;   ///< b: backward part of e
+  double own_s = 0;        ///< whole traffic of an iteration, in generation of a pass of all microbatches; latency once in each direction
+  double first_s = 0;      ///< generation: e of a pass until the first token
+  double first_own_s = 0;  ///< generation: whole traffic of all those passes
+  double later_s = 0;      ///< generation: e of a pass behind it
+  double later_own_s = 0;  ///< generation: own_s of such a pass
 };
 
-/// Summary of the stages and links from some point to the end of the pipeline: two numbers whose meaning the law defines. Both are 0
-/// behind the last stage.
+/// Returns the times of a link of a plan.
+[[nodiscard]] link_times link_of(const pipeline_steps::link_step& l);
+
+/// Summary of the stages and links from some point to the end of the pipeline: numbers whose meaning the law defines; most need two. All
+/// are 0 behind the last stage.
 struct pipeline_tail {
   double reach_s = 0;
   double rest_s = 0;
+  double first_reach_s = 0;  ///< generation: the same of the passes until the first token
+  double first_rest_s = 0;
 
   friend bool operator==(const pipeline_tail&, const pipeline_tail&) = default;
 };
+/// Returns the larger, or the smaller, of each number.
+[[nodiscard]] inline pipeline_tail larger_of(const pipeline_tail& a, const pipeline_tail& b) {
+  return {std::max(a.reach_s, b.reach_s), std::max(a.rest_s, b.rest_s), std::max(a.first_reach_s, b.first_reach_s),
+          std::max(a.first_rest_s, b.first_rest_s)};
+}
+[[nodiscard]] inline pipeline_tail smaller_of(const pipeline_tail& a, const pipeline_tail& b) {
+  return {std::min(a.reach_s, b.reach_s), std::min(a.rest_s, b.rest_s), std::min(a.first_reach_s, b.first_reach_s),
+          std::min(a.first_rest_s, b.first_rest_s)};
+}
+/// Returns true if no number of `a` is larger.
+[[nodiscard]] inline bool no_longer(const pipeline_tail& a, const pipeline_tail& b) {
+  return a.reach_s <= b.reach_s && a.rest_s <= b.rest_s && a.first_reach_s <= b.first_reach_s && a.first_rest_s <= b.first_rest_s;
+}
 
 template <class L>
 concept extends_by_a_stage = requires(const L& l, const pipelining& p, const stage_times& s, const pipeline_tail& behind) {
@@ -63,11 +92,24 @@ concept tells_bound =
     requires(const L& l, const pipelining& p, const pipeline_tail& behind, const link_times& least, double path_s, double busiest_s) {
       { l.bound_s(p, behind, least, path_s, busiest_s) } -> std::same_as<double>;
     };
+/// What the stages before a tail take at least: together for one microbatch, and in the slowest one.
+struct stages_ahead {
+  double path_s = 0;
+  double busiest_s = 0;
+};
+/// The law of a mode whose times are not one number (generation_pipeline) tells all of them, and bounds on all of them.
+template <class L>
+concept tells_times = requires(const L& l, const pipelining& p, const pipeline_tail& t, const link_times& least, const stages_ahead& first,
+                               const stages_ahead& later) {
+  { l.times(p, t) } -> std::same_as<run_times>;
+  { l.bounds(p, t, least, first, later) } -> std::same_as<run_times>;
+};
 
 /// Rule by which stages and links add up to a pipeline's latency, from the last stage to the first. The law extends a tail by a stage,
 /// by the link before it, by the next stage, and so on. The response of the whole tail is the latency, which a search minimises.
 /// `recipes::dora`, `view_search` and `search_options` take a law.
 ///
+/// * In generation the response is of one pass, the mean of the run: a run takes as many of them as it has passes.
 /// * All answers are non-decreasing in both numbers of the tail and in every time but `backward_s`. In `backward_s`, at the same total,
 ///   they are non-increasing. Hence a tail that is no worse in both numbers is no worse in any pipeline, and a search may drop the other.
 ///   Before a search starts, `check_law` throws `invalid_model` for a law that violates this, with the two points.
@@ -159,22 +201,64 @@ struct inference_pipeline {
   }
 };
 
-/// Law of generation, for the time between two tokens of a sequence: the reach is T = max(M max_i e_i, sum_i e_i), the larger of a full
-/// pipeline's period and a token's path. The rest is the sum.
+/// Law of generation. A pass of K until the first token takes f_i in step i, one of G behind it e_i, for each of M microbatches:
+///
+///     first token      F = max(max_i (M K f_i + sum_{j != i} f_j), K / in flight sum_i f_i), as in inference_pipeline, of all chunks
+///     between tokens   E = max(M max_i e_i, sum_i e_i), the larger of a full pipeline's period and a token's path
+///     whole run        T = F + G E
+///
+/// The reach is E, the rest its sum; first_reach and first_rest are those of inference.
 /// Source     ours (semantics, section 4). Deviation: the token's return to the first stage is left out.
 struct generation_pipeline {
   [[nodiscard]] pipeline_tail extend(const pipelining& p, const stage_times& s, const pipeline_tail& behind) const {
-    const double way_s = s.total_s + behind.rest_s;
-    return {std::max({p.microbatches * s.total_s, behind.reach_s, way_s}), way_s};
+    const double way_s = s.later_s + behind.rest_s, all = static_cast<double>(p.microbatches) * p.first_passes;
+    return {std::max({p.microbatches * s.later_s, behind.reach_s, way_s}), way_s,
+            std::max(all * s.first_s + behind.first_rest_s, s.first_s + behind.first_reach_s), s.first_s + behind.first_rest_s};
   }
   [[nodiscard]] pipeline_tail extend(const pipelining&, const link_times& c, const pipeline_tail& behind) const {
-    return {std::max(c.own_s, behind.reach_s), c.total_s + behind.rest_s};
+    return {std::max(c.later_own_s, behind.reach_s), c.later_s + behind.rest_s,
+            std::max(c.first_own_s + behind.first_rest_s, c.first_s + behind.first_reach_s), c.first_s + behind.first_rest_s};
   }
-  [[nodiscard]] double response_s(const pipelining&, const pipeline_tail& whole) const { return whole.reach_s; }
-  [[nodiscard]] double bound_s(const pipelining& p, const pipeline_tail& t, const link_times& c, double path_s, double busiest_s) const {
-    return std::max(std::max(t.reach_s, path_s + c.total_s + t.rest_s), std::max(p.microbatches * busiest_s, c.own_s));
+  [[nodiscard]] run_times times(const pipelining& p, const pipeline_tail& whole) const {
+    const double first_s = std::max(whole.first_reach_s, rounds(p) * whole.first_rest_s);
+    return times_of(p, first_s, whole.reach_s);
+  }
+  /// Returns the mean of a pass.
+  [[nodiscard]] double response_s(const pipelining& p, const pipeline_tail& whole) const {
+    return times(p, whole).makespan.value() / p.passes();
+  }
+  [[nodiscard]] run_times bounds(const pipelining& p, const pipeline_tail& t, const link_times& c, const stages_ahead& first,
+                                 const stages_ahead& later) const {
+    const double all = static_cast<double>(p.microbatches) * p.first_passes;
+    const double way_s = first.path_s + c.first_s + t.first_rest_s;
+    return times_of(p,
+                    std::max({first.path_s + c.first_s + t.first_reach_s, all * first.busiest_s + t.first_rest_s,
+                              c.first_own_s + t.first_rest_s, rounds(p) * way_s}),
+                    std::max({t.reach_s, later.path_s + c.later_s + t.rest_s, p.microbatches * later.busiest_s, c.later_own_s}));
+  }
+
+ private:
+  [[nodiscard]] static double rounds(const pipelining& p) {
+    return p.chunks_in_flight > 0 ? static_cast<double>(p.first_passes) / std::min(p.first_passes, p.chunks_in_flight) : 1;
+  }
+  [[nodiscard]] static run_times times_of(const pipelining& p, double first_s, double later_s) {
+    const double all_s = p.later_passes > 0 ? first_s + p.later_passes * later_s : first_s;
+    return {seconds(all_s), seconds(first_s), seconds(p.later_passes > 0 ? later_s : all_s)};
   }
 };
+
+/// Returns the times of a run whose passes take `pass_s` each.
+[[nodiscard]] inline run_times times_of_pass(const pipelining& p, double pass_s) {
+  const double all_s = p.passes() * pass_s;
+  return {seconds(all_s), seconds(p.first_passes * pass_s), seconds(p.later_passes > 0 ? pass_s : all_s)};
+}
+
+/// Returns the times of a run by a law: those that it tells, or as many responses as there are passes.
+template <class L>
+[[nodiscard]] run_times times_by(const L& law, const pipelining& p, const pipeline_tail& whole) {
+  if constexpr (tells_times<L>) return law.times(p, whole);
+  else return times_of_pass(p, law.response_s(p, whole));
+}
 
 /// Law of one fill, then the slowest step for every other microbatch: T = sum_i e_i + (M - 1) max_i e_i over the steps, links included. A
 /// stage's collective A is spread over the microbatches, e + A / M. The reach is the second term, the rest the first.
@@ -236,6 +320,7 @@ struct split_backward {
   }
 };
 
+static_assert(tells_times<generation_pipeline>);
 static_assert(check_step_law<training_pipeline>() && check_step_law<inference_pipeline>() && check_step_law<generation_pipeline>() &&
               check_step_law<sum_and_largest>() && check_step_law<largest_step>() && check_step_law<split_backward>());
 
@@ -328,9 +413,10 @@ class any_step_law {
     }
   }
 
-  /// Returns the latency of a whole plan. Tails behind one stage, and finally all sources, count as one with the maximum of each number.
+  /// Returns the times of a whole plan. Tails behind one stage, and finally all sources, count as one with the maximum of each number.
   /// Complexity  O(stages + links).
-  [[nodiscard]] seconds latency(const pipeline_steps& steps) const;
+  [[nodiscard]] run_times times(const pipeline_steps& steps) const;
+  [[nodiscard]] seconds latency(const pipeline_steps& steps) const { return times(steps).makespan; }
 
  private:
   using shipped = std::tuple<training_pipeline, inference_pipeline, generation_pipeline, sum_and_largest, largest_step>;

@@ -11,15 +11,16 @@ namespace hetplan {
 HETPLAN_INLINE pipelining pipelining_of(const pipeline_steps& steps) {
   const bool in_turn =
       steps.mode == mode::training && std::all_of(steps.stages.begin(), steps.stages.end(), [](const auto& s) { return s.in_flight == 1; });
-  return {steps.microbatches, in_turn ? steps.microbatches : 1};
+  return {steps.microbatches, in_turn ? steps.microbatches : 1, steps.first_passes, steps.later_passes, steps.chunks_in_flight};
 }
 
-HETPLAN_INLINE seconds any_step_law::latency(const pipeline_steps& steps) const {
-  if (!steps.connected()) return seconds(std::numeric_limits<double>::infinity());
+HETPLAN_INLINE link_times link_of(const pipeline_steps::link_step& l) {
+  return {l.total_s, l.backward_s, l.own_s, l.first_s, l.first_own_s, l.later_s, l.later_own_s};
+}
+
+HETPLAN_INLINE run_times any_step_law::times(const pipeline_steps& steps) const {
+  if (!steps.connected()) return {seconds(std::numeric_limits<double>::infinity())};
   const pipelining p = pipelining_of(steps);
-  const auto larger = [](const pipeline_tail& a, const pipeline_tail& b) {
-    return pipeline_tail{std::max(a.reach_s, b.reach_s), std::max(a.rest_s, b.rest_s)};
-  };
   return visit([&](const auto& law) {
     std::vector<pipeline_tail> from(steps.stages.size());
     pipeline_tail whole;
@@ -28,12 +29,12 @@ HETPLAN_INLINE seconds any_step_law::latency(const pipeline_steps& steps) const 
       pipeline_tail behind;
       for (const std::size_t l : stage.out) {
         const auto& link = steps.links[l];
-        behind = larger(behind, law.extend(p, link_times{link.total_s, link.backward_s, link.own_s}, from[link.to]));
+        behind = larger_of(behind, law.extend(p, link_of(link), from[link.to]));
       }
-      from[h] = law.extend(p, stage_times{stage.total_s, stage.backward_s, stage.collective_s}, behind);
-      if (stage.in.empty()) whole = larger(whole, from[h]);
+      from[h] = law.extend(p, stage_times{stage.total_s, stage.backward_s, stage.collective_s, stage.first_s, stage.later_s}, behind);
+      if (stage.in.empty()) whole = larger_of(whole, from[h]);
     }
-    return seconds(law.response_s(p, whole));
+    return times_by(law, p, whole);
   });
 }
 

@@ -158,7 +158,7 @@ HETPLAN_INLINE std::vector<runtime_stage> runtime_stages(const plan& p, const pl
   const auto fail = [&](const std::string& why) { detail::refuse_export(runtime, why); };
   const detail::stage_row row = detail::stages_in_a_row(p, model, runtime);
   for (const stage& s : p.stages) {  // sharded optimizer state needs several devices, which are refused above
-    if (s.recompute) fail("it keeps activations; stage " + io::in_quotes(s.name) + " recomputes them");
+    if (s.recomputes()) fail("it keeps activations; stage " + io::in_quotes(s.name) + " recomputes them");
   }
   const runtime_layers parts = find_runtime_layers(model);
   const auto place_of = [&](const std::vector<layer_id>& part) {

@@ -191,17 +191,17 @@ struct graph_with_origin {
 ///         mine, [&](auto v) { return layer_spec{.name = mine[v].name, .forward_flops = mine[v].work}; },
 ///         [&](auto e) { return mine[e].size; });
 ///
-/// Layers keep the order of vertices(mine) if that is topological. The last three arguments are the builder's.
+/// Layers keep the order of vertices(mine) if that is topological. The last two arguments are the builder's.
 ///
 /// Complexity  O((V + E) log(V + E)); vertices are compared with std::less.
 /// Throws      invalid_input: anything that the builder refuses, such as a cycle, parallel edges or equal names.
 template <class Graph, class LayerOf, class TensorOf>
 [[nodiscard]] auto planning_graph_from(const Graph& mine, const LayerOf& layer_of, const TensorOf& tensor_of, std::string name = "graph",
-                                       double bytes_per_parameter = 4, int tokens_per_sample = 1) {
+                                       model_facts facts = {}) {
   static_assert(check_layer_dag<Graph, LayerOf, TensorOf>());
   if constexpr (layer_dag<Graph, LayerOf, TensorOf>) {
     using vertex = typename boost::graph_traits<Graph>::vertex_descriptor;
-    planning_graph_builder builder(std::move(name), bytes_per_parameter, tokens_per_sample);
+    planning_graph_builder builder(std::move(name), std::move(facts));
     std::map<vertex, std::string> name_of;
     for (auto [v, last] = vertices(mine); v != last; ++v) {
       layer_spec spec = layer_of(*v);

@@ -51,7 +51,21 @@ struct crossing {
   std::size_t tensor = 0;  ///< producing layer; a tensor that one stage reads at several ports crosses once
   double forward_bytes = 0;
   double gradient_bytes = 0;
+  double first_bytes = 0;  ///< generation: forward_bytes of a pass until the first token, if the table knows passes apart
+  double later_bytes = 0;  ///< generation: of a pass behind it
 };
+
+/// Returns the bytes of all crossings of a boundary.
+[[nodiscard]] inline crossing sum_of(std::span<const crossing> all) {
+  crossing sum;
+  for (const crossing& c : all) {
+    sum.forward_bytes += c.forward_bytes;
+    sum.gradient_bytes += c.gradient_bytes;
+    sum.first_bytes += c.first_bytes;
+    sum.later_bytes += c.later_bytes;
+  }
+  return sum;
+}
 
 /// Tensors that cross the boundaries 0 ... size of a sequence. The ports of a boundary are the blocks behind it that read tensors
 /// from before it: later blocks depend on earlier ones only through them. A tensor's readers are stored once.
@@ -106,6 +120,8 @@ class sequence_cuts {
 class crossing_table {
  public:
   explicit crossing_table(const sequence_cuts& cuts);
+  /// The same of a run of generation: in the mean of all passes, until the first token, and behind it.
+  crossing_table(const sequence_cuts& cuts, const sequence_cuts& first, const sequence_cuts& later);
   [[nodiscard]] const std::vector<std::size_t>& ports(std::size_t boundary) const { return ports_[boundary]; }
   [[nodiscard]] const std::vector<crossing>& crossings(std::size_t boundary) const { return crossings_[boundary]; }
 
@@ -138,14 +154,24 @@ class crossing_table {
 ///
 /// The only edges are i -> i+1. Each carries every tensor that crosses that boundary once, with the most bytes that any reader behind
 /// the boundary takes, gradients alike; 0 bytes if nothing crosses. Layers keep their attributes, resolved defaults included, except
-/// `largest_output`, which follows from the edges.
+/// `largest_output`, which follows from the edges, and where they would run less often than a neighbour in the chain may: a layer per
+/// request with others before it counts as one of tokens, and one of the last token with others behind it computes all.
 ///
 /// Complexity   that of sequence_cuts.
 /// Determinism  a boundary adds up its tensors, that of the last layer first.
 /// Source       the chain model of Asteroid and EdgeShard.
 [[nodiscard]] inline planning_graph chain_view(const planning_graph& model) {
   planning_graph_builder chain(model.name(), model.facts());
-  for (const layer& l : model.layers()) chain.add_layer(spec_of(model, l));
+  std::size_t requests = 0, last_tokens = model.size();
+  const auto layers = model.layers();
+  while (requests < layers.size() && layers[requests].runs_per_request()) ++requests;
+  while (last_tokens > 0 && layers[last_tokens - 1].sequence.last_token) --last_tokens;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    layer_spec spec = spec_of(model, layers[i]);
+    if (i >= requests) spec.sequence.per = layer_scope::token;
+    if (i < last_tokens) spec.sequence.last_token = false;
+    chain.add_layer(std::move(spec));
+  }
   const sequence_cuts cuts(model, sequence_of(model));
   for (std::size_t i = 1; i < model.size(); ++i) {
     const auto [forward, gradient] = cuts.bytes_in(i, model.size());

@@ -164,6 +164,17 @@ HETPLAN_INLINE crossing_table::crossing_table(const sequence_cuts& cuts) {
   }
 }
 
+HETPLAN_INLINE crossing_table::crossing_table(const sequence_cuts& cuts, const sequence_cuts& first, const sequence_cuts& later)
+    : crossing_table(cuts) {
+  for (std::size_t b = 0; b < cuts.boundaries(); ++b) {  // the same tensors and readers, in the same order
+    const std::vector<crossing> of_first = first.crossings(b), of_later = later.crossings(b);
+    for (std::size_t i = 0; i < crossings_[b].size(); ++i) {
+      crossings_[b][i].first_bytes = of_first[i].forward_bytes;
+      crossings_[b][i].later_bytes = of_later[i].forward_bytes;
+    }
+  }
+}
+
 HETPLAN_INLINE layer_sequence each_layer_of(const layer_sequence& s) {
   layer_sequence fine;
   for (const auto& block : s.blocks) {

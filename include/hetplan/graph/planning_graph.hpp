@@ -88,6 +88,7 @@ struct layer_spec {
   std::optional<bytes> weight_traffic = {};          ///< weight bytes that one call reads; default: weight
   std::string weight_group = "";                     ///< layers of a group share one tensor; empty: no group
   bytes activation = {};                             ///< kept from a sample's forward until its backward
+  std::optional<bytes> forward_activation = {};      ///< outside training, until the end of the forward; default: activation
   std::optional<bytes> activation_for_weights = {};  ///< part of `activation` that a separate backward_weight needs; default: all
   std::optional<bytes> traffic = {};                 ///< device-memory bytes besides weights; default: in-edges + largest out-edge
   bytes kv_bytes_per_token = {};                     ///< key/value cache per token of context
@@ -95,9 +96,12 @@ struct layer_spec {
   int split_units = 0;                               ///< number of indivisible units (heads, experts): parts are whole units; 0: any part
   std::vector<layer_profile> profiles = {};
   token_work sequence = {};
-  std::vector<int> degrees = {};  ///< of tensor parallelism that are allowed beside 1, e.g. divisors of the heads; empty: any
-  int calls = 1;                  ///< kernels that a runtime launches for the layer
-  bytes workspace = {};           ///< training: temporary bytes per row (a token of a sample), e.g. an output projection's logits
+  std::vector<int> degrees = {};    ///< of tensor parallelism that are allowed beside 1, e.g. divisors of the heads; empty: any
+  int calls = 1;                    ///< kernels that a runtime launches for the layer
+  std::optional<double> rows = {};  ///< of the layer's product in a sample (a request, if it runs per request); default: its tokens
+  bytes workspace = {};             ///< training: temporary bytes per token of a sample, e.g. the gradient of logits
+  bytes scratch = {};               ///< training: temporary bytes whatever the tokens, e.g. the gradient of the weights
+  std::optional<int> block = {};    ///< layers of a block, which follow each other, can be run again together (recomputation::blocks)
 };
 
 /// Layer of a planning graph: every default resolved, numbered topologically.
@@ -113,6 +117,7 @@ struct layer {
   bytes weight_traffic;
   std::int32_t weight_group = -1;  ///< index into planning_graph::weight_groups(), -1 = none
   bytes activation;
+  bytes forward_activation;
   bytes activation_for_weights;  ///< <= activation
   bytes traffic;
   bytes largest_output;  ///< largest out-edge, which tensor parallelism gathers
@@ -124,8 +129,12 @@ struct layer {
   token_work sequence;
   std::vector<int> degrees;
   int calls = 1;
+  double rows = 1;  ///< of the product in a sample (a request): tokens, or the positions of a convolution's output
   bytes workspace;
-  int tokens_per_sample = 1;  ///< tokens to which the amounts belong: the model's, 1 if the layer runs per request
+  bytes scratch;
+  std::int32_t block = -1;         ///< number of the block; -1: none
+  int tokens_per_sample = 1;       ///< tokens to which the amounts belong: the model's, 1 if the layer runs per request
+  double bytes_per_parameter = 4;  ///< the model's
   hetplan::precision precision = hetplan::precision::fp32;  ///< the model's
   std::string weight_format;                                ///< the model's
 
@@ -147,6 +156,9 @@ struct layer {
 
   friend bool operator==(const layer&, const layer&) = default;
 };
+
+/// Returns the degrees of tensor parallelism that layers of both lists allow; an empty list, also returned, allows any.
+[[nodiscard]] std::vector<int> common_degrees(std::span<const int> a, std::span<const int> b);
 
 [[nodiscard]] constexpr std::string_view to_string(layer_split s) {
   return s == layer_split::none ? "none" : s == layer_split::rows ? "rows" : s == layer_split::columns ? "columns" : "along";
@@ -279,6 +291,9 @@ class planning_graph_builder {
 
   /// Layers per request and of the last token only have neighbours that run when they do.
   void check_passes() const;
+
+  /// Layers of a block follow each other in the numbering, so no path leaves a block and comes back.
+  void check_blocks() const;
 
   void renumber();
 

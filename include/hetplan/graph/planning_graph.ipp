@@ -100,6 +100,14 @@ HETPLAN_INLINE bool layer::allows(int degree) const {
   return degree == 1 || degrees.empty() || std::find(degrees.begin(), degrees.end(), degree) != degrees.end();
 }
 
+HETPLAN_INLINE std::vector<int> common_degrees(std::span<const int> a, std::span<const int> b) {
+  std::vector<int> common(a.begin(), a.end());
+  if (a.empty() || b.empty()) common.assign(b.empty() ? a.begin() : b.begin(), b.empty() ? a.end() : b.end());
+  else std::erase_if(common, [&](int g) { return std::find(b.begin(), b.end(), g) == b.end(); });
+  if (common.empty() && !a.empty()) common.push_back(1);
+  return common;
+}
+
 HETPLAN_INLINE planning_graph_builder::planning_graph_builder(std::string name, double bytes_per_parameter, int tokens_per_sample)
     : planning_graph_builder(std::move(name), {.bytes_per_parameter = bytes_per_parameter, .tokens_per_sample = tokens_per_sample}) {}
 
@@ -139,6 +147,7 @@ HETPLAN_INLINE planning_graph planning_graph_builder::build() && {
   if (specs_.empty()) fail("a model has at least one layer");
   renumber();
   check_passes();
+  check_blocks();
   sort_by(graph_.edges_, [](const layer_edge& e) { return std::pair(e.from, e.to); });
   index_edges();
   resolve_layers();
@@ -159,6 +168,7 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   require_amount(s.weight, where + "weight");
   if (s.weight_traffic) require_amount(*s.weight_traffic, where + "weight_traffic");
   require_amount(s.activation, where + "activation");
+  if (s.forward_activation) require_amount(*s.forward_activation, where + "forward_activation");
   if (const auto part = s.activation_for_weights) {
     require_amount(*part, where + "activation_for_weights");
     require(*part <= s.activation, where + "activation_for_weights", part->value(), "at most the layer's activation");
@@ -168,7 +178,10 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   if (s.split == layer_split::along && s.weight > bytes{}) fail(where + "is split along others; expected a layer without weights");
   require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
   require(s.calls >= 0, where + "calls", s.calls, "an integer >= 0");
+  if (s.rows) require(std::isfinite(*s.rows) && *s.rows > 0, where + "rows", *s.rows, "a finite number > 0");
   require_amount(s.workspace, where + "workspace");
+  require_amount(s.scratch, where + "scratch");
+  if (s.block) require(*s.block >= 0, where + "block", *s.block, "an integer >= 0");
   for (const int g : s.degrees) require(g >= 1, where + "degrees", g, "integers >= 1");
   check_sequence(s, where);
   key_index kinds;
@@ -217,6 +230,18 @@ HETPLAN_INLINE void planning_graph_builder::check_passes() const {
       fail(where + "layer \"" + to.name + "\" runs per request; expected per request before it, too");
     if (from.sequence.last_token && !to.sequence.last_token)
       fail(where + "layer \"" + from.name + "\" computes the last token only; expected last_token behind it, too");
+  }
+}
+
+HETPLAN_INLINE void planning_graph_builder::check_blocks() const {
+  keyed<std::size_t> last;  // layer of a block that was seen last
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    const layer_spec& s = specs_[i];
+    if (!s.block) continue;
+    if (const std::size_t* before = last.find({*s.block}); before != nullptr && *before + 1 < i)
+      fail("layer \"" + specs_[*before + 1].name + "\" is between layers \"" + specs_[*before].name + "\" and \"" + s.name +
+           "\" of block " + std::to_string(*s.block) + "; expected layers of a block that follow each other");
+    last[{*s.block}] = i;
   }
 }
 
@@ -284,7 +309,7 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
     const layer_split by_default = s.weight > bytes{} ? layer_split::rows : layer_split::none;
     const std::int32_t group = group_of(s, id);
     const model_facts& facts = graph_.facts_;
-    const bool per_request = s.sequence.per == layer_scope::request;
+    const int tokens = s.sequence.per == layer_scope::request ? 1 : facts.tokens_per_sample;
     graph_.layers_.push_back({.id = id,
                               .name = std::move(s.name),
                               .kind = std::move(s.kind),
@@ -296,6 +321,7 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
                               .weight_traffic = s.weight_traffic.value_or(s.weight),
                               .weight_group = group,
                               .activation = s.activation,
+                              .forward_activation = s.forward_activation.value_or(s.activation),
                               .activation_for_weights = s.activation_for_weights.value_or(s.activation),
                               .traffic = s.traffic.value_or(in + largest_out),
                               .largest_output = largest_out,
@@ -307,8 +333,12 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
                               .sequence = s.sequence,
                               .degrees = std::move(s.degrees),
                               .calls = s.calls,
+                              .rows = s.rows.value_or(tokens),
                               .workspace = s.workspace,
-                              .tokens_per_sample = per_request ? 1 : facts.tokens_per_sample,
+                              .scratch = s.scratch,
+                              .block = s.block.value_or(-1),
+                              .tokens_per_sample = tokens,
+                              .bytes_per_parameter = facts.bytes_per_parameter,
                               .precision = facts.precision.value_or(facts.bytes_per_parameter >= 4 ? precision::fp32 : precision::bf16),
                               .weight_format = facts.weight_format});
   }
@@ -342,6 +372,7 @@ HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
           .weight_traffic = l.weight_traffic,
           .weight_group = l.weight_group < 0 ? "" : g.weight_groups()[static_cast<std::size_t>(l.weight_group)],
           .activation = l.activation,
+          .forward_activation = l.forward_activation,
           .activation_for_weights = l.activation_for_weights,
           .traffic = l.traffic,
           .kv_bytes_per_token = l.kv_bytes_per_token,
@@ -351,7 +382,10 @@ HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
           .sequence = l.sequence,
           .degrees = l.degrees,
           .calls = l.calls,
-          .workspace = l.workspace};
+          .rows = l.rows,
+          .workspace = l.workspace,
+          .scratch = l.scratch,
+          .block = l.block < 0 ? std::nullopt : std::optional<int>(l.block)};
 }
 
 }  // namespace hetplan

@@ -49,6 +49,10 @@ void fields_of(Power& p, Fields& f) {
   f.check([&](const auto& n) {
     if (p.active < p.idle) n.fail("at least the idle power, " + to_text(p.idle.value()) + " W");
   });
+  f("memory", p.memory, absent, range::at_least_zero, "While memory is the limit of the work. At least `idle`. Default: `active`.");
+  f.check([&](const auto& n) {
+    if (p.memory < p.idle) n.fail("at least the idle power, " + to_text(p.idle.value()) + " W");
+  });
   f("send", p.send, joules_per_byte{}, range::at_least_zero);
   f("receive", p.receive, joules_per_byte{}, range::at_least_zero);
 }
@@ -79,7 +83,7 @@ void fields_of(Device& d, Fields& f) {
     "Share of the attained bandwidth at which a key/value cache is read and written.");
   f("half_batch", d.half_batch, standard.half_batch, range::at_least_zero, "Batch (samples) at which half of the peak rate is reached.");
   f("half_rows", d.half_rows, standard.half_rows, range::at_least_zero,
-    "The same in rows (tokens of all samples). A device has one of the two.");
+    "The same in rows of products (tokens of all samples, unless layers tell `rows`). A device has one of the two.");
   f.check([&](const auto& n) {
     if (d.half_rows > 0 && d.half_batch > 0) n.fail_with("expected half_rows or half_batch, got both");
   });
@@ -91,7 +95,7 @@ void fields_of(Device& d, Fields& f) {
     "Held by the runtime itself, e.g. a CUDA context.");
   f("accelerators", d.accelerators, standard.accelerators, integers{1});
   f("interconnect", d.interconnect, absent, range::above_zero, "Between accelerators; tensor parallelism needs it.");
-  f.object("power", d.power, "an object with idle, active, send, receive");
+  f.object("power", d.power, "an object with idle, active, memory, send, receive");
   f("energy_budget", d.energy_budget, absent, range::at_least_zero, "Of an iteration. Default: none.");
   f("max_busy", d.max_busy, standard.max_busy, at_most{range::above_zero, 1, "a share > 0 and <= 1"}, "Share of the time.");
 }

@@ -20,10 +20,11 @@ namespace detail {
 inline constexpr std::array<std::pair<std::string_view, mode>, 3> modes{
     {{"training", mode::training}, {"inference", mode::inference}, {"generation", mode::generation}}};
 
-inline constexpr std::array<std::pair<std::string_view, objective_kind>, 4> objectives{{{"latency", objective_kind::latency},
-                                                                                        {"throughput", objective_kind::throughput},
-                                                                                        {"energy", objective_kind::energy},
-                                                                                        {"qoe", objective_kind::qoe}}};
+inline constexpr auto objectives = [] {
+  std::array<std::pair<std::string_view, objective_kind>, objective_kinds.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = {to_string(objective_kinds[i]), objective_kinds[i]};
+  return names;
+}();
 
 [[nodiscard]] std::vector<int> microbatch_sizes_in(const json_node& list);
 [[nodiscard]] memory_savers savers_in(const json_node& list, mode how);
@@ -34,8 +35,11 @@ void put_schedule(json& o, const job& j);
 template <noun<qoe_target> Target, class Fields>
 void fields_of(Target& q, Fields& f) {
   f("latency", q.latency, absent, range::above_zero, "Of an iteration in training and inference, between tokens in generation.");
+  f("makespan", q.makespan, absent, range::above_zero, "Of an iteration; in generation of the whole run.");
+  f("ttft", q.ttft, absent, range::above_zero, "Generation: to the first token.");
+  f("time_between_tokens", q.time_between_tokens, absent, range::above_zero, "Generation of more than one token.");
   f("lambda", q.lambda_J_per_s, qoe_target{}.lambda_J_per_s, numbers_of{dimension_of<watts>, range::at_least_zero},
-    "What a second beyond the latency is worth.");
+    "What a second beyond one of these times is worth, under objective `qoe`. Others prefer plans that keep them.");
   f("deadline", q.deadline, absent, range::above_zero, "Of the whole job.");
   f("iterations", q.iterations, absent, integers{1}, "Of the whole job.");
 }
@@ -57,6 +61,7 @@ void fields_of(Job& j, Fields& f) {
   });
   f("optimizer_factor", j.workload.optimizer_factor, standard.workload.optimizer_factor, range::at_least_zero,
     "Optimizer state per byte of trainable weight: Adam 2, SGD 0.");
+  f("optimizer", j.workload.optimizer, absent, optimizers, "In place of `optimizer_factor`: see [semantics](../semantics.md#2-model).");
   f.by_hand(
       "memory_savers", [&](const auto& n) { j.memory_savers = savers_in(n, j.workload.mode); },
       [&](auto& o) { put_savers(o, j.memory_savers); });
@@ -72,8 +77,9 @@ void fields_of(Job& j, Fields& f) {
     "Generation: most chunks of a prompt between the first stage and the last. Default: any number.");
   f.by_hand(
       "schedule", [&](const auto& n) { read_schedule(n, j); }, [&](auto& o) { put_schedule(o, j); });
-  f("objective", j.objective, absent, objectives, "Default: `qoe` if `qoe.latency` is given, else `latency`.");
-  f.object("qoe", j.qoe, "an object with latency, lambda, deadline, iterations");
+  f("objective", j.objective, absent, objectives,
+    "Default: `qoe` if `qoe` has a time to keep, else `latency`. `latency` is the makespan, in generation of the whole run.");
+  f.object("qoe", j.qoe, "an object with latency, makespan, ttft, time_between_tokens, lambda, deadline, iterations");
 }
 
 [[nodiscard]] job job_of(const json_object& o);

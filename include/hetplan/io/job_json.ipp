@@ -69,8 +69,10 @@ HETPLAN_INLINE void put_schedule(json& o, const job& j) {
 HETPLAN_INLINE job job_of(const json_object& o) {
   job j;
   read_fields(o, j);
-  if (j.objective == objective_kind::qoe && !j.qoe.latency) {
-    o.find("objective")->fail_with("expected qoe.latency with objective \"qoe\", got nothing");
+  if (o.has("optimizer") && o.has("optimizer_factor")) o.find("optimizer")->fail_with("expected optimizer or optimizer_factor, got both");
+  if (j.objective == objective_kind::qoe && !j.qoe.has_times()) {
+    o.find("objective")
+        ->fail_with("expected a time in qoe (latency, makespan, ttft, time_between_tokens) with objective \"qoe\", got none");
   }
   at_node(
       o.node(), [&] { check_job(j); }, "job: ");

@@ -19,7 +19,7 @@ inline constexpr std::string_view model_format = "hetplan/model/1";
 namespace keys {
 inline constexpr std::array<std::string_view, 8> model{
     "format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample", "precision", "weight_format"};
-inline constexpr std::array<std::string_view, 26> layer{"name",
+inline constexpr std::array<std::string_view, 30> layer{"name",
                                                         "forward_flops",
                                                         "kind",
                                                         "weight",
@@ -44,7 +44,11 @@ inline constexpr std::array<std::string_view, 26> layer{"name",
                                                         "degrees",
                                                         "attention_traffic",
                                                         "calls",
-                                                        "workspace"};
+                                                        "forward_activation",
+                                                        "workspace",
+                                                        "scratch",
+                                                        "block",
+                                                        "rows"};
 inline constexpr std::array<std::string_view, 3> experts{"total", "active", "weight"};
 inline constexpr std::array<std::string_view, 3> profile{"batch", "forward", "backward"};
 inline constexpr std::array<std::string_view, 4> edge{"from", "to", "bytes", "gradient"};

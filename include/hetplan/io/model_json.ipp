@@ -55,6 +55,7 @@ HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
   if (const auto trainable = o.find("trainable")) s.trainable = trainable->boolean();
   s.weight_traffic = o.amount<bytes>("weight_traffic", range::at_least_zero);
   s.activation = o.amount<bytes>("activation", range::at_least_zero).value_or(bytes{});
+  s.forward_activation = o.amount<bytes>("forward_activation", range::at_least_zero);
   s.activation_for_weights = o.amount<bytes>("activation_for_weights", range::at_least_zero);
   if (s.activation_for_weights && *s.activation_for_weights > s.activation) {
     o.find("activation_for_weights")->fail("bytes up to the activation, " + to_text(s.activation.value()));
@@ -91,7 +92,10 @@ HETPLAN_INLINE void model_reader::read_sequence(const json_object& o, layer_spec
     for (const json_node n : degrees->elements("an array with at least one degree", 1)) s.degrees.push_back(n.integer(1));
   }
   s.calls = o.integer_or("calls", 0, 1);
+  if (const auto rows = o.find("rows")) s.rows = rows->number(range::above_zero);
   s.workspace = o.amount<bytes>("workspace", range::at_least_zero).value_or(bytes{});
+  s.scratch = o.amount<bytes>("scratch", range::at_least_zero).value_or(bytes{});
+  if (const auto block = o.find("block")) s.block = block->integer(0);
 }
 
 HETPLAN_INLINE void model_reader::read_experts(const json_node& n, layer_spec& s) {
@@ -194,6 +198,7 @@ HETPLAN_INLINE json write_layer(const planning_graph& g, const layer& l) {
   put_unless(o, "weight_traffic", l.weight_traffic, l.weight);
   if (l.weight_group >= 0) o["weight_group"] = g.weight_groups()[static_cast<std::size_t>(l.weight_group)];
   put_unless(o, "activation", l.activation, bytes{});
+  put_unless(o, "forward_activation", l.forward_activation, l.activation);
   put_unless(o, "activation_for_weights", l.activation_for_weights, l.activation);
   put_unless(o, "traffic", l.traffic, in + l.largest_output);
   put_unless(o, "kv_bytes_per_token", l.kv_bytes_per_token, bytes{});
@@ -214,7 +219,10 @@ HETPLAN_INLINE json write_layer(const planning_graph& g, const layer& l) {
   if (!l.degrees.empty()) o["degrees"] = l.degrees;
   put_unless(o, "attention_traffic", w.attention_traffic, bytes{});
   if (l.calls != 1) o["calls"] = l.calls;
+  put_unless(o, "rows", l.rows, static_cast<double>(l.tokens_per_sample));
   put_unless(o, "workspace", l.workspace, bytes{});
+  put_unless(o, "scratch", l.scratch, bytes{});
+  if (l.block >= 0) o["block"] = l.block;
   for (const layer_profile& p : l.profiles) o["profile"][p.device_kind] = write_profile(p);
   return o;
 }

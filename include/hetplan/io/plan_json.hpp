@@ -25,7 +25,7 @@ namespace keys {
 inline constexpr std::array<std::string_view, 17> plan{"format",          "model",        "cluster",   "planner", "mode",     "workload",
                                                        "microbatch_size", "microbatches", "schedule",  "flows",   "network",  "sync",
                                                        "stages",          "pipelines",    "transfers", "copies",  "predicted"};
-inline constexpr std::array<std::string_view, 6> workload{"optimizer_factor", "context",      "tokens",
+inline constexpr std::array<std::string_view, 7> workload{"optimizer_factor", "optimizer",    "context",         "tokens",
                                                           "prompt",           "prompt_chunk", "chunks_in_flight"};
 inline constexpr std::array<std::string_view, 4> schedule{"kind", "warmup", "orders", "flows"};
 inline constexpr std::array<std::string_view, 10> flow{"from",  "to",    "from_stage", "to_stage", "microbatch",
@@ -51,6 +51,10 @@ struct plan_file {
 };
 
 namespace detail {
+
+[[nodiscard]] recomputation recomputation_in(const json_node& n);
+/// Adds `recompute` to a stage that does.
+void put_recomputation(json& o, recomputation r);
 
 class plan_reader {
  public:

@@ -77,8 +77,13 @@ HETPLAN_INLINE void plan_reader::read_workload() {
   p_.workload.mode = top_.one_of("mode", modes);
   const auto n = top_.find("workload");
   if (!n) return;
-  const json_object o(*n, keys::workload, "an object with optimizer_factor, context, tokens, prompt, prompt_chunk, chunks_in_flight");
+  const json_object o(*n, keys::workload,
+                      "an object with optimizer_factor, optimizer, context, tokens, prompt, prompt_chunk, chunks_in_flight");
   p_.workload.optimizer_factor = o.number("optimizer_factor", range::at_least_zero).value_or(p_.workload.optimizer_factor);
+  if (const auto named = o.find("optimizer")) {
+    if (o.has("optimizer_factor")) named->fail_with("expected optimizer or optimizer_factor, got both");
+    p_.workload.optimizer = named->one_of(optimizers);
+  }
   p_.workload.context = o.integer_or("context", 0, p_.workload.context);
   p_.workload.tokens = o.integer_or("tokens", p_.workload.mode == mode::generation ? 1 : 0, p_.workload.tokens);
   if (const auto prompt = o.find("prompt")) p_.workload.prompt = prompt->integer(0);
@@ -137,6 +142,17 @@ HETPLAN_INLINE void plan_reader::read_stages(const json_node& list, int pipeline
   list.fail_with("expected every layer in a stage, got none with layer " + in_quotes(model_.layers()[missing].name));
 }
 
+HETPLAN_INLINE recomputation recomputation_in(const json_node& n) {
+  if (n.is_text() && n.text() == "blocks") return recomputation::blocks;
+  if (!n.is_boolean()) n.fail("true, false or \"blocks\"");
+  return whole_stage_if(n.boolean());
+}
+
+HETPLAN_INLINE void put_recomputation(json& o, recomputation r) {
+  if (r == recomputation::stage) o["recompute"] = true;
+  if (r == recomputation::blocks) o["recompute"] = "blocks";
+}
+
 HETPLAN_INLINE void plan_reader::read_stage(const json_node& n, int pipeline) {
   const json_object o(n, keys::stage, "a stage");
   stage s{.name = "s" + std::to_string(p_.stages.size()), .layers = {}, .devices = {}, .microbatch_size = 0, .pipeline = pipeline};
@@ -144,7 +160,7 @@ HETPLAN_INLINE void plan_reader::read_stage(const json_node& n, int pipeline) {
   if (const auto size = o.find("microbatch_size")) s.microbatch_size = size->integer(1);
   s.layers = read_layers(o.at("layers", "an array of layer names"));
   read_devices(o, s);
-  if (const auto recompute = o.find("recompute")) s.recompute = recompute->boolean();
+  if (const auto recompute = o.find("recompute")) s.recompute = recomputation_in(*recompute);
   if (const auto shard = o.find("shard_state"); shard && shard->boolean()) s.shard = sharding::state;
   if (const auto shard = o.find("shard")) {
     if (s.shard == sharding::state) shard->fail_with("expected shard or shard_state, got both");
@@ -414,7 +430,7 @@ HETPLAN_INLINE json write_stage(const plan& p, const stage& s, const planning_gr
     if (a.tensor_parallel != 1) x["tensor_parallel"] = a.tensor_parallel;
     o["devices"].push_back(std::move(x));
   }
-  if (s.recompute) o["recompute"] = true;
+  put_recomputation(o, s.recompute);
   if (s.shard == sharding::state) o["shard_state"] = true;
   if (s.shard == sharding::zero2 || s.shard == sharding::fsdp) o["shard"] = s.shard == sharding::zero2 ? "zero2" : "fsdp";
   for (const auto& unit : s.units) {
@@ -469,7 +485,8 @@ HETPLAN_INLINE json plan_json(const plan& p, const planning_graph& model, const 
   o["planner"] = p.planner;
   o["mode"] = to_string(p.workload.mode);
   json& w = o["workload"];
-  put(w, "optimizer_factor", p.workload.optimizer_factor);
+  if (p.workload.optimizer) w["optimizer"] = to_string(*p.workload.optimizer);
+  else put(w, "optimizer_factor", p.workload.optimizer_factor);
   w["context"] = p.workload.context;
   w["tokens"] = p.workload.tokens;
   if (p.workload.prompt) w["prompt"] = *p.workload.prompt;

@@ -24,8 +24,9 @@ enum class other_columns { refused, let_be };
 class csv_lines {
  public:
   /// @param columns  the known names; the first `needed` of them are required.
+  /// @param comment  begins lines that are skipped; 0: none.
   csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
-            other_columns others = other_columns::refused);
+            other_columns others = other_columns::refused, char comment = 0);
 
   /// Moves to the next line. False at the end.
   [[nodiscard]] bool next();
@@ -38,14 +39,19 @@ class csv_lines {
   [[nodiscard]] double number(std::size_t column, std::string_view expected) const;
   [[nodiscard]] std::uint32_t count(std::size_t column, std::uint32_t least) const;
 
-  [[noreturn]] void fail(std::size_t column, std::string_view expected) const;
+  /// Returns "FILE: line N".
+  [[nodiscard]] std::string where() const;
+  /// @param hint  follows what was given, such as a suggestion.
+  [[noreturn]] void fail(std::size_t column, std::string_view expected, std::string_view hint = "") const;
 
  private:
+  [[nodiscard]] bool is_comment(std::string_view line) const { return comment_ != 0 && line.starts_with(comment_); }
   void split(std::string_view line);
   [[nodiscard]] std::string_view take_line();
 
   std::string_view rest_;
   std::string file_;
+  char comment_ = 0;
   std::vector<std::string> names_;
   std::vector<int> place_;
   std::vector<std::string_view> fields_;

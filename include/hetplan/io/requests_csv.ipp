@@ -19,24 +19,29 @@
 namespace hetplan::io {
 
 HETPLAN_INLINE csv_lines::csv_lines(std::string_view text, std::string file, std::span<const std::string_view> columns, std::size_t needed,
-                                    other_columns others)
-    : rest_(text), file_(std::move(file)), names_(columns.begin(), columns.end()), place_(columns.size(), -1) {
+                                    other_columns others, char comment)
+    : rest_(text), file_(std::move(file)), comment_(comment), names_(columns.begin(), columns.end()), place_(columns.size(), -1) {
   if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);  // byte order mark, as written by spreadsheets
   unquoted_.reserve(64);
-  split(take_line());
+  std::string_view header = take_line();
+  while (is_comment(header) && !rest_.empty()) header = take_line();
+  split(header);
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     const auto known = std::ranges::find(columns, fields_[f]);
     if (known == columns.end()) {
       if (others == other_columns::let_be) continue;
-      detail::fail_file(
-          file_, "line 1: expected columns among " + joined(names_) + ", got " + in_quotes(fields_[f]) + suggestion(fields_[f], names_));
+      detail::fail_file(file_, "line " + std::to_string(line_) + ": expected columns among " + joined(names_) + ", got " +
+                                   in_quotes(fields_[f]) + suggestion(fields_[f], names_));
     }
     auto& place = place_[static_cast<std::size_t>(known - columns.begin())];
-    if (place >= 0) detail::fail_file(file_, "line 1: expected each column once, got " + in_quotes(fields_[f]) + " twice");
+    if (place >= 0)
+      detail::fail_file(file_, "line " + std::to_string(line_) + ": expected each column once, got " + in_quotes(fields_[f]) + " twice");
     place = static_cast<int>(f);
   }
   for (std::size_t c = 0; c < needed; ++c) {
-    if (place_[c] < 0) detail::fail_file(file_, "line 1: expected a header with a column " + in_quotes(columns[c]) + ", got none");
+    if (place_[c] < 0)
+      detail::fail_file(file_,
+                        "line " + std::to_string(line_) + ": expected a header with a column " + in_quotes(columns[c]) + ", got none");
   }
   width_ = fields_.size();
 }
@@ -86,7 +91,7 @@ HETPLAN_INLINE void csv_lines::split(std::string_view line) {
 HETPLAN_INLINE bool csv_lines::next() {
   while (!rest_.empty()) {
     const auto line = take_line();
-    if (line.empty()) continue;
+    if (line.empty() || is_comment(line)) continue;
     split(line);
     if (fields_.size() != width_)
       detail::fail_file(file_, "line " + std::to_string(line_) + ": expected " + std::to_string(width_) +
@@ -113,9 +118,11 @@ HETPLAN_INLINE std::uint32_t csv_lines::count(std::size_t column, std::uint32_t 
   return v;
 }
 
-HETPLAN_INLINE void csv_lines::fail(std::size_t column, std::string_view expected) const {
+HETPLAN_INLINE std::string csv_lines::where() const { return escaped(file_) + ": line " + std::to_string(line_); }
+
+HETPLAN_INLINE void csv_lines::fail(std::size_t column, std::string_view expected, std::string_view hint) const {
   detail::fail_file(file_, "line " + std::to_string(line_) + ": " + names_[column] + ": expected " + std::string(expected) + ", got " +
-                               in_quotes(field(column)));
+                               in_quotes(field(column)) + std::string(hint));
 }
 
 HETPLAN_INLINE std::string csv_field(std::string_view text) {

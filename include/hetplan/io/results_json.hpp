@@ -50,7 +50,8 @@ struct serving_sweep {
 inline constexpr std::string_view sweep_format = "hetplan/sweep/1";
 
 namespace keys {
-inline constexpr std::array<std::string_view, 8> sweep{"format", "models", "clusters", "jobs", "latencies", "planners", "tokens", "dtype"};
+inline constexpr std::array<std::string_view, 9> sweep{"format",   "models", "clusters", "jobs",   "latencies",
+                                                       "planners", "tokens", "dtype",    "weights"};
 }  // namespace keys
 
 /// A job of a sweep: a file, or given inline under a name.
@@ -67,6 +68,7 @@ struct sweep {
   std::vector<std::string> planners = {};  ///< empty: all
   std::optional<int> tokens = {};          ///< of built-in models
   std::string dtype = {};                  ///< of built-in models; "": their own
+  std::string weights = {};                ///< format of built-in language models' weights; "": their own
 };
 
 namespace detail {

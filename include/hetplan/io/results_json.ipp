@@ -94,6 +94,7 @@ HETPLAN_INLINE sweep read_sweep(const json_document& d, std::span<const std::str
   if (const auto tokens = o.find("tokens")) s.tokens = tokens->integer(1);
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> dtypes{{{"fp32", "fp32"}, {"bf16", "bf16"}}};
   if (o.has("dtype")) s.dtype = o.one_of("dtype", dtypes);
+  if (const auto weights = o.find("weights")) s.weights = weights->name("the name of a weight format");
   return s;
 }
 

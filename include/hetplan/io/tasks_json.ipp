@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/io/plan_json.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>
@@ -128,7 +129,7 @@ class tasks_writer {
     o["microbatch_size"] = stages_[id].microbatch_size;
     o["microbatches"] = stages_[id].microbatches;
     if (plan_.pipeline_count() > 1) o["pipeline"] = s.pipeline;
-    if (s.recompute) o["recompute"] = true;
+    detail::put_recomputation(o, s.recompute);
     if (s.shard == sharding::state) o["shard_state"] = true;
     return o;
   }

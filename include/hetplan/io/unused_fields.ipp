@@ -36,8 +36,7 @@ HETPLAN_INLINE void check_together(const planning_graph& model, const cluster& c
            "computes in it on");
     }
     for (const auto& [field, share] : {std::pair("efficiency", &d.efficiency), std::pair("memory_efficiency", &d.memory_efficiency)}) {
-      const auto is_models = [&](const auto& of) { return of.first == any.weight_format; };
-      if (by_rates && !share->by_format.empty() && std::none_of(share->by_format.begin(), share->by_format.end(), is_models))
+      if (by_rates && share->find(any.weight_format) == nullptr)
         fail(any, field, "a share for weight_format " + in_quotes(any.weight_format) + ", got none", "has it on");
     }
     for (const layer& l : model.layers()) {
@@ -101,7 +100,7 @@ class plan_field_check {
       return l.kv_bytes_per_token.value() > 0 || l.sequence.attention_flops.value() > 0 || l.sequence.attention_traffic.value() > 0;
     });
     for (const auto& [key, value] : n.members()) {
-      if (key == "optimizer_factor" && !training_ && p_.workload.optimizer_factor != standard.optimizer_factor)
+      if (!training_ && (key == "optimizer" || (key == "optimizer_factor" && p_.workload.optimizer_factor != standard.optimizer_factor)))
         unused(value, "only training has an optimizer");
       if (key == "tokens" && !generates && p_.workload.tokens != standard.tokens) unused(value, "only generation makes tokens");
       if ((key == "prompt" || key == "prompt_chunk" || key == "chunks_in_flight") && !generates)
@@ -210,10 +209,12 @@ class plan_field_check {
         if (key == "grid" && s.column_count() > 1 &&
             std::none_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return model_[l].is_split(); }))
           unused(value, "no layer of the stage is split: every column does all of it");
+        if (key == "recompute" && s.recompute == recomputation::blocks && hetplan::repeated_layers(model_, s).empty())
+          unused(value, "the stage has no block that keeps activations");
         if (!state && key != "shard") continue;
         if (s.devices.size() == 1 || (state && s.rows() == 1))
           unused(value, "the stage has one device" + std::string(s.columns.empty() ? "" : " in a column"));
-        else if (!trains || (state && p_.workload.optimizer_factor == 0))
+        else if (!trains || (state && !p_.workload.has_optimizer_state()))
           unused(value, state ? "the stage has no state of an optimizer" : "the stage has no trainable weights");
       }
     }
@@ -345,6 +346,9 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
     for (const auto& [key, value] : qoe.members()) {
       if (key == "latency" && !use.over_time && objective != objective_kind::qoe) {
         unused(value, "objective " + in_quotes(to_string(objective)) + " does not ask for a latency");
+      } else if (key == "latency" && what == mode::generation) {
+        lines.push_back(escaped(value.document().file()) + ": " + value.pointer() +
+                        ": in generation it is the time between tokens; clearer: time_between_tokens, ttft or makespan");
       } else if (key == "lambda" && !wants_latency) {
         unused(value, "objective " + in_quotes(to_string(objective)) + " has no latency that could be missed");
       } else if ((key == "deadline" || key == "iterations") && !use.over_time) {
@@ -359,7 +363,7 @@ HETPLAN_INLINE std::vector<std::string> unused_job_fields(const json_node& n, co
     if (key == "tokens" && what != mode::generation) unused(value, "only generation makes tokens");
     if ((key == "prompt" || key == "prompt_chunk" || key == "chunks_in_flight") && what != mode::generation)
       unused(value, "only generation has prompts");
-    if (key == "optimizer_factor" && what != mode::training) unused(value, "only training has an optimizer");
+    if ((key == "optimizer_factor" || key == "optimizer") && what != mode::training) unused(value, "only training has an optimizer");
     if (key == "schedule" && what != mode::training) unused(value, "only training has a backward to schedule");
     if (key == "objective" && use.over_time && j.qoe.deadline && j.qoe.iterations) {
       unused(value, "a job with a deadline is to end in time, then with the least energy");

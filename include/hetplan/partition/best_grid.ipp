@@ -109,7 +109,7 @@ class grid_search {
     const auto [part, a] = part_of(d, samples, weight, all);
     const workload& w = problem_.job.workload;
     const double needed = stage_static_bytes(problem_.models.memory, problem_.model, part, a, w, problem_.job.batch / size_) +
-                          stage_share_memory(problem_.models.memory, problem_.model, part, a, w, 0).whole();
+                          stage_share_memory(problem_.models.memory, problem_.model, part, a, w, 0).at_most(1);
     const double limit = memory_limit_bytes(problem_.cluster[devices_[d]]);
     return loads_[key] = needed <= limit ? std::min(1.0, needed / std::max(limit, 1e-300))
                                          : std::nextafter(std::max(1.0, needed / std::max(limit, 1e-300)), inf);

@@ -57,9 +57,9 @@ template <step_law Law>
   };
   require_device_space(space, t.cluster, "plain_dp");
   const candidate_costs costs(t, space, blank, options.keep_budgets);
-  const group_links links(space, t.cluster.network(), blank);
+  const pipelining job = pipelining_of(blank, t.model, options.warmup);
+  const group_links links(space, t.cluster.network(), blank, job);
   const warmup_levels warmup(blank, options);
-  const pipelining job = pipelining_of(blank, options.warmup);
   const std::size_t blocks = t.sequence.size();
   // Q(l, n): partial pipelines of blocks l and later, with the devices of state n taken, for any number of stages.
   std::vector Q(blocks + 1, std::vector(space.states(), std::vector<partial_pipeline>()));
@@ -72,14 +72,10 @@ template <step_law Law>
     const placed_stage stage = costs.place(first, l, group, in_flight);
     if (!stage.exists || next.stages.size() == static_cast<std::size_t>(options.max_stages)) return {};
     if (l < blocks) {
-      double forward = 0, gradient = 0;
-      for (const crossing& c : t.crossings.crossings(l)) {
-        forward += c.forward_bytes;
-        gradient += c.gradient_bytes;
-      }
-      next.tail = law.extend(job, links.time(links.between(group, next.stages.back().group), forward, gradient), next.tail);
+      const exchange_cost link = links.between(group, next.stages.back().group);
+      next.tail = law.extend(job, links.time(link, sum_of(t.crossings.crossings(l))), next.tail);
     }
-    next.tail = law.extend(job, stage_times{stage.total_s, stage.backward_s, stage.collective_s}, next.tail);
+    next.tail = law.extend(job, stage.times(), next.tail);
     next.budget += costs.budget(first, l, group, in_flight, costs.traffic(t.cuts.bytes_in(first, l), t.cuts.bytes_in(l, blocks)));
     next.stages.push_back({first, l, group});
     return next;
@@ -97,9 +93,11 @@ template <step_law Law>
               Q[first][to].push_back(*std::move(next));
               continue;
             }  // all blocks are placed: the best plan is the answer (eq. 5)
-            const double response_s = std::max(law.response_s(job, next->tail), next->budget.stretch_s);
-            if (!std::isfinite(response_s) || response_s > next->budget.limit_s) continue;
-            const double score = detail::checked_score(objective, response_s, next->budget.energy_J + next->budget.idle_W * response_s);
+            run_times times = times_by(law, job, next->tail);
+            stretch(times, next->budget.stretch_s);
+            const double makespan_s = times.makespan.value();
+            if (!std::isfinite(makespan_s) || makespan_s > next->budget.limit_s) continue;
+            const double score = detail::checked_score(objective, times, next->budget.energy_J + next->budget.idle_W * makespan_s);
             if (score < best.score) best = {score, std::move(next->stages)};
           }
         }
@@ -250,7 +248,7 @@ class plan_enumerator {
     }
     stage& st = plan_.stages[s];
     const bool training = plan_.workload.mode == mode::training;
-    st.recompute = training && options_.savers.recompute;
+    st.recompute = whole_stage_if(training && options_.savers.recompute);
     st.shard = training && options_.savers.shard_state && members.size() > 1 ? sharding::state : sharding::none;
     std::vector<int> caps;
     for (const device_id d : members) caps.push_back(cap(s, d, members.size()));
@@ -299,21 +297,27 @@ class plan_enumerator {
     return fits;
   }
 
-  /// Returns the tensor-parallel degree with the least time for a microbatch's forward and backward, and that time [s].
+  /// Returns the tensor-parallel degree with the least time for a microbatch's forward and backward, and that time [s] with all overheads.
   [[nodiscard]] std::pair<assignment, double> fastest(std::size_t s, device_id id, int share) const {
     const device& d = cluster_[id];
     const stage& st = plan_.stages[s];
     const token_passes passes(plan_.workload, model_);
+    const bool training = plan_.workload.mode == mode::training;
+    const bool returns_tokens = plan_.workload.mode == mode::generation && plan_.workload.tokens > 1 && s > 0;
+    const int sends = (s + 1 < plan_.stages.size() || returns_tokens ? 1 : 0) + (training && s > 0 ? 1 : 0);
+    const double running = mean_over(passes, [&](const token_pass& pass) { return runs(st, model_, pass) ? 1.0 : 0.0; });
+    const double overheads_s = running * ((training ? 2 : 1) * d.overhead.value() + sends * d.send_overhead.value());
     std::pair<assignment, double> best;
     for (const int g : usable_degrees(model_, st.layers, d)) {
       const assignment a{id, share, g};
       double time_s = stage_time_s(cost_, model_, st, a, d, phase::forward, passes);
-      if (plan_.workload.mode == mode::training) {
+      if (training) {
         time_s += stage_time_s(cost_, model_, st, a, d, phase::backward_input, passes) +
                   stage_time_s(cost_, model_, st, a, d, phase::backward_weight, passes);
       }
       if (g == 1 || time_s < best.second) best = {a, time_s};
     }
+    best.second += overheads_s;
     return best;
   }
 

@@ -10,6 +10,7 @@
 #include <hetplan/cluster/network.hpp>
 #include <hetplan/cost/energy_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
+#include <hetplan/estimate/step_law.hpp>
 #include <hetplan/partition/apportion.hpp>
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/plan.hpp>
@@ -28,24 +29,27 @@ struct share_run {
 struct placed_stage {
   double total_s = std::numeric_limits<double>::infinity();  ///< e = max over devices of f + b; infinite if memory is too small
   double backward_s = 0;                                     ///< max over devices
+  double first_s = 0, later_s = 0;                           ///< generation: e of passes until the first token, and behind it
   double collective_s = 0;                                   ///< A: reductions and optimizer step
   int most_in_flight = 0;                                    ///< largest number of microbatches in flight with which these shares fit
   bool exists = false;                                       ///< false if memory is too small or a device would get no sample
+
+  [[nodiscard]] stage_times times() const { return {total_s, backward_s, collective_s, first_s, later_s}; }
 };
 
 /// Load of one device of a stage.
 struct device_part {
   double busy_s = 0;
   double energy_J = 0;  ///< dynamic energy
-  double idle_W = 0;    ///< idle power: J per second of response
+  double idle_W = 0;    ///< idle power
 };
 
 /// Contribution of a stage's devices to energy and limits.
 struct stage_budget {
   double energy_J = 0;                                       ///< dynamic energy of one iteration (one whole run in generation)
-  double idle_W = 0;                                         ///< idle power: J per second of response
-  double limit_s = std::numeric_limits<double>::infinity();  ///< largest response that the energy budgets allow
-  double stretch_s = 0;                                      ///< least response that the busy caps allow
+  double idle_W = 0;                                         ///< idle power: J per second of the run
+  double limit_s = std::numeric_limits<double>::infinity();  ///< longest run that the energy budgets allow
+  double stretch_s = 0;                                      ///< shortest run that the busy caps allow
 
   stage_budget& operator+=(const stage_budget& other) {
     energy_J += other.energy_J;
@@ -86,15 +90,15 @@ class candidate_costs {
   [[nodiscard]] stage_budget budget(std::size_t first, std::size_t last, std::size_t group, int in_flight, const stage_traffic& t) const;
   /// Returns a lower bound on placed_stage::collective_s, which grows with the stage: it is without tensors shared with later stages.
   [[nodiscard]] double least_collective_s(std::size_t first, std::size_t last, std::size_t group) const;
-  [[nodiscard]] int repeats() const { return repeats_; }
   /// Returns true if no stage without memory limits is faster than a part of it on the same group: shares are then optimal (see apportion).
   [[nodiscard]] bool longer_is_slower() const { return longer_is_slower_; }
 
  private:
   struct demand {
-    double fixed;  ///< bytes
-    double kept;   ///< bytes per sample of each microbatch in flight
-    double once;   ///< bytes per sample, caches of all sequences included
+    std::size_t first, last;  ///< blocks, for their workspace
+    double fixed;             ///< bytes
+    double kept;              ///< bytes per sample of each microbatch in flight
+    double once;              ///< bytes per sample, caches of all sequences included
   };
   [[nodiscard]] demand demand_of(std::size_t first, std::size_t last, std::size_t group) const;
   /// Returns the largest share that fits into a device's memory.

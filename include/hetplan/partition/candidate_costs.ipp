@@ -21,6 +21,7 @@ HETPLAN_INLINE candidate_costs::candidate_costs(const search_tables& tables, con
   for (const auto& members : space.classes) {
     limit_.push_back(memory_limit_bytes(cluster_[members.front()]));
     longer_is_slower_ = longer_is_slower_ && grows_with_share(members.front());
+    longer_is_slower_ = longer_is_slower_ && !table_.times_sending();  // the first and the last stage send less
   }
 }
 
@@ -54,6 +55,8 @@ HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_
     const interval_time t = table_.time(first, last, f.example, most);
     s.total_s = std::max(s.total_s, t.total_s);
     s.backward_s = std::max(s.backward_s, t.backward_s);
+    s.first_s = std::max(s.first_s, t.first_s);
+    s.later_s = std::max(s.later_s, t.later_s);
     s.most_in_flight = std::min(s.most_in_flight, fits(need, f.of_class, most));
     s.collective_s = std::max(s.collective_s, optimizer_s(first, last, group, f.example));
   }
@@ -95,13 +98,13 @@ HETPLAN_INLINE device_part candidate_costs::part(std::size_t first, std::size_t 
   return {busy,
           e.busy_W * busy + e.send_J_per_byte * (microbatches * r.samples * t.sent + reduced) +
               e.receive_J_per_byte * (microbatches * r.samples * t.received + reduced),
-          e.idle_W * repeats_};
+          e.idle_W};
 }
 
 HETPLAN_INLINE double candidate_costs::held_bytes(std::size_t first, std::size_t last, std::size_t group, int samples,
                                                   int in_flight) const {
   const demand need = demand_of(first, last, group);
-  return need.fixed + samples * (in_flight * need.kept + need.once);
+  return need.fixed + samples * (in_flight * need.kept + need.once) + table_.workspace().bytes(first, last, samples);
 }
 
 HETPLAN_INLINE stage_budget candidate_costs::budget(std::size_t first, std::size_t last, std::size_t group, int in_flight,
@@ -113,7 +116,7 @@ HETPLAN_INLINE stage_budget candidate_costs::budget(std::size_t first, std::size
     sum.idle_W += r.devices * x.idle_W;
     if (!keep_budgets_) continue;
     const device& d = cluster_[space_.classes[r.of_class].front()];
-    sum.stretch_s = std::max(sum.stretch_s, x.busy_s / (repeats_ * d.max_busy));
+    sum.stretch_s = std::max(sum.stretch_s, x.busy_s / d.max_busy);
     if (d.energy_budget) {
       const double left = d.energy_budget->value() * (1 + limit_tolerance) - x.energy_J;
       sum.limit_s = std::min(sum.limit_s, left < 0 ? -1 : x.idle_W > 0 ? left / x.idle_W : std::numeric_limits<double>::infinity());
@@ -123,24 +126,31 @@ HETPLAN_INLINE stage_budget candidate_costs::budget(std::size_t first, std::size
 }
 
 HETPLAN_INLINE candidate_costs::demand candidate_costs::demand_of(std::size_t first, std::size_t last, std::size_t group) const {
-  demand need{table_.state_bytes(first, last), table_.activation_bytes(first, last), microbatches_ * table_.cache_bytes(first, last)};
+  demand need{first, last, table_.state_bytes(first, last), table_.activation_bytes(first, last),
+              microbatches_ * table_.cache_bytes(first, last)};
   if (const int n = shards(group); n > 1) need.fixed -= table_.optimizer_bytes(first, last) * (1 - 1.0 / n);
   if (training_ && savers_.recompute) need.once += std::exchange(need.kept, cuts_.bytes_in(first, last).first);
   return need;
 }
 
 HETPLAN_INLINE stage candidate_costs::blank_stage(std::string name, std::size_t group) const {
-  return {
-      .name = std::move(name), .recompute = training_ && savers_.recompute, .shard = shards(group) > 1 ? sharding::state : sharding::none};
+  return {.name = std::move(name),
+          .recompute = whole_stage_if(training_ && savers_.recompute),
+          .shard = shards(group) > 1 ? sharding::state : sharding::none};
 }
 
 HETPLAN_INLINE int candidate_costs::cap(const demand& need, std::size_t of_class, int in_flight) const {
   if (in_flight == 0) return largest_;
-  return count_that_fits(limit_[of_class] - need.fixed, in_flight * need.kept + need.once, largest_);
+  const double room = limit_[of_class] - need.fixed, each = in_flight * need.kept + need.once;
+  int most = count_that_fits(room, each, largest_);
+  table_.workspace().for_largest(need.first, need.last, [&](const temporary_bytes& t) {
+    most = std::min(most, count_that_fits(room - t.fixed, each + t.each, largest_));
+  });
+  return most;
 }
 
 HETPLAN_INLINE int candidate_costs::fits(const demand& need, std::size_t of_class, int samples) const {
-  const double room = limit_[of_class] - need.fixed - samples * need.once;
+  const double room = limit_[of_class] - need.fixed - samples * need.once - table_.workspace().bytes(need.first, need.last, samples);
   return count_that_fits(room, samples * need.kept, std::numeric_limits<int>::max());
 }
 

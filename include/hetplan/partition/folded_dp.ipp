@@ -89,7 +89,7 @@ class folded_search {
   struct holding {
     std::uint8_t device = 0;
     double load_s = 0;  ///< its work, and the steps behind its last stage where no backwards follow
-    double held = 0, reserve = 0;
+    double held = 0, reserve = 0, workspace = 0;
     std::uint64_t tensors = 0;  ///< shared tensors
   };
   struct partial {
@@ -197,7 +197,8 @@ class folded_search {
     for (std::size_t g = 0; g < shared_.size(); ++g) {
       if ((tensors & mine.tensors) >> g & 1U) mine.held -= shared_[g].state;
     }
-    if (mine.held + mine.reserve > limits_[d]) return false;
+    mine.workspace = std::max(mine.workspace, t_.table.workspace().bytes(first, last, largest_));
+    if (mine.held + mine.reserve + mine.workspace > limits_[d]) return false;
     const stage_cost c = cost_of(first, last, d, recompute);
     mine.load_s += c.work_s;
     if (known == x.holdings.end() && mode_ == mode::inference) mine.load_s += rest_s;
@@ -251,7 +252,8 @@ class folded_search {
     if (a.reach_s > b.reach_s || a.rest_s > b.rest_s || a.stages > b.stages || a.holders != b.holders) return false;
     for (std::size_t i = 0; i < a.holdings.size(); ++i) {
       const holding &l = a.holdings[i], &r = b.holdings[i];
-      if (l.device != r.device || l.tensors != r.tensors || l.load_s > r.load_s || l.held > r.held || l.reserve > r.reserve) return false;
+      if (l.device != r.device || l.tensors != r.tensors || l.load_s > r.load_s) return false;
+      if (l.held > r.held || l.reserve > r.reserve || l.workspace > r.workspace) return false;
     }
     return true;
   }

@@ -14,16 +14,15 @@
 #include <vector>
 
 #include <hetplan/core/version.hpp>
+#include <hetplan/estimate/step_law.hpp>
 
 namespace hetplan::partition {
 
-/// What lies behind a boundary, as seen through one port: the two numbers that suffice for an exact extension.
-struct tail {
-  double reach_s = 0;       ///< training: D, iteration time seen from this stage; inference: Z; generation: largest step
-  double rest_s = 0;        ///< training: R, added by reductions; otherwise S, time of one microbatch
-  std::uint32_t depth = 0;  ///< stages on the longest path to a sink
-  std::uint32_t group = 0;  ///< group of the stage behind the port; 0 if all pairs of devices have equal links
-  std::uint32_t twin = 0;   ///< first port that leads to the same stage
+/// What lies behind a boundary, as seen through one port: the numbers that suffice for an exact extension.
+struct tail : pipeline_tail {  ///< training: D and R; inference: Z and S; generation: see generation_pipeline
+  std::uint32_t depth = 0;     ///< stages on the longest path to a sink
+  std::uint32_t group = 0;     ///< group of the stage behind the port; 0 if all pairs of devices have equal links
+  std::uint32_t twin = 0;      ///< first port that leads to the same stage
 };
 
 /// A partial plan: the last blocks of the sequence in stages on devices. Two partial plans are comparable only within one cell (blocks
@@ -31,9 +30,9 @@ struct tail {
 struct partial_plan {
   tail finished = {};                                        ///< placed sources; in a serial sequence with one port, that port
   double energy_J = 0;                                       ///< dynamic energy so far
-  double idle_W = 0;                                         ///< idle power of the used devices: J per second of iteration
-  double limit_s = std::numeric_limits<double>::infinity();  ///< largest response that the energy budgets allow
-  double stretch_s = 0;                                      ///< least response that the busy caps allow
+  double idle_W = 0;                                         ///< idle power of the used devices: J per second of the run
+  double limit_s = std::numeric_limits<double>::infinity();  ///< longest run that the energy budgets allow
+  double stretch_s = 0;                                      ///< shortest run that the busy caps allow
   double rank = 0;                                           ///< lower bound on the score of all completions
   int stages = 0;
   std::span<const tail> ports = {};
@@ -104,8 +103,8 @@ inline constexpr bool drops_by_dominance = std::same_as<P, dominance> || std::sa
 /// Source: own.
 struct partial_node {
   double rank = 0;
-  double reach_s = 0, rest_s = 0;  ///< of partial_plan::finished
-  std::uint32_t link = 0;          ///< partial_plan::finished.group
+  pipeline_tail tail = {};  ///< of partial_plan::finished
+  std::uint32_t link = 0;   ///< partial_plan::finished.group
   int stages = 0;
   std::uint32_t parent = 0;    ///< index in the store; 0: no stage behind
   std::uint32_t group = 0;     ///< group of the first stage
@@ -168,7 +167,7 @@ class partial_store {
   [[nodiscard]] bool covers(const partial_node& kept, const partial_plan* kept_plan, const partial_node& other,
                             const partial_plan* other_plan) const {
     if constexpr (drops_by_dominance<Policy>) {
-      if (kept.reach_s > other.reach_s || kept.rest_s > other.rest_s || kept.stages > other.stages || kept.link != other.link) return false;
+      if (!no_longer(kept.tail, other.tail) || kept.stages > other.stages || kept.link != other.link) return false;
       if (!whole_) return true;
     }
     return policy_.covers(*kept_plan, *other_plan) && comparable(*kept_plan, *other_plan);
@@ -222,7 +221,7 @@ class partial_store {
     if (whole_) return plans_[cell];
     std::vector<partial_plan> plans;
     for (const partial_node& n : cells_[cell].nodes)
-      plans.push_back({.finished = {n.reach_s, n.rest_s, 0, n.link, 0}, .rank = n.rank, .stages = n.stages});
+      plans.push_back({.finished = {n.tail, 0, n.link, 0}, .rank = n.rank, .stages = n.stages});
     return plans;
   }
   /// Moves a cell's partial plans, by rank, to the closed ones. Returns their range [first, second) there.

@@ -8,12 +8,12 @@
 namespace hetplan::partition {
 
 HETPLAN_INLINE bool partial_plan::no_worse_than(const partial_plan& other) const {
-  if (finished.reach_s > other.finished.reach_s || finished.rest_s > other.finished.rest_s || energy_J > other.energy_J ||
-      idle_W > other.idle_W || limit_s < other.limit_s || stretch_s > other.stretch_s || stages > other.stages) {
+  if (!no_longer(finished, other.finished) || energy_J > other.energy_J || idle_W > other.idle_W || limit_s < other.limit_s ||
+      stretch_s > other.stretch_s || stages > other.stages) {
     return false;
   }
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    if (ports[i].reach_s > other.ports[i].reach_s || ports[i].rest_s > other.ports[i].rest_s) return false;
+    if (!no_longer(ports[i], other.ports[i])) return false;
   }
   return true;
 }
@@ -23,6 +23,8 @@ HETPLAN_INLINE bool partial_plan::no_worse_than(const partial_plan& other, doubl
   const auto less = [&](tail t) {
     t.rest_s -= slack * t.reach_s;
     t.reach_s /= 1 + slack;
+    t.first_rest_s -= slack * t.first_reach_s;
+    t.first_reach_s /= 1 + slack;
     return t;
   };
   tighter.finished = less(finished);
@@ -35,8 +37,7 @@ HETPLAN_INLINE bool partial_plan::no_worse_than(const partial_plan& other, doubl
   bare.ports = {};
   if (!tighter.no_worse_than(bare)) return false;
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    const tail t = less(ports[i]);
-    if (t.reach_s > other.ports[i].reach_s || t.rest_s > other.ports[i].rest_s) return false;
+    if (!no_longer(less(ports[i]), other.ports[i])) return false;
   }
   return true;
 }

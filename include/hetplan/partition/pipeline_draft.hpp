@@ -45,9 +45,11 @@ struct pipeline_draft {
 
 /// Estimate of a draft.
 struct draft_estimate {
-  double too_much = 0;    ///< sum of the relative overflows of memory, energy and busy share over the devices; 0 if the draft fits
-  double response_s = 0;  ///< latency; in generation, time between tokens; infinite if memory overflows or a route is missing
+  double too_much = 0;   ///< sum of the relative overflows of memory, energy and busy share over the devices; 0 if the draft fits
+  run_times times = {};  ///< infinite if memory overflows or a route is missing
   double energy_J = 0;
+
+  [[nodiscard]] double response_s() const { return times.response().value(); }
 };
 
 /// Tensor that layers of several blocks share.
@@ -66,9 +68,9 @@ struct shared_tensor {
 /// Runs drafts of one problem, without layers or plans: each stage is a block with times from the tables, each boundary a transfer.
 ///
 /// Devices take ready passes by their rules; passes of a stage keep the order of the microbatches; a forward waits until its activations
-/// fit. Transfers share the network as under the draft's policy. In generation the order of the first step is repeated. So the estimate
-/// differs from the simulator's judgement of the same plan only by ties, by reductions of shared tensors, which come last and alone, and by
-/// generation beyond most_steps tokens.
+/// fit. Transfers share the network as under the draft's policy. In generation the order of the first pass is repeated, passes until the
+/// first token and behind it are alike, each in its mean, and at most most_chunks and most_steps of them run. So the estimate differs from
+/// the simulator's judgement of the same plan by ties, by reductions of shared tensors, which come last and alone, and by generation.
 ///
 /// Complexity   O(tasks x (devices + transfers at a time)), about 0.1 us per task.
 /// Determinism  yes.   Source  ours; semantics, sections 6 and 7.
@@ -89,12 +91,13 @@ class draft_replay {
   [[nodiscard]] long long tasks() const { return tasks_; }
 
  private:
-  static constexpr std::size_t most_steps = 8;
+  static constexpr std::size_t most_chunks = 3, most_steps = 7;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   struct edge {
     std::uint32_t from, to;  ///< stages
     std::uint32_t later;     ///< passes by which the consumer is later: a step's microbatches for tokens, else 0
     double forward_bytes, gradient_bytes;
+    double later_bytes;         ///< generation: forward_bytes of a pass behind the first token
     const route *there, *back;  ///< null on one device
   };
   struct stage_state {
@@ -115,7 +118,7 @@ class draft_replay {
     std::uint32_t stage, what, pass;   ///< running task
     double last_s;                     ///< end of its last task
     double left_s;                     ///< work of its tasks that have not begun
-    double busy_s;                     ///< all its work
+    double busy_s;                     ///< all its work, of the whole run
     double sent, received;             ///< bytes
     std::size_t taken;                 ///< tasks begun
     std::vector<std::uint32_t> order;  ///< generation: stages of the first step's tasks
@@ -155,6 +158,8 @@ class draft_replay {
   void set_rates();
   void fill_rates();
   [[nodiscard]] double reduced_s(double all_tasks_s);
+  /// Returns how many passes of the run one that is replayed stands for.
+  [[nodiscard]] double stands_for(std::uint32_t pass) const { return pass < leading_ * microbatches_ ? each_first_ : each_later_; }
   [[nodiscard]] int size_of(std::uint32_t pass) const { return draft_->sizes[pass % microbatches_]; }
   [[nodiscard]] std::size_t at(std::uint32_t stage, std::uint32_t what, std::uint32_t pass) const {
     return (std::size_t{stage} * 2 + what) * passes_ + pass;
@@ -163,7 +168,10 @@ class draft_replay {
   const planning_problem& problem_;
   const search_tables& t_;
   bool training_;
-  std::size_t steps_ = 1;                       ///< of generation
+  bool generation_;
+  std::size_t steps_ = 1, leading_ = 1;         ///< passes that are replayed, and those of them until the first token
+  double first_passes_ = 1, later_passes_ = 0;  ///< of the run
+  double each_first_ = 1, each_later_ = 1;      ///< passes of the run for each that is replayed
   bool with_energy_ = false, limited_ = false;  ///< limited: a device has an energy budget or a limit of its busy share
   std::vector<shared_tensor> shared_;
 

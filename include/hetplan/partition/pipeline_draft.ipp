@@ -31,10 +31,18 @@ HETPLAN_INLINE std::vector<shared_tensor> shared_tensors(const planning_problem&
 
 HETPLAN_INLINE draft_replay::draft_replay(const planning_problem& problem, const search_tables& tables)
     : problem_(problem), t_(tables), training_(problem.job.workload.mode == mode::training),
-      shared_(shared_tensors(problem, tables.sequence)), device_of_(problem.cluster.size(), none),
-      resource_busy_(problem.cluster.network().resources().size(), 0), loads_(resource_busy_.size()), free_(resource_busy_.size(), 0),
-      weight_(resource_busy_.size(), 0) {
-  if (problem.job.workload.mode == mode::generation) steps_ = std::min(most_steps, static_cast<std::size_t>(problem.job.workload.tokens));
+      generation_(problem.job.workload.mode == mode::generation), shared_(shared_tensors(problem, tables.sequence)),
+      device_of_(problem.cluster.size(), none), resource_busy_(problem.cluster.network().resources().size(), 0),
+      loads_(resource_busy_.size()), free_(resource_busy_.size(), 0), weight_(resource_busy_.size(), 0) {
+  if (generation_) {
+    const token_passes passes(problem.job.workload, problem.model);
+    first_passes_ = passes.size(run_part::first_token);
+    later_passes_ = passes.size(run_part::later_tokens);
+    leading_ = static_cast<std::size_t>(std::min<double>(first_passes_, most_chunks));
+    steps_ = leading_ + static_cast<std::size_t>(std::min<double>(later_passes_, most_steps));
+    each_first_ = first_passes_ / static_cast<double>(leading_);
+    if (steps_ > leading_) each_later_ = later_passes_ / static_cast<double>(steps_ - leading_);
+  }
   for (const device& d : problem.cluster.devices()) limited_ = limited_ || d.energy_budget || d.max_busy < 1;
   with_energy_ = limited_;
 }
@@ -85,10 +93,11 @@ HETPLAN_INLINE bool draft_replay::prepare(const pipeline_draft& d) {
     const auto& ports = t_.crossings.ports(s.first);
     for (std::size_t c = 0; c < crossings.size();) {
       const std::size_t tensor = crossings[c].tensor, from = crossings[c].from;
-      double forward = -1, gradient = 0;
+      double forward = -1, later = 0, gradient = 0;
       for (; c < crossings.size() && crossings[c].tensor == tensor && crossings[c].from == from; ++c) {
         if (ports[crossings[c].port] >= s.last) continue;
-        forward = std::max(forward, crossings[c].forward_bytes);
+        forward = std::max(forward, generation_ ? crossings[c].first_bytes : crossings[c].forward_bytes);
+        later = std::max(later, crossings[c].later_bytes);
         gradient = std::max(gradient, crossings[c].gradient_bytes);
       }
       if (forward < 0) continue;
@@ -97,10 +106,11 @@ HETPLAN_INLINE bool draft_replay::prepare(const pipeline_draft& d) {
       const auto known = std::find_if(s.in.begin(), s.in.end(), [&](std::uint32_t e) { return edges_[e].from == maker; });
       if (known != s.in.end()) {
         edges_[*known].forward_bytes += forward;
+        edges_[*known].later_bytes += later;
         edges_[*known].gradient_bytes += gradient;
         continue;
       }
-      edge e{maker, i, 0, forward, gradient, nullptr, nullptr};
+      edge e{maker, i, 0, forward, gradient, later, nullptr, nullptr};
       if (stages_[maker].device != s.device) {
         e.there = t_.cluster.network().find(d.stages[maker].device, p.device);
         e.back = t_.cluster.network().find(p.device, d.stages[maker].device);
@@ -112,13 +122,13 @@ HETPLAN_INLINE bool draft_replay::prepare(const pipeline_draft& d) {
       edges_.push_back(e);
     }
   }
-  if (steps_ > 1) {  // the last stages send tokens to the first ones, for the next step
+  if (steps_ > leading_) {  // the last stages send tokens to the first ones, for the next step
     const std::size_t within = edges_.size();
     for (std::uint32_t from = 0; from < stage_count_; ++from) {
       if (std::any_of(stages_[from].out.begin(), stages_[from].out.end(), [&](std::uint32_t e) { return e < within; })) continue;
       for (std::uint32_t to = 0; to < stage_count_; ++to) {
         if (std::any_of(stages_[to].in.begin(), stages_[to].in.end(), [&](std::uint32_t e) { return e < within; })) continue;
-        edge e{from, to, static_cast<std::uint32_t>(microbatches_), token_bytes, 0, nullptr, nullptr};
+        edge e{from, to, static_cast<std::uint32_t>(microbatches_), token_bytes, 0, token_bytes, nullptr, nullptr};
         if (stages_[from].device != stages_[to].device) {
           e.there = t_.cluster.network().find(d.stages[from].device, d.stages[to].device);
           if (e.there == nullptr) return false;
@@ -136,6 +146,7 @@ HETPLAN_INLINE bool draft_replay::prepare(const pipeline_draft& d) {
                             [&](std::uint32_t e) { return edges_[e].from + 1 == i && (!training_ || edges_[e].gradient_bytes > 0); });
   }
   int known_size = 0;
+  bool known_leading = true;
   std::size_t known_at = 0;
   for (std::uint32_t i = 0; i < stage_count_; ++i) {
     stage_state& s = stages_[i];
@@ -148,19 +159,21 @@ HETPLAN_INLINE bool draft_replay::prepare(const pipeline_draft& d) {
     known_size = 0;
     for (std::uint32_t m = 0; m < passes_; ++m) {
       const int size = size_of(m);
-      if (size == known_size) {
+      const bool leading = m < leading_ * microbatches_;
+      if (size == known_size && leading == known_leading) {
         time_s_[at(i, 0, m)] = time_s_[at(i, 0, static_cast<std::uint32_t>(known_at))];
         time_s_[at(i, 1, m)] = time_s_[at(i, 1, static_cast<std::uint32_t>(known_at))];
       } else {
         const interval_time x = t_.table.time(s.first, s.last, d.stages[i].device, size);
-        const double forward = x.total_s - x.backward_s;
+        const double forward = !generation_ ? x.total_s - x.backward_s : leading ? x.first_s : x.later_s;
         time_s_[at(i, 0, m)] = forward;
         time_s_[at(i, 1, m)] = x.backward_s + (s.recompute ? forward : 0);
         known_size = size;
+        known_leading = leading;
         known_at = m;
       }
-      devices_[s.device].busy_s += time_s_[at(i, 0, m)] + (training_ ? time_s_[at(i, 1, m)] : 0);
-      missing_[at(i, 0, m)] = static_cast<std::uint8_t>(s.in.size() + (m >= microbatches_ ? s.tokens : 0));
+      devices_[s.device].busy_s += stands_for(m) * (time_s_[at(i, 0, m)] + (training_ ? time_s_[at(i, 1, m)] : 0));
+      missing_[at(i, 0, m)] = static_cast<std::uint8_t>(s.in.size() + (leading ? 0 : s.tokens));
       missing_[at(i, 1, m)] = static_cast<std::uint8_t>(gradients);
     }
   }
@@ -206,14 +219,16 @@ HETPLAN_INLINE double draft_replay::memory_overflow(const pipeline_draft& d) {
   double too_much = 0;
   for (std::size_t i = 0; i < device_count_; ++i) {
     device_state& x = devices_[i];
-    double each = 0;
+    double each = 0, workspace = 0;
     for (const std::uint32_t s : x.stages) {
       const stage_state& st = stages_[s];
       x.held += t_.table.state_bytes(st.first, st.last);
-      if (steps_ > 1) x.held += problem_.job.batch * t_.table.cache_bytes(st.first, st.last);
+      if (generation_) x.held += problem_.job.batch * t_.table.cache_bytes(st.first, st.last);
       each += most * (st.recompute ? st.input : st.activation);
       if (st.recompute) x.reserve = std::max(x.reserve, most * st.activation);
+      workspace = std::max(workspace, t_.table.workspace().bytes(st.first, st.last, most));
     }
+    x.held += workspace;
     if (x.stages.size() > 1) {
       for (const shared_tensor& tensor : shared_) {
         const auto holders =
@@ -230,9 +245,9 @@ HETPLAN_INLINE double draft_replay::memory_overflow(const pipeline_draft& d) {
 HETPLAN_INLINE draft_estimate draft_replay::operator()(const pipeline_draft& d, double most_s) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   tasks_ = static_cast<long long>(stage_count_);
-  if (!prepare(d)) return {inf, inf, inf};
+  if (!prepare(d)) return {inf, seconds(inf), inf};
   const double too_much = memory_overflow(d);
-  if (too_much > 0) return {too_much, inf, inf};
+  if (too_much > 0) return {too_much, seconds(inf), inf};
   return run(most_s, false);
 }
 
@@ -250,7 +265,7 @@ HETPLAN_INLINE draft_estimate draft_replay::run(double most_s, bool keep_orders)
   tasks_ = 0;
   ends_s_.assign(passes_, 0);
   for (std::size_t i = 0; i < device_count_; ++i) {
-    if (steps_ == 1 && devices_[i].before_s + devices_[i].left_s + devices_[i].after_s > most_s) return {0, inf, inf};
+    if (steps_ == 1 && devices_[i].before_s + devices_[i].left_s + devices_[i].after_s > most_s) return {0, seconds(inf), inf};
   }
   if (keep_orders) orders_.assign(t_.cluster.size(), {});
   std::uint64_t look = ~std::uint64_t{0};  // devices that may have something to begin; those from 63 on share a bit
@@ -259,7 +274,7 @@ HETPLAN_INLINE draft_estimate draft_replay::run(double most_s, bool keep_orders)
     for (std::uint32_t i = 0; i < device_count_; ++i) {
       if ((look & bit(i)) != 0 && devices_[i].end_s == inf) static_cast<void>(begin_task(i, most_s, keep_orders));
     }
-    if (too_slow_) return {0, inf, inf};
+    if (too_slow_) return {0, seconds(inf), inf};
     look = 0;
     if (grants_changed_) grant();
     if (rates_changed_) set_rates();
@@ -291,27 +306,32 @@ HETPLAN_INLINE draft_estimate draft_replay::run(double most_s, bool keep_orders)
   }
   const int last = training_ ? 1 : 0;
   for (std::size_t i = 0; i < stage_count_; ++i) {
-    if (stages_[i].next[last] < passes_) return {inf, inf, inf};
+    if (stages_[i].next[last] < passes_) return {inf, seconds(inf), inf};
   }
   return measured(reduced_s(now_s_));
 }
 
 HETPLAN_INLINE draft_estimate draft_replay::measured(double end_s) {
-  draft_estimate e{0, end_s, 0};
-  if (steps_ > 1) {
-    double slowest_s = 0;
-    for (std::size_t m = 0; m < microbatches_; ++m) slowest_s = std::max(slowest_s, ends_s_[passes_ - microbatches_ + m] - ends_s_[m]);
-    e.response_s = slowest_s / static_cast<double>(steps_ - 1);
+  draft_estimate e{0, seconds(end_s), 0};
+  if (generation_) {
+    double chunk_s = 0, first_s = 0, between_s = 0;  // what another chunk, and another step, would take
+    for (std::size_t m = 0; m < microbatches_; ++m) {
+      const double token_s = ends_s_[(leading_ - 1) * microbatches_ + m];
+      first_s = std::max(first_s, token_s);
+      if (leading_ > 1) chunk_s = std::max(chunk_s, (token_s - ends_s_[m]) / static_cast<double>(leading_ - 1));
+      if (steps_ > leading_)
+        between_s = std::max(between_s, (ends_s_[passes_ - microbatches_ + m] - token_s) / static_cast<double>(steps_ - leading_));
+    }
+    const double more_s = (first_passes_ - static_cast<double>(leading_)) * chunk_s;
+    const double run_s = end_s + more_s + (later_passes_ - static_cast<double>(steps_ - leading_)) * between_s;
+    e.times = {seconds(run_s), seconds(first_s + more_s), seconds(steps_ > leading_ ? between_s : run_s)};
   }
   if (!with_energy_) return e;
-  // Energy and busy time of all steps, from those that have run.
-  const auto steps = static_cast<double>(steps_ > 1 ? problem_.job.workload.tokens : 1);
-  const double all = steps / static_cast<double>(steps_),
-               run_s = steps_ > 1 ? end_s + (steps - static_cast<double>(steps_)) * e.response_s : end_s;
+  const double run_s = e.times.makespan.value();
   for (std::size_t i = 0; i < device_count_; ++i) {
     const device_state& x = devices_[i];
     const energy_slopes& s = t_.slopes[x.id.index()];
-    const double energy = s.idle_W * run_s + all * (s.busy_W * x.busy_s + s.send_J_per_byte * x.sent + s.receive_J_per_byte * x.received);
+    const double energy = s.idle_W * run_s + s.busy_W * x.busy_s + s.send_J_per_byte * x.sent + s.receive_J_per_byte * x.received;
     e.energy_J += energy;
     if (!limited_) continue;
     const device& d = t_.cluster[x.id];
@@ -319,7 +339,7 @@ HETPLAN_INLINE draft_estimate draft_replay::measured(double end_s) {
       if (used > allowed * (1 + limit_tolerance)) e.too_much += allowed > 0 ? used / allowed - 1 : used;
     };
     if (d.energy_budget) add(energy, d.energy_budget->value());
-    if (d.max_busy < 1) add(all * x.busy_s / run_s, d.max_busy);
+    if (d.max_busy < 1) add(x.busy_s / run_s, d.max_busy);
   }
   return e;
 }
@@ -330,13 +350,13 @@ HETPLAN_INLINE void draft_replay::end_task(std::uint32_t device) {
   d.last_s = now_s_;
   const stage_state& s = stages_[d.stage];
   const int size = size_of(d.pass);
-  if (steps_ > 1 && s.is_sink) ends_s_[d.pass] = std::max(ends_s_[d.pass], now_s_);
+  if (generation_ && s.is_sink) ends_s_[d.pass] = std::max(ends_s_[d.pass], now_s_);
   if (d.what == 0) {
     if (training_) --missing_[at(d.stage, 1, d.pass)];
     else d.held -= size * s.activation;
     for (const std::uint32_t e : s.out) {
       const std::size_t pass = d.pass + edges_[e].later;
-      if (pass >= passes_) continue;
+      if (pass >= passes_ || (edges_[e].later > 0 && pass < leading_ * microbatches_)) continue;  // a chunk of a prompt needs no token
       if (edges_[e].there == nullptr) --missing_[at(edges_[e].to, 0, static_cast<std::uint32_t>(pass))];
       else add_flow(e, d.pass, false);
     }
@@ -362,11 +382,13 @@ HETPLAN_INLINE void draft_replay::add_flow(std::uint32_t e, std::uint32_t pass, 
          back,
          false,
          0,
-         size_of(pass) * (back ? x.gradient_bytes : x.forward_bytes),
+         size_of(pass) * (back                              ? x.gradient_bytes
+                          : pass < leading_ * microbatches_ ? x.forward_bytes
+                                                            : x.later_bytes),
          0,
          back ? x.back : x.there};
-  devices_[f.from].sent += f.left;
-  devices_[f.to].received += f.left;
+  devices_[f.from].sent += stands_for(pass) * f.left;
+  devices_[f.to].received += stands_for(pass) * f.left;
   ++tasks_;
   if (draft_->policy == sharing::fair_share) {
     f.at_s = now_s_ + f.way->latency.value();
@@ -618,7 +640,7 @@ HETPLAN_INLINE plan draft_replay::to_plan(const pipeline_draft& d, std::string p
     p.stages.push_back({.name = "s" + std::to_string(i),
                         .layers = t_.layers_of(s.first, s.last),
                         .devices = {{on, p.microbatch_size, t_.table.time(s.first, s.last, on, most).degree}},
-                        .recompute = d.stages[i].recompute,
+                        .recompute = whole_stage_if(d.stages[i].recompute),
                         .cuts = cuts});
   }
   p.schedule.kind = schedule_kind::explicit_orders;

@@ -38,8 +38,9 @@ namespace hetplan::partition {
 ///             (peak_exchange). Own: classes in place of devices, justified by exchange_test.
 class group_links {
  public:
-  group_links(const device_space& space, const network& net, const plan& blank)
-      : space_(space), size_(blank.microbatch_size), microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training) {
+  group_links(const device_space& space, const network& net, const plan& blank, const pipelining& job)
+      : space_(space), size_(blank.microbatch_size), microbatches_(blank.microbatches), first_passes_(job.first_passes),
+        mode_(blank.workload.mode) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     const std::size_t n = space.classes.size();
     by_class_.resize(n * n);
@@ -75,17 +76,18 @@ class group_links {
     return all;
   }
   /// Returns the times of a link that all microbatches of the job cross, given bytes per sample; gradients count in training only.
-  [[nodiscard]] link_times time(const exchange_cost& x, double forward_bytes, double gradient_bytes) const {
-    const auto t = time_link(x, size_, microbatches_, forward_bytes, training_ ? gradient_bytes : 0);
-    return {t.total_s, t.backward_s, t.own_s};
+  [[nodiscard]] link_times time(const exchange_cost& x, const crossing& bytes) const {
+    auto t = time_link(x, size_, microbatches_, bytes.forward_bytes, mode_ == mode::training ? bytes.gradient_bytes : 0);
+    if (mode_ == mode::generation) add_passes(t, x, size_, microbatches_, first_passes_, bytes.first_bytes, bytes.later_bytes);
+    return link_of(t);
   }
   /// Returns a lower bound on the cost of every link.
   [[nodiscard]] const exchange_cost& best() const { return best_; }
 
  private:
   const device_space& space_;
-  int size_, microbatches_;
-  bool training_;
+  int size_, microbatches_, first_passes_;
+  mode mode_;
   std::vector<exchange_cost> by_class_;
   exchange_cost alike_, best_;
   bool uniform_ = true;
@@ -93,12 +95,12 @@ class group_links {
 
 namespace detail {
 
-[[noreturn]] inline void refuse_score(double response_s, double energy_J) {
-  throw invalid_model("objective: score(" + to_text(response_s) + " s, " + to_text(energy_J) + " J) = nan; expected a number");
+[[noreturn]] inline void refuse_score(const run_times& t, double energy_J) {
+  throw invalid_model("objective: score(" + to_text(t.response().value()) + " s, " + to_text(energy_J) + " J) = nan; expected a number");
 }
-[[nodiscard]] inline double checked_score(const any_objective& o, double response_s, double energy_J) {
-  const double score = o.score(seconds(response_s), joules(energy_J));
-  if (std::isnan(score)) refuse_score(response_s, energy_J);
+[[nodiscard]] inline double checked_score(const any_objective& o, const run_times& t, double energy_J) {
+  const double score = o.score(t, joules(energy_J));
+  if (std::isnan(score)) refuse_score(t, energy_J);
   return score;
 }
 
@@ -138,9 +140,11 @@ class warmup_levels {
 };
 
 /// Returns how the microbatches of a job pass the pipeline: one after the other if the warm-up admits one at a time, else overlapping.
-[[nodiscard]] inline pipelining pipelining_of(const plan& blank, warmup_rule r) {
+[[nodiscard]] inline pipelining pipelining_of(const plan& blank, const planning_graph& model, warmup_rule r) {
   const bool in_turn = r == warmup_rule::one && blank.schedule.kind != schedule_kind::gpipe;
-  return {blank.microbatches, in_turn ? blank.microbatches : 1};
+  const token_passes passes(blank.workload, model);
+  return {blank.microbatches, in_turn ? blank.microbatches : 1, passes.size(run_part::first_token), passes.size(run_part::later_tokens),
+          blank.workload.chunks_in_flight};
 }
 
 /// A plan with the search's own estimate, which is no bound.
@@ -265,11 +269,11 @@ class incumbents {
   incumbents(const any_objective& objective, const search_options& options, double known_score)
       : objective_(objective), wanted_(static_cast<std::size_t>(options.plans)), threshold_(known_score) {}
 
-  [[nodiscard]] double score(double response_s, double energy_J) const { return detail::checked_score(objective_, response_s, energy_J); }
+  [[nodiscard]] double score(const run_times& t, double energy_J) const { return detail::checked_score(objective_, t, energy_J); }
   /// Returns the largest score that still matters, with a margin for rounding.
   [[nodiscard]] double worth_keeping() const { return threshold_ + 1e-9 * std::abs(threshold_); }
   struct complete : partial_node {
-    double response_s;
+    run_times times;
   };
   [[nodiscard]] const std::vector<complete>& all() const { return whole_; }
 
@@ -303,8 +307,9 @@ class incumbents {
 /// Source      busiest_s: semantics, section 9 (a), in closed form, for the devices of a state. The others: own.
 class completion_bounds {
  public:
+  /// @param part  of a run of generation, whose passes the bounds are for.
   completion_bounds(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, const plan& blank,
-                    bool serial);
+                    bool serial, run_part part = run_part::whole);
 
   [[nodiscard]] double busiest_s(std::size_t state, std::size_t boundary) const { return busiest_[state * columns_ + boundary]; }
   [[nodiscard]] double path_s(std::size_t state, std::size_t boundary) const { return path_[state * columns_ + boundary]; }
@@ -317,7 +322,8 @@ class completion_bounds {
   /// Least seconds per sample (1 / r) of a block, without the boundary before it, on a device class, over shares up to m and all degrees.
   class block_times {
    public:
-    block_times(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, std::size_t most);
+    block_times(const search_tables& t, const device_space& space, const std::vector<std::size_t>& boundaries, std::size_t most,
+                run_part part);
     [[nodiscard]] double operator()(std::size_t block, std::size_t of_class, std::size_t m) const;
     [[nodiscard]] std::size_t most() const { return most_; }
     /// Sets row[i] to the sum of f(block) over all blocks before boundary i.
@@ -363,9 +369,10 @@ class completion_bounds {
 
 /// What the stages before a partial plan still have to do, at least.
 struct work_to_come {
-  bool none;              ///< true: the plan is complete
-  link_times least_link;  ///< to the next stage
-  double path_s, busiest_s, energy_J;
+  bool none;                        ///< true: the plan is complete
+  const link_times& least_link;     ///< to the next stage
+  stages_ahead mean, first, later;  ///< of the mean pass; in generation also of the parts of the run
+  double energy_J;
 };
 
 /// The closed cells of one boundary and state, a range of partial plans each, with the best of each figure, which no extension can beat.
@@ -395,19 +402,19 @@ struct closed_cells {
   void look_through_links(const Store& store, const Law& law, const pipelining& p, bool uniform, LinkTo&& link_to) {
     constexpr double inf = std::numeric_limits<double>::infinity();
     suffixes.clear();
-    best = {inf, inf};
+    best = {inf, inf, inf, inf};
     best_energy_J = best_idle_W = inf;
     for (range& r : ranges) {
-      r.best = {inf, inf};
+      r.best = {inf, inf, inf, inf};
       link_times step;
       r.ideal = {.stages = store[r.begin].stages};
       if (store.whole()) r.ideal = store.plan(r.begin);
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const partial_node& old = store[n];
         if (r.stages > 0 && (n == r.begin || (!uniform && old.group != store[n - 1].group))) step = link_to(old.group);
-        const pipeline_tail x = r.stages > 0 ? law.extend(p, step, pipeline_tail{old.reach_s, old.rest_s}) : pipeline_tail{};
+        const pipeline_tail x = r.stages > 0 ? law.extend(p, step, old.tail) : pipeline_tail{};
         suffixes.push_back({x, old.stages});
-        r.best = {std::min(r.best.reach_s, x.reach_s), std::min(r.best.rest_s, x.rest_s)};
+        r.best = smaller_of(r.best, x);
         r.ideal.stages = std::min(r.ideal.stages, old.stages);
         if (!store.whole()) continue;
         const partial_plan& whole = store.plan(n);
@@ -416,7 +423,7 @@ struct closed_cells {
         r.ideal.limit_s = std::max(r.ideal.limit_s, whole.limit_s);
         r.ideal.stretch_s = std::min(r.ideal.stretch_s, whole.stretch_s);
       }
-      best = {std::min(best.reach_s, r.best.reach_s), std::min(best.rest_s, r.best.rest_s)};
+      best = smaller_of(best, r.best);
       best_energy_J = std::min(best_energy_J, r.ideal.energy_J);
       best_idle_W = std::min(best_idle_W, r.ideal.idle_W);
     }
@@ -447,6 +454,7 @@ struct search_context {
   pipelining job;
   candidate_costs costs;
   completion_bounds bounds;
+  std::vector<completion_bounds> bounds_of_parts;  ///< generation: until the first token, and behind it
   group_links links;
   std::vector<stage_memo::entry> stages;  ///< by group, then begin
   partial_store<Policy> store;
@@ -460,13 +468,17 @@ struct search_context {
                  const search_options& o, std::vector<std::size_t> where, double known_score)
       : tables(t), space(s), blank(b), options(o), boundaries(std::move(where)), serial(t.cuts.serial()), warmup(blank, options),
         levels(warmup.levels()), best(objective, options, known_score), energy_matters(asks_for_energy()),
-        law(options.law.value_or(any_step_law(blank.workload.mode))), job(pipelining_of(blank, options.warmup)),
-        costs(t, space, blank, options.keep_budgets), bounds(t, space, boundaries, blank, serial), links(space, t.cluster.network(), blank),
-        stages(space.groups.size() * boundaries.size()),
+        law(options.law.value_or(any_step_law(blank.workload.mode))), job(pipelining_of(blank, t.model, options.warmup)),
+        costs(t, space, blank, options.keep_budgets), bounds(t, space, boundaries, blank, serial),
+        links(space, t.cluster.network(), blank, job), stages(space.groups.size() * boundaries.size()),
         store(policy, boundaries.size() * space.states() * levels, energy_matters || !serial),
         reach(costs, space, boundaries, options.max_stages, [&](int depth) { return in_flight(serial ? depth : 1); }),
         start(space.states()), ready(space.states()), worth(best.worth_keeping()) {
     for (std::size_t state = 0; state < start.size(); ++state) start[state] = reach.last(state, 1);
+    if (t.table.has_parts()) {
+      for (const run_part part : {run_part::first_token, run_part::later_tokens})
+        bounds_of_parts.emplace_back(t, space, boundaries, blank, serial, part);
+    }
     for (const std::size_t block : boundaries) least_links.push_back(block == 0 ? link_times{} : serial_link(links.best(), block));
   }
   search_context(const search_context&) = delete;
@@ -478,23 +490,28 @@ struct search_context {
   }
   /// Returns the link that carries everything that crosses the boundary before a block.
   [[nodiscard]] link_times serial_link(const exchange_cost& x, std::size_t block) const {
-    double forward = 0, gradient = 0;
-    for (const crossing& c : tables.crossings.crossings(block)) {
-      forward += c.forward_bytes;
-      gradient += c.gradient_bytes;
-    }
-    return links.time(x, forward, gradient);
+    return links.time(x, sum_of(tables.crossings.crossings(block)));
   }
 
-  /// Returns a lower bound on the latency T of all pipelines that put such links and stages before a tail; see tells_bound.
+  /// Returns lower bounds on the times of all pipelines that put such links and stages before a tail; see tells_bound.
   template <step_law Law>
-  [[nodiscard]] double bound_s(const Law& l, const pipeline_tail& x, const link_times& least, double path_s, double busiest_s) const {
-    if constexpr (tells_bound<Law>) return l.bound_s(job, x, least, path_s, busiest_s);
-    else return l.response_s(job, x);
+  [[nodiscard]] run_times bound(const Law& l, const pipeline_tail& x, const link_times& least, const stages_ahead& mean,
+                                const stages_ahead& first, const stages_ahead& later) const {
+    if constexpr (tells_times<Law>) return l.bounds(job, x, least, first, later);
+    else if constexpr (tells_bound<Law>) return times_of_pass(job, l.bound_s(job, x, least, mean.path_s, mean.busiest_s));
+    else return times_of_pass(job, l.response_s(job, x));
   }
   [[nodiscard]] work_to_come work_to_come_before(std::size_t boundary, std::size_t state) const {
-    return {boundary == 0, least_links[boundary], bounds.path_s(state, boundary), bounds.busiest_s(state, boundary),
-            bounds.energy_J(boundary)};
+    const auto ahead = [&](const completion_bounds& b) { return stages_ahead{b.path_s(state, boundary), b.busiest_s(state, boundary)}; };
+    work_to_come w{boundary == 0, least_links[boundary], ahead(bounds), {}, {}, bounds.energy_J(boundary)};
+    if (!bounds_of_parts.empty()) w.first = ahead(bounds_of_parts[0]), w.later = ahead(bounds_of_parts[1]);
+    return w;
+  }
+  /// Returns lower bounds on the times of a stage between two boundaries on a group.
+  [[nodiscard]] stage_times least_stage(std::size_t group, std::size_t a, std::size_t p) const {
+    const double s = bounds.stage_s(group, a, p);
+    if (bounds_of_parts.empty()) return {s, s, 0};
+    return {s, s, 0, bounds_of_parts[0].stage_s(group, a, p), bounds_of_parts[1].stage_s(group, a, p)};
   }
   /// Lowers the starts past boundaries at which the blocks left for a state already cost too much.
   void lower_starts() {
@@ -502,7 +519,11 @@ struct search_context {
     law.visit([&](const auto& l) {
       for (std::size_t state = 0; state < start.size(); ++state) {
         std::size_t& a = start[state];
-        while (a > 0 && best.score(bound_s(l, {}, {}, 0, bounds.busiest_s(state, a)), bounds.energy_J(a)) > best.worth_keeping()) --a;
+        const auto least = [&](std::size_t boundary) {
+          const work_to_come w = work_to_come_before(boundary, state);
+          return best.score(bound(l, {}, {}, {0, w.mean.busiest_s}, {0, w.first.busiest_s}, {0, w.later.busiest_s}), w.energy_J);
+        };
+        while (a > 0 && least(a) > best.worth_keeping()) --a;
       }
     });
   }
@@ -514,7 +535,7 @@ struct search_context {
       if (options.keep_budgets && (d.energy_budget || d.max_busy < 1)) return true;
     }
     for (const double t : {0.0, 1e-3, 1.0, 1e3, 1e6, 1e9}) {
-      if (best.score(t, 0) != best.score(t, 1e30)) return true;
+      if (best.score(seconds(t), 0) != best.score(seconds(t), 1e30)) return true;
     }
     return false;
   }

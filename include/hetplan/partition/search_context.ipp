@@ -8,10 +8,11 @@
 namespace hetplan::partition {
 
 HETPLAN_INLINE completion_bounds::completion_bounds(const search_tables& t, const device_space& space,
-                                                    const std::vector<std::size_t>& boundaries, const plan& blank, bool serial)
+                                                    const std::vector<std::size_t>& boundaries, const plan& blank, bool serial,
+                                                    run_part part)
     : columns_(boundaries.size()), size_(blank.microbatch_size), busiest_(space.states() * columns_, 0), path_(busiest_),
       energy_(columns_, 0), stage_(space.groups.size() * columns_, 0) {
-  block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())));
+  block_times times(t, space, boundaries, static_cast<std::size_t>(std::min(blank.microbatch_size, t.table.max_share())), part);
   add_energy(t, space, times, size_ * blank.microbatches * pass_count(blank.workload, t.model.tokens_per_sample()));
   for (std::size_t g = 0; g < space.groups.size(); ++g) add_group(g, space.groups[g], times);
   const std::vector<double> mean_rates = times.mean_rates();
@@ -32,7 +33,7 @@ HETPLAN_INLINE double completion_bounds::stage_s(std::size_t group, std::size_t 
 }
 
 HETPLAN_INLINE completion_bounds::block_times::block_times(const search_tables& t, const device_space& space,
-                                                           const std::vector<std::size_t>& boundaries, std::size_t most)
+                                                           const std::vector<std::size_t>& boundaries, std::size_t most, run_part part)
     : boundaries_(boundaries), blocks_(t.sequence.size()), classes_(space.classes.size()), most_(most),
       distinct_(prefix_table::which_share(static_cast<int>(most)) + 1), per_sample_(blocks_ * classes_ * distinct_) {
   for (std::size_t c = 0; c < classes_; ++c) {
@@ -40,11 +41,11 @@ HETPLAN_INLINE completion_bounds::block_times::block_times(const search_tables& 
     for (std::size_t s = 0; s < distinct_; ++s) {
       const int share = t.table.samples_of(s);
       for (int g = 1; g <= t.table.degrees(d); ++g) {
-        const double *totals = t.table.totals(d, share, g), *entries = t.table.entries(d, share, g);
+        const double *totals = t.table.totals(d, share, g, part), *entries = t.table.entries(d, share, g, part);
         for (std::size_t b = 0; b < blocks_; ++b) {
           double& best = per_sample_[at(b, c, s)];
           if (g == 1) best = s > 0 ? per_sample_[at(b, c, s - 1)] : inf;
-          best = std::min(best, std::max(0.0, totals[b + 1] - entries[b]) / share);
+          best = std::min(best, std::max(0.0, totals[b + 1] - entries[b] - t.table.overheads_s(d)) / share);
         }
       }
     }

@@ -260,15 +260,28 @@ HETPLAN_INLINE device_space in_class_order(std::vector<std::vector<device_id>> c
   return space;
 }
 
+namespace detail {
+
+/// Returns the crossings of a sequence, in generation with those of the parts of the run.
+[[nodiscard]] HETPLAN_INLINE crossing_table crossings_of(const planning_graph& m, const layer_sequence& s, const sequence_cuts& cuts,
+                                                         const workload& w) {
+  if (w.mode != mode::generation) return crossing_table(cuts);
+  const token_passes passes(w, m);
+  const auto part = [&](run_part p) { return sequence_cuts(m, s, mean_edge_shares(m, passes, p)); };
+  return {cuts, part(run_part::first_token), part(run_part::later_tokens)};
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c,
                                             const any_cost_model& cost, const any_memory_model& memory, const any_energy_model& energy,
                                             const workload& w, int max_share, memory_savers use)
     : model(m), sequence(s), cluster(c), table(m, s, c, cost, memory, w, max_share, use.recompute),
-      cuts(m, s, mean_edge_shares(m, token_passes(w, m))), crossings(cuts), savers(use) {
+      cuts(m, s, mean_edge_shares(m, token_passes(w, m))), crossings(detail::crossings_of(m, s, cuts, w)), savers(use) {
   for (const device& d : c.devices()) slopes.push_back(slopes_of(energy, d));
   classes = device_classes(c, [&](const device& a, const device& b) {
     if (a.memory_for_layers() != b.memory_for_layers() || a.energy_budget != b.energy_budget || a.max_busy != b.max_busy ||
-        slopes[a.id.index()] != slopes[b.id.index()] || table.degrees(a.id) != table.degrees(b.id)) {
+        a.send_overhead != b.send_overhead || slopes[a.id.index()] != slopes[b.id.index()] || !table.same_degrees(a.id, b.id)) {
       return false;
     }
     if (table.optimizer_s(0, s.size(), a.id) != table.optimizer_s(0, s.size(), b.id)) return false;
@@ -276,9 +289,12 @@ HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer
       for (std::size_t i = 0; i < table.distinct_shares(); ++i) {
         const int share = table.samples_of(i);
         const auto alike = [&](const double* x, const double* y) { return std::equal(x, x + s.size() + 1, y); };
-        if (!alike(table.totals(a.id, share, g), table.totals(b.id, share, g)) ||
-            !alike(table.entries(a.id, share, g), table.entries(b.id, share, g))) {
-          return false;
+        for (const run_part part : {run_part::whole, run_part::first_token, run_part::later_tokens}) {
+          if (part != run_part::whole && !table.has_parts()) continue;
+          if (!alike(table.totals(a.id, share, g, part), table.totals(b.id, share, g, part)) ||
+              !alike(table.entries(a.id, share, g, part), table.entries(b.id, share, g, part))) {
+            return false;
+          }
         }
       }
     }

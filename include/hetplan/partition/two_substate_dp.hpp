@@ -36,12 +36,12 @@ template <class Store>
 [[nodiscard]] found_plan rebuild_plan(const incumbents::complete& whole, const Store& store, const std::vector<std::size_t>& boundaries,
                                       const search_tables& t, const device_space& space, const candidate_costs& costs, const plan& blank,
                                       const search_options& options) {
-  const double response_s = whole.response_s;
   found_plan found{.plan = blank, .score = whole.rank};
   found.plan.stages.clear();
   evaluation& e = found.estimate;
-  e.latency = seconds(response_s * costs.repeats());
-  if (blank.workload.mode == mode::generation && blank.workload.tokens > 1) e.time_between_tokens = seconds(response_s);
+  e.latency = whole.times.makespan;
+  if (blank.workload.mode == mode::generation) e.ttft = whole.times.ttft;
+  if (blank.workload.mode == mode::generation && blank.workload.tokens > 1) e.time_between_tokens = whole.times.between_tokens;
   e.devices.resize(t.cluster.size());
   std::vector<const partial_node*> heads;
   std::vector<std::size_t> stage_of(t.sequence.size()), ends;
@@ -64,7 +64,7 @@ template <class Store>
       for (int d = 0; d < run.devices; ++d) {
         const device_id id = space.classes[run.of_class][used[run.of_class]++];
         s.devices.push_back({id, run.samples, t.table.time(first, last, id, run.samples).degree});
-        e.devices[id.index()] = {true, joules(x.energy_J + x.idle_W * response_s), bytes(held), seconds(x.busy_s)};
+        e.devices[id.index()] = {true, joules(x.energy_J + x.idle_W * e.latency.value()), bytes(held), seconds(x.busy_s)};
       }
     }
     found.plan.stages.push_back(std::move(s));
@@ -103,12 +103,11 @@ class graph_tails {
       const traffic_to& f = traffic_[i];
       if (!f.used) continue;
       const tail& t = ports[i];
-      const link_times link = links_.time(links_.between(group, t.group), f.forward_bytes, f.gradient_bytes);
-      const pipeline_tail through = law.extend(p, link, pipeline_tail{t.reach_s, t.rest_s});
-      seen.tails = {std::max(seen.tails.reach_s, through.reach_s), std::max(seen.tails.rest_s, through.rest_s)};
+      const link_times link = links_.time(links_.between(group, t.group), f.bytes);
+      seen.tails = larger_of(seen.tails, law.extend(p, link, t));
       seen.depth = std::max(seen.depth, static_cast<int>(t.depth));
-      seen.out.first += f.forward_bytes;
-      seen.out.second += f.gradient_bytes;
+      seen.out.first += f.bytes.forward_bytes;
+      seen.out.second += f.bytes.gradient_bytes;
     }
     return seen;
   }
@@ -119,7 +118,7 @@ class graph_tails {
  private:
   static constexpr std::uint32_t new_stage = 1U << 20, old_stage = new_stage + 1;
   struct traffic_to {
-    double forward_bytes = 0, gradient_bytes = 0;
+    crossing bytes = {};
     bool used = false;
   };
 
@@ -201,16 +200,18 @@ class label_extender {
       }
     }
   }
-  /// Returns true if no plan with a stage of at least this time is of use. If so, none with a longer stage is.
+  /// Returns true if no plan with a stage of at least these times is of use. If so, none with a longer stage is.
   template <step_law Law>
-  [[nodiscard]] bool too_slow(const Law& law, double stage_s, std::size_t a, std::size_t p, std::size_t group) const {
-    double least_s = c_.bound_s(law, {}, {}, 0, stage_s);
+  [[nodiscard]] bool too_slow(const Law& law, stage_times stage, std::size_t a, std::size_t p, std::size_t group) const {
+    run_times least;
     constexpr bool users = std::same_as<Law, hetplan::detail::erased_step_law>;  // may fall as total and backward grow together
     if (!users && c_.serial) {                                                   // ranks in graphs know of no collectives
-      const double collective_s = costs_.least_collective_s(c_.boundaries[a], c_.boundaries[p], group);
-      least_s = law.response_s(c_.job, law.extend(c_.job, stage_times{stage_s, stage_s, collective_s}, pipeline_tail{}));
+      stage.collective_s = costs_.least_collective_s(c_.boundaries[a], c_.boundaries[p], group);
+      least = times_by(law, c_.job, law.extend(c_.job, stage, pipeline_tail{}));
+    } else {
+      least = c_.bound(law, {}, {}, {0, stage.total_s}, {0, stage.first_s}, {0, stage.later_s});
     }
-    return !(least_s < inf) || c_.best.score(least_s, 0) > c_.worth;  // infinite: a route is missing
+    return !(least.makespan.value() < inf) || c_.best.score(least, 0) > c_.worth;  // infinite: a route is missing
   }
   /// Returns the start of the longest stage on a group up to boundary p that is not too slow by itself.
   template <step_law Law>
@@ -219,7 +220,7 @@ class label_extender {
     std::size_t first = 0, last = p;  // too slow before first, not from last on
     while (first < last) {
       const std::size_t a = (first + last) / 2;
-      if (too_slow(law, c_.bounds.stage_s(group, a, p), a, p, group)) first = a + 1;
+      if (too_slow(law, c_.least_stage(group, a, p), a, p, group)) first = a + 1;
       else last = a;
     }
     return first;
@@ -242,8 +243,7 @@ class label_extender {
         const work_to_come ahead = c_.work_to_come_before(a, m.to);
         const bool prune = c_.serial && c_.options.prune;
         const auto bounded_out = [&] {
-          const double least_s = c_.bounds.stage_s(m.group, a, p);
-          const double rank = least_rank(law, {least_s, least_s, 0}, behind, ahead);
+          const double rank = least_rank(law, c_.least_stage(m.group, a, p), behind, ahead);
           return rank > c_.worth || all_closed(rank, behind, a, m.to);
         };
         const bool placed = memo_.has(a, p, m.group);  // such a stage has better bounds
@@ -251,8 +251,9 @@ class label_extender {
         const placed_stage& unlimited = memo_.unlimited(a, p, m.group).placed;
         double rank = 0;
         if (prune) {
-          rank = least_rank(law, least_times(unlimited), behind, ahead);
-          if (rank > c_.worth && costs_.longer_is_slower() && too_slow(law, unlimited.total_s, a, p, m.group)) {
+          const stage_times least = least_times(unlimited, m.group, a, p);
+          rank = least_rank(law, least, behind, ahead);
+          if (rank > c_.worth && costs_.longer_is_slower() && too_slow(law, least, a, p, m.group)) {
             open.longest = p;
             return;
           }
@@ -268,25 +269,31 @@ class label_extender {
     }
   }
 
-  /// Returns a lower bound on T for all completions of a partial plan.
+  /// Returns lower bounds on the times of all completions of a partial plan.
   template <step_law Law>
-  [[nodiscard]] double response_s(const Law& law, const pipeline_tail& x, const work_to_come& ahead) const {
-    if (ahead.none) return law.response_s(c_.job, x);
-    return c_.bound_s(law, x, ahead.least_link, ahead.path_s, ahead.busiest_s);
+  [[nodiscard]] run_times least_run(const Law& law, const pipeline_tail& x, const work_to_come& ahead) const {
+    if (ahead.none) return times_by(law, c_.job, x);
+    return c_.bound(law, x, ahead.least_link, ahead.mean, ahead.first, ahead.later);
   }
-  [[nodiscard]] double rank_of(double response_s, double energy_J, double idle_W, const work_to_come& ahead) const {
-    if (!(response_s < inf)) return inf;  // a route is missing: the objective is not called
-    return c_.energy_matters ? c_.best.score(response_s, energy_J + ahead.energy_J + idle_W * response_s) : c_.best.score(response_s, 0);
+  [[nodiscard]] double rank_of(const run_times& t, double energy_J, double idle_W, const work_to_come& ahead) const {
+    if (!(t.makespan.value() < inf)) return inf;  // a route is missing: the objective is not called
+    return c_.energy_matters ? c_.best.score(t, energy_J + ahead.energy_J + idle_W * t.makespan.value()) : c_.best.score(t, 0);
   }
-  /// Returns lower bounds on the times of all shares of a stage that is placed without memory limits.
-  [[nodiscard]] static stage_times least_times(const placed_stage& unlimited) {
-    return {unlimited.total_s, unlimited.total_s, unlimited.collective_s};
+  /// Returns lower bounds on the times of all shares of a stage that is placed without memory limits: its own times, but with several
+  /// classes of devices other shares may take less of one part of a run of generation.
+  [[nodiscard]] stage_times least_times(const placed_stage& unlimited, std::size_t group, std::size_t a, std::size_t p) const {
+    stage_times least{unlimited.total_s, unlimited.total_s, unlimited.collective_s, unlimited.first_s, unlimited.later_s};
+    if (c_.tables.table.has_parts() && c_.space.groups[group].size() > 1) {
+      const stage_times any = c_.least_stage(group, a, p);
+      least.first_s = std::min(least.first_s, any.first_s);
+      least.later_s = std::min(least.later_s, any.later_s);
+    }
+    return least;
   }
   /// Returns a lower bound on the ranks of all partial plans that a stage of at least these times extends.
   template <step_law Law>
   [[nodiscard]] double least_rank(const Law& law, const stage_times& least, const closed_cells& behind, const work_to_come& ahead) const {
-    const double response = response_s(law, law.extend(c_.job, least, behind.best), ahead);
-    return rank_of(response, behind.best_energy_J, behind.best_idle_W, ahead);
+    return rank_of(least_run(law, law.extend(c_.job, least, behind.best), ahead), behind.best_energy_J, behind.best_idle_W, ahead);
   }
   /// Returns true if no cell that the extensions go to takes a partial plan of this rank.
   [[nodiscard]] bool all_closed(double rank, const closed_cells& behind, std::size_t a, std::size_t state) const {
@@ -306,15 +313,16 @@ class label_extender {
       double rank = 0;  // of such an extension of the range's best
       /// Returns true if the extension could improve the result and enter a full cell.
       const auto may_enter = [&](const pipeline_tail& x, const stage_budget& b) {
-        rank = rank_of(response_s(law, x, ahead), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, ahead);
+        rank = rank_of(least_run(law, x, ahead), r.ideal.energy_J + b.energy_J, r.ideal.idle_W + b.idle_W, ahead);
         return rank <= c_.worth && rank < bar;
       };
-      if (c_.options.prune && r.in_flight > unlimited.most_in_flight && !may_enter(law.extend(c_.job, least_times(unlimited), r.best), {}))
+      if (c_.options.prune && r.in_flight > unlimited.most_in_flight &&
+          !may_enter(law.extend(c_.job, least_times(unlimited, m.group, a, p), r.best), {}))
         continue;
       stage_memo::entry& e = memo_.at(a, p, m.group, r.in_flight);
       const placed_stage& s = e.placed;
       if (!s.exists) continue;
-      const stage_times times{s.total_s, s.backward_s, s.collective_s};
+      const stage_times times = s.times();
       const pipeline_tail best = law.extend(c_.job, times, r.best);
       if (c_.options.prune && !may_enter(best, {})) continue;
       stage_budget b;
@@ -338,16 +346,14 @@ class label_extender {
       partial_node next = blank;
       for (std::size_t n = r.begin; n < r.end; ++n) {
         const closed_cells::suffix& old = behind.suffix_of(n);
-        const pipeline_tail x = law.extend(c_.job, times, old.tail);
-        next.reach_s = x.reach_s;
-        next.rest_s = x.rest_s;
+        next.tail = law.extend(c_.job, times, old.tail);
         next.stages = old.stages + 1;
         if (whole) plan = extended(c_.store.plan(n), serial_tail(next), b);
         if (a > 0 && n > r.begin && c_.store.covers(last, whole ? &last_plan : nullptr, next, whole ? &plan : nullptr)) continue;
         last = next;
         if (whole) last_plan = plan;
         next.parent = static_cast<std::uint32_t>(n);
-        offer(next, whole ? &plan : nullptr, response_s(law, {next.reach_s, next.rest_s}, ahead), target, ahead);
+        offer(next, whole ? &plan : nullptr, least_run(law, next.tail, ahead), target, ahead);
       }
     }
   }
@@ -361,13 +367,12 @@ class label_extender {
     return c_.store.covered(cell, next, &plan);
   }
   [[nodiscard]] static partial_node extended(partial_node blank, const pipeline_tail& x, int stages_behind) {
-    blank.reach_s = x.reach_s;
-    blank.rest_s = x.rest_s;
+    blank.tail = x;
     blank.stages = stages_behind + 1;
     return blank;
   }
   /// Returns the tail of a serial sequence, whose earlier stages all read from its first stage.
-  [[nodiscard]] static tail serial_tail(const partial_node& n) { return {n.reach_s, n.rest_s, 0, n.link, 0}; }
+  [[nodiscard]] static tail serial_tail(const partial_node& n) { return {n.tail, 0, n.link, 0}; }
   [[nodiscard]] static partial_plan extended(const partial_plan& old, const tail& finished, const stage_budget& b) {
     partial_plan next;
     next.finished = finished;
@@ -393,30 +398,30 @@ class label_extender {
         const int depth = seen.depth + 1;
         const placed_stage& s = memo_.at(a, p, m.group, c_.in_flight(depth)).placed;
         if (!s.exists || !(seen.tails.reach_s < inf)) continue;
-        const auto [reach, rest] = law.extend(c_.job, stage_times{s.total_s, s.backward_s, s.collective_s}, seen.tails);
+        const pipeline_tail mine = law.extend(c_.job, s.times(), seen.tails);
         const auto level = static_cast<std::uint32_t>(std::min(static_cast<std::size_t>(depth), c_.levels));
         tail finished = old.finished;
-        if (is_source) finished = {std::max(finished.reach_s, reach), std::max(finished.rest_s, rest), 0, 0, 0};
-        const auto ports = tails_.extend(first, last, old.ports, {reach, rest, level, c_.links.key(m.group), 0});
+        if (is_source) finished = {larger_of(finished, mine), 0, 0, 0};
+        const auto ports = tails_.extend(first, last, old.ports, {mine, level, c_.links.key(m.group), 0});
         // Later stages may lie before only some of the tails, so no path through all of them is certain.
-        double response = law.response_s(c_.job, {finished.reach_s, finished.rest_s});
+        run_times least = times_by(law, c_.job, finished);
         if (a > 0) {
-          double least_reach = finished.reach_s;
-          for (const tail& t : ports) least_reach = std::max(least_reach, t.reach_s);
-          response = c_.bound_s(law, {least_reach, 0}, {}, 0, ahead.busiest_s);
+          pipeline_tail most = finished;
+          for (const tail& t : ports) most = larger_of(most, t);
+          most.rest_s = most.first_rest_s = 0;
+          least = c_.bound(law, most, {}, {0, ahead.mean.busiest_s}, {0, ahead.first.busiest_s}, {0, ahead.later.busiest_s});
         }
         const stage_budget b =
             c_.energy_matters ? costs_.budget(first, last, m.group, c_.in_flight(depth), costs_.traffic(in, seen.out)) : stage_budget{};
         partial_plan next = extended(old, finished, b);
         next.ports = ports;
-        partial_node node{.reach_s = finished.reach_s,
-                          .rest_s = finished.rest_s,
+        partial_node node{.tail = finished,
                           .stages = next.stages,
                           .parent = static_cast<std::uint32_t>(n),
                           .group = static_cast<std::uint32_t>(m.group),
                           .boundary = static_cast<std::uint32_t>(a),
                           .in_flight = c_.in_flight(depth)};
-        offer(node, &next, response, c_.cell(a, m.to, next.stages), ahead);
+        offer(node, &next, least, c_.cell(a, m.to, next.stages), ahead);
       }
     }
   }
@@ -424,15 +429,15 @@ class label_extender {
   /// Ranks an extension of a partial plan and keeps it in a cell if it may still matter, or as a complete plan if nothing lies ahead.
   ///
   /// @param plan  that of the node, if the store keeps whole plans.
-  void offer(partial_node& next, partial_plan* plan, double response_s, std::size_t cell, const work_to_come& ahead) {
-    if (next.stages > c_.options.max_stages || !(response_s < inf)) return;
+  void offer(partial_node& next, partial_plan* plan, run_times times, std::size_t cell, const work_to_come& ahead) {
+    if (next.stages > c_.options.max_stages || !(times.makespan.value() < inf)) return;
     if (c_.energy_matters) {
-      response_s = std::max(response_s, plan->stretch_s);
-      if (response_s > plan->limit_s) return;
+      stretch(times, plan->stretch_s);
+      if (times.makespan.value() > plan->limit_s) return;
     }
-    next.rank = plan ? rank_of(response_s, plan->energy_J, plan->idle_W, ahead) : rank_of(response_s, 0, 0, ahead);
+    next.rank = plan ? rank_of(times, plan->energy_J, plan->idle_W, ahead) : rank_of(times, 0, 0, ahead);
     if (c_.options.prune && next.rank > c_.worth) return;
-    if (ahead.none) return c_.best.add({next, response_s});
+    if (ahead.none) return c_.best.add({next, times});
     if (next.rank >= c_.store.bar(cell)) return;
     if (plan) plan->rank = next.rank;
     extended_ += looks(cell);
@@ -549,7 +554,7 @@ class substate_search {
     found_plan f = rebuild_plan(whole, c_.store, c_.boundaries, c_.tables, c_.space, c_.costs, c_.blank, c_.options);
     if (!objective_.monotone()) {
       f.score = score(objective_, f.estimate);
-      if (std::isnan(f.score)) refuse_score(f.estimate.response().value(), f.estimate.energy().value());
+      if (std::isnan(f.score)) refuse_score(f.estimate.times(), f.estimate.energy().value());
     }
     return f;
   }
@@ -570,7 +575,7 @@ namespace detail {
 /// Returns the options, with prune off if the objective is not monotone. Throws invalid_input for unusable input; invalid_model if a step
 /// law, or an objective declared monotone, is not monotone on a grid of points.
 [[nodiscard]] search_options checked_options(search_options options, const plan& blank, const any_objective& objective,
-                                             std::size_t capacity, bool drops);
+                                             const planning_graph& model, std::size_t capacity, bool drops);
 
 /// Result of the coarse runs over ever more boundaries, which give plans to prune the run over all boundaries.
 struct coarse_runs {
@@ -589,7 +594,7 @@ template <cell_policy Policy>
                                             const any_objective& objective, const Policy& policy, search_options options,
                                             const any_observer<cell_filled>& watch) {
   require_device_space(space, tables.cluster, "two_substate_dp");
-  options = checked_options(options, blank, objective, policy.capacity(), !std::same_as<Policy, exhaustive>);
+  options = checked_options(options, blank, objective, tables.model, policy.capacity(), !std::same_as<Policy, exhaustive>);
   coarse_runs coarse = run_coarse(tables, space, blank, objective, options);
   std::vector<std::size_t> all(tables.sequence.size() + 1);
   std::iota(all.begin(), all.end(), std::size_t{0});

@@ -22,10 +22,13 @@ HETPLAN_INLINE void graph_tails::add_traffic(std::size_t first, std::size_t last
       if (it == most_.end()) it = most_.insert(it, {.port = to});
       it->forward_bytes = std::max(it->forward_bytes, all[i].forward_bytes);
       it->gradient_bytes = std::max(it->gradient_bytes, all[i].gradient_bytes);
+      it->first_bytes = std::max(it->first_bytes, all[i].first_bytes);
+      it->later_bytes = std::max(it->later_bytes, all[i].later_bytes);
     }
     for (const crossing& x : most_) {
       traffic_to& f = traffic_[x.port];
-      f = {f.forward_bytes + x.forward_bytes, f.gradient_bytes + x.gradient_bytes, true};
+      const crossing both[] = {f.bytes, x};
+      f = {sum_of(both), true};
     }
   }
 }
@@ -72,7 +75,7 @@ HETPLAN_INLINE std::vector<std::size_t> even_boundaries(const search_tables& t, 
 }
 
 HETPLAN_INLINE search_options checked_options(search_options options, const plan& blank, const any_objective& objective,
-                                              std::size_t capacity, bool drops) {
+                                              const planning_graph& model, std::size_t capacity, bool drops) {
   const auto require = [](bool ok, const char* what, double given, const char* expected) {
     if (!ok) throw invalid_input(std::string("two_substate_dp: ") + what + " = " + to_text(given) + "; expected " + expected);
   };
@@ -83,14 +86,14 @@ HETPLAN_INLINE search_options checked_options(search_options options, const plan
   require(blank.microbatches >= 1, "microbatches", blank.microbatches, "an integer >= 1");
   if (blank.schedule.kind == schedule_kind::explicit_orders)
     throw invalid_input("two_substate_dp: explicit orders; expected 1f1b or gpipe");
-  if (options.law && options.law->is_users()) check_law(*options.law, pipelining_of(blank, options.warmup));
+  if (options.law && options.law->is_users()) check_law(*options.law, pipelining_of(blank, model, options.warmup));
   if (!objective.monotone()) {
     if (drops) throw invalid_input("two_substate_dp: the objective is not monotone; expected one that is, or the cell policy exhaustive");
     options.prune = false;
     return options;
   }
   const double points[] = {0, 1e-3, 1, 30, 1e3, 1e6};
-  const auto ask = [&](double t, double e) { return checked_score(objective, t, e); };
+  const auto ask = [&](double t, double e) { return checked_score(objective, seconds(t), e); };
   const auto fell = [&](double t, double e, double t2, double e2) {
     throw invalid_model("objective: score(" + to_text(t) + " s, " + to_text(e) + " J) = " + to_text(ask(t, e)) + " falls to " +
                         to_text(ask(t2, e2)) + " at " + to_text(t2) + " s, " + to_text(e2) + " J; expected non-decreasing in both");

@@ -82,7 +82,7 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
       if (s.devices.size() > 1) text += format_line(" (%d)", a.samples);
       if (a.tensor_parallel > 1) text += format_line(" x%d", a.tensor_parallel);
     }
-    if (s.recompute) text += ", recomputes";
+    if (s.recomputes()) text += s.recompute == recomputation::blocks ? ", recomputes blocks" : ", recomputes";
     const char* shared = s.shard == sharding::fsdp ? "weights, gradients and " : s.shard == sharding::zero2 ? "gradients and " : "";
     if (s.state_shards() > 1) text += format_line(", %soptimizer state in %d parts", shared, s.state_shards());
     if (!s.cuts.empty() && sizes.empty())
@@ -108,6 +108,7 @@ HETPLAN_INLINE std::string describe(const ranked_plan& r, const planning_graph& 
                         readable(d.usable_memory()).c_str(), readable(x.energy).c_str());
   }
   text += "  latency " + readable(e.latency);
+  if (e.ttft) text += ", first token " + readable(*e.ttft);
   if (e.time_between_tokens) text += ", between tokens " + readable(*e.time_between_tokens);
   text += ", energy " + readable(e.energy());
   text += "\n  ";

@@ -32,6 +32,22 @@ struct device_evaluation {
   friend bool operator==(const device_evaluation&, const device_evaluation&) = default;
 };
 
+/// Times of a run that objectives count. Outside generation, and where not known apart, all are T.
+struct run_times {
+  seconds makespan = {};        ///< T, the end of the run
+  seconds ttft = {};            ///< the first token of the last group that has one
+  seconds between_tokens = {};  ///< of the slowest group; T if there is one token only
+
+  run_times() = default;
+  run_times(seconds all) : makespan(all), ttft(all), between_tokens(all) {}
+  run_times(seconds end, seconds first_token, seconds between) : makespan(end), ttft(first_token), between_tokens(between) {}
+
+  /// Returns the time that a user waits for: T, or the time between tokens in generation.
+  [[nodiscard]] seconds response() const { return between_tokens; }
+
+  friend bool operator==(const run_times&, const run_times&) = default;
+};
+
 /// Results of one simulated run, and the bounds that certify it.
 struct evaluation {
   seconds latency = {};                             ///< T, the end of the run
@@ -56,6 +72,7 @@ struct evaluation {
   }
   /// Returns the time that qoe.latency limits: T, or the time between tokens in generation.
   [[nodiscard]] seconds response() const { return time_between_tokens.value_or(latency); }
+  [[nodiscard]] run_times times() const { return {latency, ttft.value_or(latency), response()}; }
   [[nodiscard]] joules energy() const {
     joules total;
     for (const device_evaluation& d : devices) total += d.energy;
@@ -90,6 +107,15 @@ enum class sharding {
   fsdp    ///< the weights, too: gathered before each use
 };
 
+/// What the backward of a stage in training runs again, so that it need not be kept from the forward.
+enum class recomputation {
+  none,
+  blocks,  ///< each block of layers: its inputs are kept, and the activations of one block at a time are there
+  stage    ///< the whole stage: its inputs are kept
+};
+
+[[nodiscard]] constexpr recomputation whole_stage_if(bool saved) { return saved ? recomputation::stage : recomputation::none; }
+
 /// Boundaries of a stage's passes, in samples of its pipeline: 0, ..., all of them. Empty: the passes are the microbatches.
 struct pass_cuts {
   std::vector<long long> forward = {};
@@ -108,12 +134,13 @@ struct stage {
   std::vector<assignment> devices = {};  ///< row by row; all devices of a row have its samples
   int microbatch_size = 0;               ///< 0: the plan's
   int pipeline = 0;                      ///< index into plan::pipelines
-  bool recompute = false;                ///< training: keeps only its inputs and repeats its forward before the backward
+  recomputation recompute = recomputation::none;
   sharding shard = sharding::none;
   std::vector<int> columns = {};                  ///< grid: relative part of each tensor by column; empty: one device per row
   std::vector<std::vector<layer_id>> units = {};  ///< zero2, fsdp: layers gathered and scattered together; empty: each layer alone
   pass_cuts cuts = {};
 
+  [[nodiscard]] bool recomputes() const { return recompute != recomputation::none; }
   [[nodiscard]] std::size_t column_count() const { return columns.empty() ? 1 : columns.size(); }
   [[nodiscard]] std::size_t rows() const { return devices.size() / column_count(); }
   /// Returns the first device of a row, which represents the row.

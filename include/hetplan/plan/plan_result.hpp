@@ -64,10 +64,14 @@ concept scores_evaluation = requires(const O& o, const evaluation& e) {
   { o.score(e) } -> std::same_as<double>;  // smaller is better; pure
 };
 /// An objective of the response (T, or the time between tokens in generation) and the total energy alone, non-decreasing in both: a search
-/// may drop partial plans that cannot catch up.
+/// may drop partial plans that cannot catch up. It may take `run_times` in place of the response, and is then non-decreasing in each.
 template <class O>
 concept monotone_objective = requires(const O& o, seconds response, joules energy) {
   { o.score(response, energy) } -> std::same_as<double>;  // smaller is better; non-decreasing in both; pure
+};
+template <class O>
+concept scores_times = requires(const O& o, const run_times& times, joules energy) {
+  { o.score(times, energy) } -> std::same_as<double>;
 };
 /// Score that ranks plans; smaller is better. One of two members is enough. With both, score(evaluation) ranks evaluated plans, and
 /// score(response, energy) steers searches over partial plans.
@@ -83,9 +87,9 @@ concept monotone_objective = requires(const O& o, seconds response, joules energ
 /// * Equal scores: fewer stages first, then the candidate that was judged first.
 /// * Called from several threads at once where a search uses threads.
 ///
-/// Ships: `minimize_latency` (T, the last end, in generation as well), `maximize_throughput` (T per sample), `minimize_response` (T, or
-/// the time between tokens in generation), `minimize_energy`, `keep_qoe` (energy, plus lambda per second of response beyond a target),
-/// `objective_of_job` and `any_objective` (chosen at run time). The function `score` calls either member.
+/// Ships: `minimize_latency` (T, the last end, in generation as well), `maximize_throughput` (T per sample), `minimize_ttft`,
+/// `minimize_response` (T, or the time between tokens in generation), `minimize_energy`, `keep_qoe` (energy, plus lambda per second beyond
+/// targets), `objective_of_job` and `any_objective` (chosen at run time). The function `score` calls either member.
 template <class O>
 concept objective = scores_evaluation<O> || monotone_objective<O>;
 
@@ -100,19 +104,22 @@ consteval bool check_objective() {
 template <objective O>
 [[nodiscard]] double score(const O& o, const evaluation& e) {
   if constexpr (scores_evaluation<O>) return o.score(e);
+  else if constexpr (scores_times<O>) return o.score(e.times(), e.energy());
   else return o.score(e.response(), e.energy());
 }
 
-/// Latency T [s], the last end. In generation, searches over partial plans use the time between tokens, whose estimate grows with T.
+/// Latency T [s], the last end; in generation that of the whole run.
 struct minimize_latency {
-  [[nodiscard]] double score(seconds response, joules) const { return response.value(); }
-  [[nodiscard]] double score(const evaluation& e) const { return e.latency.value(); }
+  [[nodiscard]] double score(const run_times& t, joules) const { return t.makespan.value(); }
 };
 /// Seconds per sample, the inverse of throughput. Plans of one job share batch and tokens, so the ranking is that of T.
 struct maximize_throughput {
   double batch = 1;
-  [[nodiscard]] double score(seconds response, joules) const { return response.value() / batch; }
-  [[nodiscard]] double score(const evaluation& e) const { return e.latency.value() / batch; }
+  [[nodiscard]] double score(const run_times& t, joules) const { return t.makespan.value() / batch; }
+};
+/// Time to the first token [s] in generation; else T.
+struct minimize_ttft {
+  [[nodiscard]] double score(const run_times& t, joules) const { return t.ttft.value(); }
 };
 /// Response [s], which `qoe.latency` limits: T, or the time between tokens in generation.
 struct minimize_response {
@@ -122,26 +129,33 @@ struct minimize_response {
 struct minimize_energy {
   [[nodiscard]] double score(seconds, joules energy) const { return energy.value(); }
 };
-/// Energy [J] plus lambda per second of response beyond the latency to keep. Source: Dora, eq. 2.
+/// Energy [J] plus lambda per second of response beyond the latency to keep, and of any other time beyond its limit.
+/// Source  Dora, eq. 2. Deviation: several times.
 struct keep_qoe {
-  seconds latency;
+  std::optional<seconds> latency = {};  ///< of the response
   double lambda_J_per_s = 1000;
-  [[nodiscard]] double score(seconds response, joules energy) const;
+  std::optional<seconds> makespan = {};
+  std::optional<seconds> ttft = {};
+  std::optional<seconds> time_between_tokens = {};
+  /// Returns the sum of what the times take too long.
+  [[nodiscard]] seconds excess(const run_times& t) const;
+  [[nodiscard]] double score(const run_times& t, joules energy) const { return energy.value() + lambda_J_per_s * excess(t).value(); }
 };
 
-static_assert(check_objective<minimize_latency>() && check_objective<maximize_throughput>() && check_objective<minimize_response>() &&
-              check_objective<minimize_energy>() && check_objective<keep_qoe>());
+static_assert(check_objective<minimize_latency>() && check_objective<maximize_throughput>() && check_objective<minimize_ttft>() &&
+              check_objective<minimize_response>() && check_objective<minimize_energy>() && check_objective<keep_qoe>());
 
-/// The objective that a job names.
-/// Throws  invalid_input (objective qoe without qoe.latency).
+/// The objective that a job names, and under any but qoe its limits on times: plans that break them come last, by how far they do.
+/// Throws  invalid_input (objective qoe without a time to keep).
 class objective_of_job {
  public:
   explicit objective_of_job(const job& j);
-  [[nodiscard]] double score(seconds response, joules energy) const;
-  [[nodiscard]] double score(const evaluation& e) const;
+  [[nodiscard]] double score(const run_times& t, joules energy) const;
 
  private:
-  std::variant<minimize_latency, maximize_throughput, minimize_energy, keep_qoe> chosen_;
+  std::variant<minimize_latency, maximize_throughput, minimize_ttft, minimize_response, minimize_energy, keep_qoe> chosen_;
+  keep_qoe limits_ = {};
+  bool limited_ = false;
 };
 
 static_assert(check_objective<objective_of_job>());
@@ -151,15 +165,15 @@ class any_objective {
  public:
   template <class O>
     requires(!std::same_as<O, any_objective>)
-  any_objective(O o)
-      : monotone_(monotone_objective<O>), is_response_(std::same_as<O, minimize_latency> || std::same_as<O, minimize_response>) {
+  any_objective(O o) : monotone_(monotone_objective<O>), is_latency_(std::same_as<O, minimize_latency>) {
     static_assert(check_objective<O>());
     if constexpr (objective<O>)
       objective_ = {std::move(o),
                     {.score = [](void* held, const evaluation& e) { return hetplan::score(as<const O>(held), e); },
                      .estimate =
-                         [](void* held, auto... a) {
-                           if constexpr (monotone_objective<O>) return as<const O>(held).score(a...);
+                         [](void* held, const run_times& t, joules energy) {
+                           if constexpr (scores_times<O>) return as<const O>(held).score(t, energy);
+                           else if constexpr (monotone_objective<O>) return as<const O>(held).score(t.response(), energy);
                            else return 0.0;
                          }}};
   }
@@ -168,18 +182,18 @@ class any_objective {
   [[nodiscard]] bool monotone() const { return monotone_; }
   [[nodiscard]] double score(const evaluation& e) const { return objective_->score(objective_.get(), e); }
   /// Returns 0 if the held objective is not monotone.
-  [[nodiscard]] double score(seconds response, joules energy) const {
-    if (is_response_) return response.value();  // searches ask often
-    return objective_->estimate(objective_.get(), response, energy);
+  [[nodiscard]] double score(const run_times& t, joules energy) const {
+    if (is_latency_) return t.makespan.value();  // searches ask often
+    return objective_->estimate(objective_.get(), t, energy);
   }
 
  private:
   struct calls {
     double (*score)(void*, const evaluation&);
-    double (*estimate)(void*, seconds response, joules energy);
+    double (*estimate)(void*, const run_times& times, joules energy);
   };
   erased<calls> objective_;
-  bool monotone_, is_response_;
+  bool monotone_, is_latency_;
 };
 
 static_assert(check_objective<any_objective>());

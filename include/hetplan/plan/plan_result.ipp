@@ -76,28 +76,46 @@ HETPLAN_INLINE std::string to_string(const broken_limit& b, const cluster& c) {
          amount(b.used - b.allowed) + " too much";
 }
 
-HETPLAN_INLINE double keep_qoe::score(seconds response, joules energy) const {
-  return energy.value() + lambda_J_per_s * std::max(0.0, (response - latency).value());
+HETPLAN_INLINE seconds keep_qoe::excess(const run_times& t) const {
+  seconds sum;
+  const auto add = [&](seconds taken, const std::optional<seconds>& wanted) {
+    if (wanted && taken > *wanted) sum += taken - *wanted;
+  };
+  add(t.response(), latency);
+  add(t.makespan, makespan);
+  add(t.ttft, ttft);
+  add(t.between_tokens, time_between_tokens);
+  return sum;
 }
 
 HETPLAN_INLINE objective_of_job::objective_of_job(const job& j) {
+  const qoe_target& q = j.qoe;
+  limits_ = {.makespan = q.makespan, .ttft = q.ttft, .time_between_tokens = q.time_between_tokens};
+  limited_ = q.makespan || q.ttft || q.time_between_tokens;
   switch (j.effective_objective()) {
     case objective_kind::latency: chosen_ = minimize_latency{}; break;
     case objective_kind::throughput: chosen_ = maximize_throughput{static_cast<double>(j.batch)}; break;
+    case objective_kind::ttft: chosen_ = minimize_ttft{}; break;
+    case objective_kind::time_between_tokens: chosen_ = minimize_response{}; break;
     case objective_kind::energy: chosen_ = minimize_energy{}; break;
     case objective_kind::qoe:
-      if (!j.qoe.latency) throw invalid_input("objective_of_job: objective qoe needs qoe.latency");
-      chosen_ = keep_qoe{*j.qoe.latency, j.qoe.lambda_J_per_s};
+      if (!q.has_times()) throw invalid_input("objective_of_job: objective qoe needs a time in qoe");
+      chosen_ = keep_qoe{q.latency, q.lambda_J_per_s, q.makespan, q.ttft, q.time_between_tokens};
+      limited_ = false;
       break;
   }
 }
 
-HETPLAN_INLINE double objective_of_job::score(seconds response, joules energy) const {
-  return std::visit([&](const auto& o) { return o.score(response, energy); }, chosen_);
-}
-
-HETPLAN_INLINE double objective_of_job::score(const evaluation& e) const {
-  return std::visit([&](const auto& o) { return hetplan::score(o, e); }, chosen_);
+HETPLAN_INLINE double objective_of_job::score(const run_times& t, joules energy) const {
+  constexpr double behind_all_that_keep_them = 1e30;
+  const double own = std::visit(
+      [&]<class O>(const O& o) {
+        if constexpr (scores_times<O>) return o.score(t, energy);
+        else return o.score(t.response(), energy);
+      },
+      chosen_);
+  const double excess = limited_ ? limits_.excess(t).value() : 0;
+  return excess > 0 ? behind_all_that_keep_them * (1 + excess) : own;
 }
 
 HETPLAN_INLINE std::vector<plan> plans_of(std::span<const ranked_plan> ranked) {

@@ -20,22 +20,30 @@ namespace hetplan {
 ///     estimate(s).latency;  judge(s).evaluation.latency;
 ///
 /// The plan, model and cluster must outlive it.
-/// Complexity  O(layers x devices of their stage); one call of the cost model per layer, device of its stage and phase.
+/// Complexity  O(layers x devices of their stage); one call of the cost model per layer, device of its stage and phase, and up to two more
+///             on devices with a power.memory of their own.
 /// Throws      invalid_input (the plan breaks a rule of `validate`), invalid_model (a model returns what its concept forbids).
 struct stage_costs {
-  /// Seconds of one unit in each phase.
-  struct unit_times {
+  /// Seconds in each phase.
+  struct phase_times {
     double forward_s = 0;
     double backward_input_s = 0;
     double backward_weight_s = 0;
+    double again_s = 0;  ///< part of backward_input_s in which the forward runs again
+  };
+  /// Seconds of one unit in each phase, and those of them in which memory is the limit.
+  struct unit_times : phase_times {
+    phase_times memory_bound = {};
   };
   /// A stage on one of its devices: seconds and memory of one microbatch share. Outside training only the forward takes time.
   struct part {
     double overhead_s = 0;  ///< of the device, in each task besides the phase's time
     double forward_s = 0;
-    double backward_input_s = 0;  ///< includes the repeated forward of a stage that recomputes
+    double backward_input_s = 0;
+    double again_s = 0;  ///< part of it in which the forward runs again
     double backward_weight_s = 0;
-    double optimizer_s = 0;  ///< once per iteration
+    double optimizer_s = 0;         ///< once per iteration
+    phase_times memory_bound = {};  ///< of the phases' times; told for devices with a power.memory of their own (stage_memory_bound_s)
     share_memory kept = {};
     double forward_sent = 0;  ///< grid: bytes of all-reduces to the next device of the row; their time is included in that of the phase
     double backward_sent = 0;
@@ -92,8 +100,12 @@ struct stage_costs {
   [[nodiscard]] bool runs(stage_id s, int pass) const { return by_pass.empty() || !by_pass[passes.which(pass)].stages[s.index()].empty(); }
   /// Returns the stages' edges in a pass of the run: the stages that run, and what these send each other for each sample.
   [[nodiscard]] const stage_graph& shape_of(int pass) const { return by_pass.empty() ? graph : shapes[by_pass[passes.which(pass)].shape]; }
-  /// Returns the bytes per sample that an edge carries forward in the mean over the passes.
-  [[nodiscard]] double mean_cut(const stage_edge& e) const;
+  /// Returns the bytes per sample that an edge carries forward in the mean over the passes of a part of the run.
+  [[nodiscard]] double mean_cut(const stage_edge& e, run_part of = run_part::whole) const;
+  /// Returns the share of the passes of a part of the run in which a stage runs.
+  [[nodiscard]] double running(stage_id s, run_part of) const;
+  /// Generation: returns the seconds of a stage's task on a device in the mean over the passes of a part of the run.
+  [[nodiscard]] double mean_task_s(stage_id s, std::size_t position, run_part of) const;
   [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
 
  private:

@@ -4,6 +4,7 @@
 #include <hetplan/plan/stage_costs.hpp>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <hetplan/cluster/network.hpp>
@@ -56,6 +57,7 @@ HETPLAN_INLINE void stage_costs::add_passes(const any_cost_model& cost, const an
         const part& mine = costs.stages[i][d];
         mean[d].overhead_s += weight * mine.overhead_s;
         mean[d].forward_s += weight * mine.forward_s;
+        mean[d].memory_bound.forward_s += weight * mine.memory_bound.forward_s;
         mean[d].forward_sent += weight * mine.forward_sent;
         mean[d].kept.forward = std::max(mean[d].kept.forward, mine.kept.forward);
       }
@@ -64,14 +66,33 @@ HETPLAN_INLINE void stage_costs::add_passes(const any_cost_model& cost, const an
   }
 }
 
-HETPLAN_INLINE double stage_costs::mean_cut(const stage_edge& e) const {
+HETPLAN_INLINE double stage_costs::mean_cut(const stage_edge& e, run_part of) const {
   if (by_pass.empty()) return e.forward_cut.value();
+  if (passes.size(of) == 0) return 0;
   double total = 0;
   for (std::size_t k = 0; k < by_pass.size(); ++k) {
     const stage_edge* now = shapes[by_pass[k].shape].find(e.from, e.to);
-    if (now != nullptr) total += passes.count_of(k) * now->forward_cut.value();
+    if (now != nullptr) total += passes.count_of(k, of) * now->forward_cut.value();
   }
-  return total / passes.size();
+  return total / passes.size(of);
+}
+
+HETPLAN_INLINE double stage_costs::running(stage_id s, run_part of) const {
+  if (by_pass.empty()) return 1;
+  if (passes.size(of) == 0) return 0;
+  double total = 0;
+  for (std::size_t k = 0; k < by_pass.size(); ++k) total += by_pass[k].stages[s.index()].empty() ? 0 : passes.count_of(k, of);
+  return total / passes.size(of);
+}
+
+HETPLAN_INLINE double stage_costs::mean_task_s(stage_id s, std::size_t position, run_part of) const {
+  if (passes.size(of) == 0) return 0;
+  double total = 0;
+  for (std::size_t k = 0; k < by_pass.size(); ++k) {
+    const std::vector<stage_costs::part>& mine = by_pass[k].stages[s.index()];
+    if (!mine.empty()) total += passes.count_of(k, of) * mine[position].forward_task_s();
+  }
+  return total / passes.size(of);
 }
 
 HETPLAN_INLINE std::vector<stage_costs::part> stage_costs::parts_of(const stage& s, long long samples, double inputs,
@@ -85,13 +106,18 @@ HETPLAN_INLINE std::vector<stage_costs::part> stage_costs::parts_of(const stage&
     const device& d = cluster[a.device];
     const std::size_t column = s.column_of(i);
     const auto time_s = [&](phase what) { return stage_time_s(cost, model, s, a, d, what, pass, column); };
+    const auto memory_s = [&](phase what) { return stage_memory_bound_s(cost, model, s, a, d, what, pass, column); };
     part mine{.overhead_s = d.overhead.value(),
               .forward_s = time_s(phase::forward),
+              .memory_bound = {.forward_s = memory_s(phase::forward)},
               .kept = stage_share_memory(memory, model, s, a, plan.workload, inputs, column, pass)};
     if (training()) {
       mine.backward_input_s = time_s(phase::backward_input);
+      if (s.recomputes()) mine.again_s = repeated_s(cost, model, s, a, d, pass, column);
       mine.backward_weight_s = time_s(phase::backward_weight);
       mine.optimizer_s = stage_optimizer_s(cost, model, s, d, column);
+      mine.memory_bound.backward_input_s = memory_s(phase::backward_input);
+      mine.memory_bound.backward_weight_s = memory_s(phase::backward_weight);
     }
     if (s.column_count() > 1) add_all_reduces(s, i, a.samples, pass, mine);
     if (s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp)) add_units(s, a, cost, mine);
@@ -105,8 +131,8 @@ HETPLAN_INLINE void stage_costs::add_all_reduces(const stage& s, std::size_t pos
   const std::size_t columns = s.column_count(), first = s.row_of(position) * columns;
   const auto device_at = [&](std::size_t column) { return s.devices[first + column % columns].device; };
   const auto steps = static_cast<double>(2 * (columns - 1));
-  const auto reduce = [&](phase what, double& time_s, double& sent) {
-    for (const double per_sample : all_reduces_of(model, s, what, pass)) {
+  const auto reduce = [&](const std::vector<double>& all, double& time_s, double& sent) {
+    for (const double per_sample : all) {
       const double volume = ring_share(columns) * per_sample * samples;
       double slowest_s = 0;
       for (std::size_t c = 0; c < columns; ++c) {
@@ -117,26 +143,44 @@ HETPLAN_INLINE void stage_costs::add_all_reduces(const stage& s, std::size_t pos
       sent += volume;
     }
   };
-  reduce(phase::forward, mine.forward_s, mine.forward_sent);
-  if (training()) reduce(phase::backward_input, mine.backward_input_s, mine.backward_sent);
+  reduce(all_reduces_of(model, s, phase::forward, pass), mine.forward_s, mine.forward_sent);
+  if (!training()) return;
+  reduce(all_reduces_of(model, s, phase::backward_input, pass), mine.backward_input_s, mine.backward_sent);
+  double counted = 0;  // in backward_sent
+  reduce(repeated_all_reduces(model, s, pass), mine.again_s, counted);
 }
 
 HETPLAN_INLINE void stage_costs::add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const {
   // The cost model treats a unit as a stage of its own; the unit also pays the boundary before it.
   const device& d = cluster[a.device];
+  const std::span<const layer_id> all = s.layers;
+  const auto repeated = repeated_layers(model, s);
   const layer_id* before = nullptr;
+  std::size_t first = 0;  // of the unit, whose layers follow each other in the stage
   for (const auto& layers : units_of(s)) {
-    stage unit{.layers = layers, .recompute = s.recompute};
-    const auto time_s = [&](phase what) {
-      double time = stage_time_s(cost, model, unit, a, d, what, token_pass{});
-      if (before == nullptr || !cost.times_boundaries()) return time;
-      const auto boundary_s = [&](phase each) {
-        return checked_boundary_s(cost, model[*before], model[layers.front()], token_pass{}.asks(each, a.samples), d);
-      };
-      return time + boundary_s(what) + (what == phase::backward_input && s.recompute ? boundary_s(phase::forward) : 0);
+    const stage unit{.layers = layers};
+    const auto boundary_s = [&](phase what) {
+      if (before == nullptr || !cost.times_boundaries()) return 0.0;
+      return checked_boundary_s(cost, model[*before], model[layers.front()], token_pass{}.asks(what, a.samples), d);
     };
-    mine.units.push_back({time_s(phase::forward), time_s(phase::backward_input), time_s(phase::backward_weight)});
+    double again = 0, memory_again = 0;
+    const std::size_t last = first + layers.size();
+    for (const std::span<const layer_id> run : repeated) {
+      const auto begin = static_cast<std::size_t>(run.data() - all.data()), end = begin + run.size();
+      if (begin >= last || end <= first) continue;
+      const std::size_t from = std::max(begin, first), to = std::min(end, last);
+      const auto layers_again = all.subspan(from, to - from);
+      again = cost.total_s(model, layers_again, token_pass{}.asks(phase::forward, a.samples, a.tensor_parallel), d, again);
+      memory_again += memory_bound_s(cost, model, layers_again, token_pass{}.asks(phase::forward, a.samples, a.tensor_parallel), d);
+      if (begin < first) again += boundary_s(phase::forward);
+    }
+    const auto time_s = [&](phase what) { return stage_time_s(cost, model, unit, a, d, what, token_pass{}) + boundary_s(what); };
+    const auto memory_s = [&](phase what) { return stage_memory_bound_s(cost, model, unit, a, d, what, token_pass{}); };
+    mine.units.push_back(
+        {{time_s(phase::forward), time_s(phase::backward_input) + again, time_s(phase::backward_weight), again},
+         {memory_s(phase::forward), memory_s(phase::backward_input) + memory_again, memory_s(phase::backward_weight), memory_again}});
     before = &layers.back();
+    first = last;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
+#include <hetplan/core/keyed.hpp>
 #include <hetplan/core/quantity.hpp>
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/cost/memory_model.hpp>
@@ -49,7 +50,7 @@ struct stage_traffic {
 };
 
 /// Returns the seconds of one microbatch share in a phase: the sum over the stage's layers that run in the pass and, if the cost model
-/// prices boundaries, over neighbours in stage::layers. `backward_input` of a stage that recomputes includes its forward. In a grid the
+/// prices boundaries, over neighbours in stage::layers. `backward_input` includes what is run again (repeated_s). In a grid the
 /// device is in `column`; all-reduces are not included, nor is the device's overhead.
 [[nodiscard]] double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
                                   const device& d, phase what, const token_pass& pass, std::size_t column = 0);
@@ -57,14 +58,33 @@ struct stage_traffic {
 [[nodiscard]] double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
                                   const device& d, phase what, const token_passes& passes, std::size_t column = 0);
 
+/// Returns the layers whose forward a backward of the stage runs again, as runs of neighbours in stage::layers: all in one, or those of
+/// each block that keeps an activation.
+[[nodiscard]] std::vector<std::span<const layer_id>> repeated_layers(const planning_graph& model, const stage& s);
+
+/// Returns the part of the seconds of `backward_input` in which the forward runs again; 0 if the stage does not recompute.
+[[nodiscard]] double repeated_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                const device& d, const token_pass& pass, std::size_t column = 0);
+
+/// Returns the seconds of layers in which memory is the limit; 0 if the cost model does not tell, or the device draws the same power then.
+[[nodiscard]] double memory_bound_s(const any_cost_model& cost, const planning_graph& model, std::span<const layer_id> layers,
+                                    const work_kind& k, const device& d);
+
+/// Returns the part of stage_time_s in which the layers are bound by memory; 0 if the cost model does not tell, or the device draws the
+/// same power then as in other work, so that nobody needs to know.
+[[nodiscard]] double stage_memory_bound_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                          const device& d, phase what, const token_pass& pass, std::size_t column = 0);
+
 /// Does any layer of the stage run in the pass? If not, the stage has no task in it.
 [[nodiscard]] bool runs(const stage& s, const planning_graph& model, const token_pass& pass);
 
 /// Returns the bytes per sample of a row that each all-reduce of a phase sums. An all-reduce follows every layer that is split along the
-/// rows of its weights, has work in that phase and an output. A stage that recomputes repeats those of its forward.
+/// rows of its weights, has work in that phase and an output. What is run again has those of its forward again.
 ///
 /// Source  semantics, section 4 (grids).
 [[nodiscard]] std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what, const token_pass& pass = {});
+/// Returns those of the forward that `backward_input` runs again.
+[[nodiscard]] std::vector<double> repeated_all_reduces(const planning_graph& model, const stage& s, const token_pass& pass = {});
 
 /// Returns the units of a stage: as given, or every layer alone.
 [[nodiscard]] std::vector<std::vector<layer_id>> units_of(const stage& s);
@@ -98,8 +118,27 @@ struct unit_bytes {
 [[nodiscard]] double stage_cache_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                        const workload& w, int microbatches, std::size_t column = 0);
 
-/// Returns the temporary bytes of the stage's layers on a device, of which one needs its own at a time: in training the largest workspace
-/// of a layer for the tokens of the device's samples in its largest pass; 0 in the other modes.
+/// Temporary bytes of a device in training, of which one layer needs its own at a time: the largest sum of a layer's workspace, for the
+/// tokens of the device's samples in its largest pass, and its scratch. Where k > 1 layers of the device share a tensor, k of its gradients
+/// wait for each other beside their sum: k + 1 times the least scratch of these layers.
+/// Source  semantics, section 2.
+class device_workspace {
+ public:
+  /// Adds a stage of the device.
+  void add(const planning_graph& model, const stage& s, const assignment& a, std::size_t column = 0);
+  [[nodiscard]] double bytes() const;
+
+ private:
+  struct shared {
+    int layers = 0;
+    double least = 0;
+  };
+  double largest_ = 0;
+  key_index seen_;  ///< layers of weight groups
+  keyed<shared> groups_;
+};
+
+/// Returns the temporary bytes of a stage's layers on a device; 0 outside training.
 [[nodiscard]] double stage_workspace_bytes(const planning_graph& model, const stage& s, const assignment& a, const workload& w,
                                            std::size_t column = 0);
 
@@ -121,17 +160,20 @@ struct share_memory {
   double forward = 0;      ///< taken when its F starts
   double backward = 0;     ///< taken in addition when its B starts
   double for_weights = 0;  ///< part of both that B leaves to a separate W; an unsplit backward releases everything
+  double all_blocks = 0;   ///< taken in place of `backward` if W is separate: blocks that are run again stay until then
 
-  [[nodiscard]] double whole() const { return forward + backward; }
+  /// Returns what a B takes whose W is separate or not.
+  [[nodiscard]] double taken_by(bool split) const { return split ? std::max(backward, all_blocks) : backward; }
   /// Returns the most that a stage holds with `in_flight` microbatches in flight, one of them at a time in its backward.
   [[nodiscard]] double at_most(int in_flight) const { return in_flight * forward + backward; }
 };
 
-/// Returns the memory of a microbatch share of a stage: activations from F on; if it recomputes, inputs from F and activations from B on.
+/// Returns the memory of a microbatch share of a stage: activations from F on; if it recomputes, inputs from F and activations from B on,
+/// of blocks those of the largest.
 ///
 /// Without a pass it is the most of any pass of the run.
 ///
-/// @param inputs  Bytes that the stage reads from others per sample (input_bytes); used if it recomputes.
+/// @param inputs  Bytes that the stage reads from others per sample (input_bytes); used if it recomputes as a whole.
 /// Source         semantics, section 2.
 [[nodiscard]] share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
                                               const assignment& a, const workload& w, double inputs, std::size_t column,

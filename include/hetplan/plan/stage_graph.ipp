@@ -75,7 +75,10 @@ HETPLAN_INLINE double state_of(const any_memory_model& memory, const layer& l, c
   const double n = static_cast<double>(s.rows());
   switch (s.shard) {
     case sharding::fsdp: return checked_state(memory, l, w, 1) / n;
-    case sharding::zero2: return std::max(0.0, checked_state(memory, l, w, s.state_shards()) - l.trainable_weight().value() * (1 - 1 / n));
+    case sharding::zero2: {
+      const double elsewhere = trained_bytes_of(l, w).gradients * (1 - 1 / n);
+      return std::max(0.0, checked_state(memory, l, w, s.state_shards()) - elsewhere);
+    }
     case sharding::none:
     case sharding::state: break;
   }
@@ -83,14 +86,60 @@ HETPLAN_INLINE double state_of(const any_memory_model& memory, const layer& l, c
 }
 
 /// Returns the buffer for whole units beside a device's own part: two gathered ones (in use, arriving), or one of summed gradients.
-HETPLAN_INLINE double gathered_bytes(const planning_graph& model, const stage& s) {
+HETPLAN_INLINE double gathered_bytes(const planning_graph& model, const stage& s, const workload& w) {
   if (s.devices.size() < 2 || (s.shard != sharding::fsdp && s.shard != sharding::zero2)) return 0;
   double largest = 0;
   for (const auto& unit : units_of(s)) {
-    const unit_bytes b = bytes_of_unit(model, unit);
-    largest = std::max(largest, s.shard == sharding::fsdp ? 2 * b.gathered : b.scattered);
+    double gradients = 0;
+    for_each_tensor(model, unit, [&](const layer& l) { gradients += trained_bytes_of(l, w).gradients; });
+    largest = std::max(largest, s.shard == sharding::fsdp ? 2 * bytes_of_unit(model, unit).gathered : gradients);
   }
   return largest;
+}
+
+HETPLAN_INLINE void add_all_reduces(std::vector<double>& all, const planning_graph& model, std::span<const layer_id> layers, phase what,
+                                    const token_pass& pass) {
+  for (const layer_id l : layers) {
+    const layer& x = model[l];
+    const bool works = x.split == layer_split::rows && pass.runs(x) && work{x, what}.flops_per_sample().value() > 0;
+    if (works && x.largest_output.value() > 0) all.push_back(x.largest_output.value() * pass.share_of(x));
+  }
+}
+
+/// Layers of a stage that recomputes by blocks.
+struct stage_blocks {
+  std::vector<layer_id> outside = {};              ///< those that are kept
+  std::vector<std::vector<layer_id>> blocks = {};  ///< those that are run again
+  double inputs = 0;  ///< bytes per sample of tensors that leave a block, or enter one from another stage: each once
+};
+
+HETPLAN_INLINE stage_blocks blocks_of(const planning_graph& model, const stage& s) {
+  stage_blocks found;
+  constexpr std::int32_t elsewhere = -2, outside = -1;
+  std::vector<std::int32_t> place(model.size(), elsewhere);
+  for (const layer_id l : s.layers) place[l.index()] = outside;
+  keyed<std::size_t> of_block;
+  for (const std::span<const layer_id> run : repeated_layers(model, s)) {
+    const std::int32_t block = model[run.front()].block;
+    if (of_block.insert({block}, found.blocks.size())) found.blocks.emplace_back();
+    auto& mine = found.blocks[*of_block.find({block})];
+    mine.insert(mine.end(), run.begin(), run.end());
+    for (const layer_id l : run) place[l.index()] = block;
+  }
+  for (const layer_id l : s.layers) {
+    if (place[l.index()] == outside) found.outside.push_back(l);
+  }
+  for (const layer& l : model.layers()) {
+    const std::int32_t from = place[l.id.index()];
+    if (from == outside) continue;  // its activations are kept
+    double largest = 0;
+    for (const layer_edge& e : model.out_edges(l.id)) {
+      const std::int32_t to = place[e.to.index()];
+      if (to != from && to != elsewhere && (from != elsewhere || to != outside)) largest = std::max(largest, e.forward.value());
+    }
+    found.inputs += largest;
+  }
+  return found;
 }
 
 }  // namespace detail
@@ -113,7 +162,32 @@ HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_gr
   const auto total_s = [&](phase each, double before) {
     return cost.total_s(model, layers, pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)), d, before);
   };
-  return what == phase::backward_input && s.recompute ? total_s(what, total_s(phase::forward, 0)) : total_s(what, 0);
+  return total_s(what, what == phase::backward_input ? repeated_s(cost, model, s, a, d, pass, column) : 0);
+}
+
+HETPLAN_INLINE std::vector<std::span<const layer_id>> repeated_layers(const planning_graph& model, const stage& s) {
+  const std::span<const layer_id> all = s.layers;
+  if (s.recompute == recomputation::none) return {};
+  if (s.recompute == recomputation::stage) return {all};
+  key_index keep;  // blocks
+  for (const layer_id l : all) {
+    if (model[l].block >= 0 && model[l].activation > bytes{}) keep.insert({model[l].block});
+  }
+  std::vector<std::span<const layer_id>> runs;
+  for (std::size_t first = 0, last = 0; first < all.size(); first = last) {
+    const std::int32_t block = model[all[first]].block;
+    for (last = first; last < all.size() && model[all[last]].block == block;) ++last;
+    if (keep.contains({block})) runs.push_back(all.subspan(first, last - first));
+  }
+  return runs;
+}
+
+HETPLAN_INLINE double repeated_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                 const device& d, const token_pass& pass, std::size_t column) {
+  double total = 0;
+  const work_kind again = pass.asks(phase::forward, a.samples, a.tensor_parallel, s.fraction(column));
+  for (const std::span<const layer_id> run : repeated_layers(model, s)) total = cost.total_s(model, run, again, d, total);
+  return total;
 }
 
 HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
@@ -121,18 +195,41 @@ HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_gr
   return mean_over(passes, [&](const token_pass& pass) { return stage_time_s(cost, model, s, a, d, what, pass, column); });
 }
 
-HETPLAN_INLINE std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what, const token_pass& pass) {
-  std::vector<double> all;
-  const auto add = [&](phase each) {
-    for (const layer_id l : s.layers) {
-      const layer& x = model[l];
-      const bool works = x.split == layer_split::rows && pass.runs(x) && work{x, each}.flops_per_sample().value() > 0;
-      if (works && x.largest_output.value() > 0) all.push_back(x.largest_output.value() * pass.share_of(x));
+HETPLAN_INLINE double memory_bound_s(const any_cost_model& cost, const planning_graph& model, std::span<const layer_id> layers,
+                                     const work_kind& k, const device& d) {
+  double total = 0;
+  if (!cost.times_memory() || !d.power.tells_memory()) return total;
+  for (const layer_id l : layers) total += checked_memory_bound_s(cost, k.of(model[l]), d);
+  return total;
+}
+
+HETPLAN_INLINE double stage_memory_bound_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
+                                           const device& d, phase what, const token_pass& pass, std::size_t column) {
+  if (!cost.times_memory() || !d.power.tells_memory()) return 0;
+  const auto total_s = [&](phase each, std::span<const layer_id> layers) {
+    std::vector<layer_id> some;
+    for (const layer_id l : layers) {
+      if (pass.runs(model[l])) some.push_back(l);
     }
+    return memory_bound_s(cost, model, some, pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)), d);
   };
-  if (what == phase::backward_weight) return all;
-  if (what == phase::backward_input && s.recompute) add(phase::forward);
-  add(what);
+  double total = total_s(what, s.layers);
+  if (what != phase::backward_input) return total;
+  for (const std::span<const layer_id> again : repeated_layers(model, s)) total += total_s(phase::forward, again);
+  return total;
+}
+
+HETPLAN_INLINE std::vector<double> all_reduces_of(const planning_graph& model, const stage& s, phase what, const token_pass& pass) {
+  if (what == phase::backward_weight) return {};
+  std::vector<double> all;
+  if (what == phase::backward_input) all = repeated_all_reduces(model, s, pass);
+  detail::add_all_reduces(all, model, s.layers, what, pass);
+  return all;
+}
+
+HETPLAN_INLINE std::vector<double> repeated_all_reduces(const planning_graph& model, const stage& s, const token_pass& pass) {
+  std::vector<double> all;
+  for (const std::span<const layer_id> run : repeated_layers(model, s)) detail::add_all_reduces(all, model, run, phase::forward, pass);
   return all;
 }
 
@@ -179,19 +276,41 @@ HETPLAN_INLINE double stage_cache_bytes(const any_memory_model& memory, const pl
   return cache * a.samples * microbatches;
 }
 
+HETPLAN_INLINE void device_workspace::add(const planning_graph& model, const stage& s, const assignment& a, std::size_t column) {
+  long long samples = a.samples;  // of the longest pass
+  if (!s.cuts.empty()) {
+    long long size = 0, longest = 0;
+    for (std::size_t row = 0; row < s.rows(); ++row) size += s.row(row).samples;
+    for (const auto* cuts : {&s.cuts.forward, &s.cuts.backward}) {
+      for (std::size_t k = 1; k < cuts->size(); ++k) longest = std::max(longest, (*cuts)[k] - (*cuts)[k - 1]);
+    }
+    samples = a.samples * longest / size;
+  }
+  for (const layer_id id : s.layers) {
+    const layer& l = model[id];
+    const double part = detail::part_of(l, s, column), scratch = l.scratch.value() * part;
+    const double for_tokens = l.workspace.value() * l.tokens_per_sample * static_cast<double>(samples);
+    largest_ = std::max(largest_, for_tokens * part + scratch);
+    if (l.weight_group < 0 || !seen_.insert({id})) continue;
+    shared& mine = groups_[{l.weight_group}];
+    mine.least = mine.layers++ == 0 ? scratch : std::min(mine.least, scratch);
+  }
+}
+
+HETPLAN_INLINE double device_workspace::bytes() const {
+  double most = largest_;
+  for (const shared& g : groups_.values()) {
+    if (g.layers > 1) most = std::max(most, (g.layers + 1) * g.least);
+  }
+  return most;
+}
+
 HETPLAN_INLINE double stage_workspace_bytes(const planning_graph& model, const stage& s, const assignment& a, const workload& w,
                                             std::size_t column) {
   if (w.mode != mode::training) return 0;
-  double largest = 0;
-  for (const layer_id l : s.layers)
-    largest = std::max(largest, model[l].workspace.value() * model[l].tokens_per_sample * detail::part_of(model[l], s, column));
-  if (s.cuts.empty() || !(largest > 0)) return largest * a.samples;
-  long long size = 0, longest = 0;  // of a microbatch, and of the longest pass
-  for (std::size_t row = 0; row < s.rows(); ++row) size += s.row(row).samples;
-  for (const auto* cuts : {&s.cuts.forward, &s.cuts.backward}) {
-    for (std::size_t k = 1; k < cuts->size(); ++k) longest = std::max(longest, (*cuts)[k] - (*cuts)[k - 1]);
-  }
-  return largest * static_cast<double>(a.samples * longest / size);
+  device_workspace all;
+  all.add(model, s, a, column);
+  return all.bytes();
 }
 
 HETPLAN_INLINE double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
@@ -200,7 +319,7 @@ HETPLAN_INLINE double stage_static_bytes(const any_memory_model& memory, const p
   if (s.is_plain()) return memory.total_state(model, s.layers, w, s.state_shards()) + cache;
   double state = 0;
   for_each_tensor(model, s, [&](const layer& l) { state += detail::state_of(memory, l, w, s, column); });
-  return state + detail::gathered_bytes(model, s) + cache;
+  return state + detail::gathered_bytes(model, s, w) + cache;
 }
 
 HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
@@ -211,7 +330,7 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
     for (const assignment& a : s.devices) ++stages_on[a.device.index()];
   }
   keyed<double> held;  // by device and tensor
-  std::vector<double> workspace(c.size(), 0);
+  std::vector<device_workspace> workspace(c.size());
   for (const stage& s : p.stages) {
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
       const assignment& a = s.devices[i];
@@ -231,14 +350,14 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
         more += state - most;
         most = state;
       });
-      mine += more + detail::gathered_bytes(model, s) + stage_cache_bytes(memory, model, s, a, p.workload, microbatches, column);
-      double& largest = workspace[a.device.index()];
-      largest = std::max(largest, stage_workspace_bytes(model, s, a, p.workload, column));
+      mine +=
+          more + detail::gathered_bytes(model, s, p.workload) + stage_cache_bytes(memory, model, s, a, p.workload, microbatches, column);
+      if (p.workload.mode == mode::training) workspace[a.device.index()].add(model, s, a, column);
     }
   }
   for (const device& d : c.devices()) {
     const std::size_t i = d.id.index();
-    if (stages_on[i] > 0) total[i] += workspace[i] + d.memory_overhead.value();
+    if (stages_on[i] > 0) total[i] += workspace[i].bytes() + d.memory_overhead.value();
   }
   return total;
 }
@@ -246,18 +365,31 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
 HETPLAN_INLINE share_memory stage_share_memory(const any_memory_model& memory, const planning_graph& model, const stage& s,
                                                const assignment& a, const workload& w, double inputs, std::size_t column,
                                                const token_pass& pass) {
-  any_memory_model::activation_bytes kept;
-  if (s.columns.empty() && !pass.cached) {
-    kept = memory.total_activations(model, s.layers, w);
-  } else {
-    for (const layer_id l : s.layers) {
+  const auto total = [&](const std::vector<layer_id>& layers) {
+    if (s.columns.empty() && !pass.cached) return memory.total_activations(model, layers, w);
+    any_memory_model::activation_bytes kept;
+    for (const layer_id l : layers) {
       const auto [all, for_weights] = memory.total_activations(model, std::span(&l, 1), w);
       const double part = detail::part_of(model[l], s, column) * pass.share_of(model[l]);
       kept.all += all * part;
       kept.for_weights += for_weights * part;
     }
+    return kept;
+  };
+  if (s.recompute == recomputation::blocks) {
+    const detail::stage_blocks parts = detail::blocks_of(model, s);
+    auto [kept, for_weights] = total(parts.outside);
+    double largest = 0, all = 0;
+    for (const auto& block : parts.blocks) {
+      const any_memory_model::activation_bytes mine = total(block);
+      largest = std::max(largest, mine.all);
+      all += mine.all;
+      for_weights += mine.for_weights;
+    }
+    return {(kept + parts.inputs) * a.samples, largest * a.samples, (parts.inputs + for_weights) * a.samples, all * a.samples};
   }
-  if (!s.recompute) return {kept.all * a.samples, 0, kept.for_weights * a.samples};
+  const any_memory_model::activation_bytes kept = total(s.layers);
+  if (s.recompute == recomputation::none) return {kept.all * a.samples, 0, kept.for_weights * a.samples};
   return {inputs * a.samples, kept.all * a.samples, (inputs + kept.for_weights) * a.samples};
 }
 

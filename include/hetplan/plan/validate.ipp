@@ -201,7 +201,9 @@ class plan_validator {
     if (!(samples / size <= std::numeric_limits<int>::max()))
       refuse(at(s) + "/microbatch_size", "a size that gives at most 2147483647 microbatches", std::to_string(size));
     const bool training = p_.workload.mode == mode::training;
-    if (!(training || !st.recompute)) refuse(at(s) + "/recompute", "false outside training", "true");
+    require_named(at(s) + "/recompute", st.recompute, recomputation::stage);
+    if (!training && st.recomputes())
+      refuse(at(s) + "/recompute", "false outside training", st.recompute == recomputation::blocks ? "\"blocks\"" : "true");
     if (!(training || st.shard != sharding::state)) refuse(at(s) + "/shard_state", "false outside training", "true");
     if (st.layers.empty()) refuse(at(s) + "/layers", "at least one layer", "none");
     if (st.devices.empty()) refuse(at(s) + "/devices", "at least one device", "none");

@@ -56,13 +56,21 @@ inline constexpr std::array order_rules{order_rule::compact,     order_rule::eag
   return "v-min";
 }
 
-enum class objective_kind { latency, throughput, energy, qoe };
+enum class objective_kind { latency, throughput, ttft, time_between_tokens, energy, qoe };
+inline constexpr std::array objective_kinds{objective_kind::latency, objective_kind::throughput,
+                                            objective_kind::ttft,    objective_kind::time_between_tokens,
+                                            objective_kind::energy,  objective_kind::qoe};
 
 [[nodiscard]] constexpr std::string_view to_string(objective_kind k) {
-  return k == objective_kind::latency      ? "latency"
-         : k == objective_kind::throughput ? "throughput"
-         : k == objective_kind::energy     ? "energy"
-                                           : "qoe";
+  switch (k) {
+    case objective_kind::latency: return "latency";
+    case objective_kind::throughput: return "throughput";
+    case objective_kind::ttft: return "ttft";
+    case objective_kind::time_between_tokens: return "time_between_tokens";
+    case objective_kind::energy: return "energy";
+    case objective_kind::qoe: break;
+  }
+  return "qoe";
 }
 
 /// Largest expansion of a plan that is simulated, in tasks and transfers: 1 GB at `expansion_bytes` each.
@@ -70,12 +78,18 @@ inline constexpr double max_expansion = 4e6;
 /// Returns the tasks of a stage on one device per microbatch, at least; one more if W is split off.
 [[nodiscard]] inline double tasks_per_microbatch(const workload& w) { return w.mode == mode::training ? 2 : pass_count(w, 1); }
 
-/// Quality of experience: a latency to keep, and the price of each second beyond it.
+/// Quality of experience: times to keep, and the price of each second beyond them. Under objective qoe a second costs lambda; under any
+/// other, plans that keep the times (`latency` aside) come before those that do not.
 struct qoe_target {
-  std::optional<seconds> latency = {};
+  std::optional<seconds> latency = {};              ///< of a response: T, or the time between tokens in generation
+  std::optional<seconds> makespan = {};             ///< T
+  std::optional<seconds> ttft = {};                 ///< generation
+  std::optional<seconds> time_between_tokens = {};  ///< generation of more than one token
   double lambda_J_per_s = 1000;
   std::optional<seconds> deadline = {};  ///< of the whole job
   std::optional<long long> iterations = {};
+
+  [[nodiscard]] bool has_times() const { return latency || makespan || ttft || time_between_tokens; }
 
   friend bool operator==(const qoe_target&, const qoe_target&) = default;
 };
@@ -98,7 +112,7 @@ struct job {
   schedule_kind schedule = schedule_kind::one_f_one_b;
   std::vector<order_rule> orders = {};           ///< training: rules by which planners that have a choice may order plans
   bool only_orders = false;                      ///< true: plans must follow one of `orders`; the order of `schedule` is excluded
-  std::optional<objective_kind> objective = {};  ///< empty: qoe if qoe.latency is given, else latency
+  std::optional<objective_kind> objective = {};  ///< empty: qoe if it has times, else latency
   qoe_target qoe = {};
 
   [[nodiscard]] objective_kind effective_objective() const;

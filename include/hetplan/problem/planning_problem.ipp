@@ -8,7 +8,7 @@
 namespace hetplan {
 
 HETPLAN_INLINE objective_kind job::effective_objective() const {
-  return objective.value_or(qoe.latency ? objective_kind::qoe : objective_kind::latency);
+  return objective.value_or(qoe.has_times() ? objective_kind::qoe : objective_kind::latency);
 }
 
 HETPLAN_INLINE std::vector<int> job::candidate_microbatch_sizes() const {
@@ -52,9 +52,14 @@ HETPLAN_INLINE void check_job(const job& j) {
   const double length = static_cast<double>(j.workload.context) + j.workload.prompt.value_or(0) + j.workload.tokens;
   require(length <= most_tokens, "tokens", length, "at most 1e9 with context and prompt");
   require(j.qoe.lambda_J_per_s >= 0 && std::isfinite(j.qoe.lambda_J_per_s), "qoe.lambda", j.qoe.lambda_J_per_s, "a finite number >= 0");
-  if (j.qoe.latency) require(is_finite(*j.qoe.latency) && j.qoe.latency->value() > 0, "qoe.latency", j.qoe.latency->value(), "seconds > 0");
-  if (j.qoe.deadline)
-    require(is_finite(*j.qoe.deadline) && j.qoe.deadline->value() > 0, "qoe.deadline", j.qoe.deadline->value(), "seconds > 0");
+  const auto require_time = [&](const std::optional<seconds>& t, const char* field) {
+    if (t) require(is_finite(*t) && t->value() > 0, field, t->value(), "seconds > 0");
+  };
+  require_time(j.qoe.latency, "qoe.latency");
+  require_time(j.qoe.makespan, "qoe.makespan");
+  require_time(j.qoe.ttft, "qoe.ttft");
+  require_time(j.qoe.time_between_tokens, "qoe.time_between_tokens");
+  require_time(j.qoe.deadline, "qoe.deadline");
   if (j.qoe.iterations) require(*j.qoe.iterations >= 1, "qoe.iterations", static_cast<double>(*j.qoe.iterations), "an integer >= 1");
   if (j.workload.mode != mode::training && !j.orders.empty()) {
     throw invalid_input("job: schedule: expected \"1f1b\" or \"gpipe\" outside training, got \"" +
@@ -63,7 +68,18 @@ HETPLAN_INLINE void check_job(const job& j) {
   if (j.workload.mode != mode::training && j.memory_savers != memory_savers{}) {
     throw invalid_input("job: memory_savers: expected none outside training, got mode " + std::string(to_string(j.workload.mode)));
   }
-  if (j.objective == objective_kind::qoe && !j.qoe.latency) throw invalid_input("job: objective qoe needs qoe.latency");
+  if (j.objective == objective_kind::qoe && !j.qoe.has_times())
+    throw invalid_input("job: objective qoe needs one of qoe.latency, qoe.makespan, qoe.ttft, qoe.time_between_tokens");
+  const bool generation = j.workload.mode == mode::generation;
+  const auto require_tokens = [&](const std::string& what, bool first) {
+    const std::string given = !generation ? "mode " + std::string(to_string(j.workload.mode)) : "tokens = 1";
+    if (!generation || (!first && j.workload.tokens == 1))
+      throw invalid_input("job: " + what + ": expected mode generation" + (first ? "" : " and tokens > 1") + ", got " + given);
+  };
+  if (j.objective == objective_kind::ttft) require_tokens("objective ttft", true);
+  if (j.objective == objective_kind::time_between_tokens) require_tokens("objective time_between_tokens", false);
+  if (j.qoe.ttft) require_tokens("qoe.ttft", true);
+  if (j.qoe.time_between_tokens) require_tokens("qoe.time_between_tokens", false);
   static_cast<void>(j.candidate_microbatch_sizes());
 }
 

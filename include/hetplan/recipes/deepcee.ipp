@@ -238,8 +238,9 @@ class deepcee_search {
   }
 
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, device_id d, double samples, int in_flight = 1) const {
-    const double needed =
-        table_.state_bytes(first, last) + samples * (in_flight * table_.activation_bytes(first, last) + table_.cache_bytes(first, last));
+    const double needed = table_.state_bytes(first, last) +
+                          samples * (in_flight * table_.activation_bytes(first, last) + table_.cache_bytes(first, last)) +
+                          table_.workspace().bytes(first, last, samples);
     return needed <= memory_limit_bytes(problem_.cluster[d]);
   }
 
@@ -285,8 +286,9 @@ class deepcee_search {
         way += (t.total_s - t.backward_s) / static_cast<double>(r.devices.size());
         if (t.total_s > 0) back += t.backward_s / t.total_s / static_cast<double>(r.devices.size());
       }
-      const double needed =
-          table_.state_bytes(first, last) + size * (table_.activation_bytes(first, last) + table_.cache_bytes(first, last));
+      const double needed = table_.state_bytes(first, last) +
+                            size * (table_.activation_bytes(first, last) + table_.cache_bytes(first, last)) +
+                            static_cast<double>(r.devices.size()) * table_.workspace().bytes(first, last, size);
       const double inner = r.inner_latency_s + forward_cut_[first] * size * r.inner_s_per_byte;
       const double total = std::max(1 / rate, inner);
       if (needed <= room && first + 1 < last) offer(total, back * total, way + inner * static_cast<double>(r.devices.size() - 1), 0);

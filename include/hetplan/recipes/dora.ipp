@@ -28,6 +28,7 @@
 #include <hetplan/recipes/moirai.hpp>
 #include <hetplan/recipes/pipeline.hpp>
 #include <hetplan/recipes/placers.hpp>
+#include <hetplan/recipes/recomputed_blocks.hpp>
 #include <hetplan/search/mend_limits.hpp>
 
 namespace hetplan::recipes {
@@ -186,7 +187,7 @@ class grid_mover {
     const bool tokens = p.workload.mode == mode::generation;
     return [this, passes, tokens](double busy_s) {
       evaluation e{.latency = seconds(passes * busy_s)};
-      if (tokens) e.time_between_tokens = seconds(0);
+      if (tokens) e.ttft = e.time_between_tokens = seconds(0);
       return hetplan::score(objective_, e);
     };
   }
@@ -427,7 +428,7 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
       partition::draft_replay replay(problem, t);
       double least = std::numeric_limits<double>::infinity();
       for (const plan& p : starts) {
-        if (const auto d = draft_of(p, t)) least = std::min(least, replay(*d).response_s);
+        if (const auto d = draft_of(p, t)) least = std::min(least, replay(*d).times.makespan.value());
       }
       return least;
     };
@@ -468,6 +469,13 @@ HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const 
   answer.candidates += found.candidates;
   answer.steps += found.steps;
   std::vector<plan> starts = plans_of(found.plans);
+  if (problem.job.memory_savers.recompute && !told_to_stop(found) && recomputed_blocks::exist_in(problem.model)) {
+    part.steps = std::max(1LL, (problem.steps - answer.steps) / 2);
+    const recomputed_blocks view(part);
+    const plan_result of_view = dora_partitioner(view.problem(), objective, starts_of_savers, options.partitioner, {});
+    answer.steps += of_view.steps;
+    for (const ranked_plan& r : of_view.plans) starts.push_back(view.restored(r.plan));
+  }
   answer = beside(problem, objective, starts, std::move(answer), keep, room(), rounds);
   if (told_to_stop(found)) answer.status = found.status;
   if (options.drafts.slots > 0 && !told_to_stop(answer))

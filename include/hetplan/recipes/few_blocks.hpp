@@ -13,7 +13,8 @@
 namespace hetplan::recipes {
 
 /// A smaller problem for planners that would take long: its layers are the light_blocks of the model, on the same cluster. A block takes as
-/// long and holds as much as its layers together, by the problem's own models. Layers that share tensors are separate blocks, unless they
+/// long and holds as much as its layers together, by the problem's own models, and needs their largest workspace beside their largest
+/// scratch. Layers that share tensors are separate blocks, unless they
 /// are many; such a tensor then counts in each block.
 ///
 /// Complexity  O((V + E) log E); a query about a block is one query per layer of it.

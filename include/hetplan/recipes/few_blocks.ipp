@@ -68,13 +68,7 @@ struct cost_of_blocks {
   std::shared_ptr<block_times> times = std::make_shared<block_times>();  // remembered_cost makes one query at a time
 
   [[nodiscard]] seconds time(const work& w, const device& d) const {
-    const work_kind k{.phase = w.phase,
-                      .batch = w.batch,
-                      .tensor_parallel = w.tensor_parallel,
-                      .context = w.context,
-                      .tokens = w.tokens,
-                      .cached = w.cached};
-    return seconds(times->of(asked, members, k, d)[w.layer.id.index()]);
+    return seconds(times->of(asked, members, kind_of(w), d)[w.layer.id.index()]);
   }
   void times_s(const planning_graph&, const work_kind& k, const device& d, double* by_layer) const {
     const std::vector<double>& row = times->of(asked, members, k, d);
@@ -105,6 +99,23 @@ struct cost_of_blocks {
                                                   d));
     }
     return least;
+  }
+  [[nodiscard]] bool times_memory() const { return asked.times_memory(); }
+  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const {
+    const work_kind k = kind_of(w);
+    seconds all;
+    for (const layer_id l : members.of(w.layer)) all += asked.memory_bound(k.of((*members.model)[l]), d);
+    return all;
+  }
+
+ private:
+  [[nodiscard]] static work_kind kind_of(const work& w) {
+    return {.phase = w.phase,
+            .batch = w.batch,
+            .tensor_parallel = w.tensor_parallel,
+            .context = w.context,
+            .tokens = w.tokens,
+            .cached = w.cached};
   }
 };
 
@@ -176,7 +187,8 @@ struct memory_of_blocks {
     for (const layer_id id : b.layers[i]) {
       const layer& l = model[id];
       block.workspace = std::max(block.workspace, l.workspace);
-      block.degrees = model[b.layers[i].front()].degrees;
+      block.scratch = std::max(block.scratch, l.scratch);
+      block.degrees = common_degrees(block.degrees, l.degrees);
       *block.forward_flops += l.forward_flops;
       if (l.weight_group < 0 || held.insert({l.weight_group})) (l.trainable ? block.weight : frozen) += l.weight;
       for (const layer_profile& p : l.profiles) {  // a profiled kind has no tensor parallelism

@@ -82,11 +82,19 @@ HETPLAN_INLINE plan_result data_parallel(const planning_problem& problem, const 
     const int largest = std::min(size, problem.job.largest_share());
     std::vector<int> caps;
     for (const device& d : devices) {
-      const assignment one{d.id, 1};
-      const double each = in_flight * stage_share_memory(problem.models.memory, problem.model, s, one, w, 0).forward;
-      const double fixed = stage_static_bytes(problem.models.memory, problem.model, s, one, w, 0);
-      const double cache = stage_static_bytes(problem.models.memory, problem.model, s, one, w, p.microbatches) - fixed;
-      caps.push_back(count_that_fits(memory_limit_bytes(d) - fixed, each + cache, largest));
+      const double each = in_flight * stage_share_memory(problem.models.memory, problem.model, s, {d.id, 1}, w, 0).forward;
+      const auto fits = [&](int samples) {
+        const assignment a{d.id, samples};
+        const double held = stage_static_bytes(problem.models.memory, problem.model, s, a, w, p.microbatches);
+        return held + samples * each <= memory_limit_bytes(d);
+      };
+      int cap = 0;
+      for (int more = largest; cap < more;) {
+        const int half = cap + (more - cap + 1) / 2;
+        if (fits(half)) cap = half;
+        else more = half - 1;
+      }
+      caps.push_back(cap);
     }
     const auto time_s = [&](std::size_t d, int share) {
       double total = 0;
@@ -184,7 +192,8 @@ template <class StageCost, class CutCost>
     /// Returns what a stage needs of a device's memory, with so many microbatches in flight.
     const auto memory_share = [&](std::size_t first, std::size_t last, device_id d, int kept) {
       const double needed = table.state_bytes(first, last) +
-                            size * (kept * table.activation_bytes(first, last) + blank.microbatches * table.cache_bytes(first, last));
+                            size * (kept * table.activation_bytes(first, last) + blank.microbatches * table.cache_bytes(first, last)) +
+                            table.workspace().bytes(first, last, size);
       return needed / usable[d.index()];
     };
     /// Returns the microbatches in flight by the number of stages behind.

@@ -144,7 +144,7 @@ HETPLAN_INLINE void require_room(const stage_costs& s, const std::vector<device_
       for (std::size_t k = 0; k < s.plan.stages[i].devices.size(); ++k) {
         if (s.plan.stages[i].devices[k].device != d) continue;
         passes += s.stages[i].devices[k].kept.forward;
-        recomputed = std::max(recomputed, s.stages[i].devices[k].kept.backward);
+        recomputed = std::max(recomputed, s.stages[i].devices[k].kept.taken_by(true));
       }
     }
     const double held = s.static_bytes[d.index()], most = memory.empty() ? s.cluster[d].usable_memory().value() : memory[d.index()].value();
@@ -206,7 +206,7 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
       x.backward_weight = std::max(x.backward_weight, part.backward_weight_s + part.overhead_s);
       x.activation = std::max(x.activation, part.kept.forward / unit);
       x.kept_for_weights = std::max(x.kept_for_weights, part.kept.for_weights / unit);
-      x.recomputed = std::max(x.recomputed, part.kept.backward / unit);
+      x.recomputed = std::max(x.recomputed, part.kept.taken_by(true) / unit);  // an order may split any backward
     }
     t.times.stages.push_back(x);
   }

@@ -11,7 +11,8 @@
 
 namespace hetplan {
 
-/// Hill climbing over the memory savers that the job allows (job::memory_savers): each stage in turn recomputes or not; and a stage with
+/// Hill climbing over the memory savers that the job allows (job::memory_savers): each stage in turn recomputes nothing, its blocks or
+/// everything; and a stage with
 /// several devices shards nothing, its optimizer state, its gradients too (zero2) or its weights too (fsdp), and moves samples from one
 /// device to another. A move is kept if it lowers (total excess over the limits, score); repeats until nothing helps.
 ///

@@ -18,12 +18,16 @@ namespace hetplan {
 namespace detail {
 
 /// Returns the stages that differ from `s` by one move.
-[[nodiscard]] HETPLAN_INLINE std::vector<stage> saver_moves(const stage& s, const memory_savers& allowed) {
+[[nodiscard]] HETPLAN_INLINE std::vector<stage> saver_moves(const stage& s, const memory_savers& allowed, const planning_graph& model) {
   std::vector<stage> all;
   if (!s.columns.empty()) return all;
   if (allowed.recompute) {
-    all.push_back(s);
-    all.back().recompute = !s.recompute;
+    const bool has_blocks = std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return model[l].block >= 0; });
+    for (const recomputation other : {recomputation::none, recomputation::blocks, recomputation::stage}) {
+      if (other == s.recompute || (other == recomputation::blocks && !has_blocks)) continue;
+      all.push_back(s);
+      all.back().recompute = other;
+    }
   }
   const std::size_t n = s.devices.size();
   if (!allowed.shard_state || n < 2) return all;
@@ -81,7 +85,7 @@ HETPLAN_INLINE std::vector<plan> choose_savers(const planning_problem& problem, 
     for (bool helped = true; helped;) {
       helped = false;
       for (std::size_t s = 0; s < best.stages.size(); ++s) {
-        for (stage& other : detail::saver_moves(best.stages[s], problem.job.memory_savers)) {
+        for (stage& other : detail::saver_moves(best.stages[s], problem.job.memory_savers, problem.model)) {
           if (left <= 0) break;
           plan next = best;
           next.stages[s] = std::move(other);

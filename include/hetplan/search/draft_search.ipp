@@ -34,8 +34,9 @@ class draft_annealer {
     training_ = problem.job.workload.mode == mode::training;
     equal_ = problem.job.workload.mode == mode::generation;
     owns_network_ = !problem.models.network.as_planned() || bool{problem.models.sharing};
-    only_latency_ = !objective.monotone() || (objective.score(seconds(1), joules(0)) == objective.score(seconds(1), joules(1e9)));
-    replay_.estimate_energy(!only_latency_);
+    const bool no_energy = !objective.monotone() || (objective.score(seconds(1), joules(0)) == objective.score(seconds(1), joules(1e9)));
+    only_latency_ = no_energy && (!objective.monotone() || problem.job.workload.mode != mode::generation);
+    replay_.estimate_energy(!no_energy);
     now_score_ = best_score_ = score(now_, {});
     best_ = now_;
     settle();
@@ -140,11 +141,11 @@ class draft_annealer {
   cost score(const draft& d, std::optional<double> most_s) {
     const partition::draft_estimate e = most_s ? replay_(d, *most_s) : replay_(d);
     tasks_ += replay_.tasks();
-    if (e.too_much > 0 || !(e.response_s < std::numeric_limits<double>::infinity())) {
+    if (e.too_much > 0 || !(e.response_s() < std::numeric_limits<double>::infinity())) {
       // A run that is too slow, or that a full memory stops, counts as the least overflow.
       return {e.too_much > 0 ? e.too_much : 0, std::numeric_limits<double>::infinity()};
     }
-    return {0, only_latency_ ? e.response_s : objective_.score(seconds(e.response_s), joules(e.energy_J))};
+    return {0, only_latency_ ? e.response_s() : objective_.score(e.times, joules(e.energy_J))};
   }
   void take(draft&& d, const cost& c) {
     now_ = std::move(d);
@@ -445,7 +446,7 @@ HETPLAN_INLINE std::optional<partition::pipeline_draft> draft_of(const plan& p, 
     if (!order.empty() && s == order.back()) continue;
     if (s == p.stages.size() || std::ranges::find(order, s) != order.end()) return {};
     order.push_back(s);
-    d.stages.push_back({b, p.stages[s].devices.front().device, p.stages[s].recompute});
+    d.stages.push_back({b, p.stages[s].devices.front().device, p.stages[s].recomputes()});
   }
   // Devices that share a stage get a part of its blocks each.
   for (std::size_t k = d.stages.size(); k-- > 0;) {

@@ -31,7 +31,10 @@ class dispatcher final : public work_source {
   dispatcher(const stage_costs& s, const tasks::task_graph& g, const dispatch_rule& rule, std::vector<double> limits)
       : costs_(s), g_(g), rule_(rule), limits_(std::move(limits)), ready_(s.cluster.size()), done_(s.cluster.size()),
         has_begun_(s.plan.stages.size()), recomputes_(s.cluster.size(), 0), left_(s.cluster.size(), 0), stages_on_(s.cluster.size()) {
-    for (const tasks::compute_task& t : g.computes) left_[t.device.index()] += t.what == phase::optimizer_step ? 0 : 1;
+    for (const tasks::compute_task& t : g.computes) {
+      left_[t.device.index()] += t.what == phase::optimizer_step ? 0 : 1;
+      if (t.what == phase::backward_input) recomputes_[t.device.index()] = std::max(recomputes_[t.device.index()], t.takes_bytes);
+    }
     for (std::size_t i = 0; i < s.plan.stages.size(); ++i) {
       const stage& st = s.plan.stages[i];
       has_begun_[i].assign(st.devices.size(), {});
@@ -39,7 +42,6 @@ class dispatcher final : public work_source {
         const std::size_t d = st.devices[k].device.index();
         stages_on_[d].push_back({stage_id(i), k});
         has_begun_[i][k].assign(static_cast<std::size_t>(s.graph.nodes[i].passes(phase::forward)), 0);
-        recomputes_[d] = std::max(recomputes_[d], most(i, k).backward);
       }
     }
     require_room();
@@ -99,21 +101,18 @@ class dispatcher final : public work_source {
     const auto& devices = costs_.plan[t.stage].devices;
     return static_cast<std::size_t>(std::ranges::find(devices, t.device, &assignment::device) - devices.begin());
   }
-  /// Returns the most memory that a pass of the stage holds on a device, over all sizes of passes.
-  [[nodiscard]] share_memory most(std::size_t stage, std::size_t position) const {
-    share_memory m = costs_.stages[stage].devices[position].kept;
-    for (const auto& parts : costs_.stages[stage].passes.values()) {
-      m.forward = std::max(m.forward, parts[position].kept.forward);
-      m.backward = std::max(m.backward, parts[position].kept.backward);
-    }
-    return m;
+  /// Returns the most memory that a forward of the stage takes on a device, over all sizes of passes.
+  [[nodiscard]] double most(std::size_t stage, std::size_t position) const {
+    double taken = costs_.stages[stage].devices[position].kept.forward;
+    for (const auto& parts : costs_.stages[stage].passes.values()) taken = std::max(taken, parts[position].kept.forward);
+    return taken;
   }
 
   void require_room() const {
     for (std::size_t d = 0; d < limits_.size(); ++d) {
       if (stages_on_[d].empty()) continue;
       double each = recomputes_[d];
-      for (const auto& [s, k] : stages_on_[d]) each += most(s.index(), k).forward;
+      for (const auto& [s, k] : stages_on_[d]) each += most(s.index(), k);
       if (at_most(g_.static_bytes[d] + each, limits_[d])) continue;
       throw invalid_input("dispatch: device \"" + costs_.cluster[device_id(d)].name + "\" may hold " + to_text(limits_[d]) +
                           " B; expected at least " + to_text(g_.static_bytes[d] + each) + " B, " + to_text(g_.static_bytes[d]) +
@@ -127,7 +126,7 @@ class dispatcher final : public work_source {
       needed += recomputes_[d];
       for (const auto& [s, k] : stages_on_[d]) {
         if (s == t.stage || costs_.plan[s].pipeline != costs_.plan[t.stage].pipeline) continue;
-        if (!has_seen(s, k, t)) needed += most(s.index(), k).forward;
+        if (!has_seen(s, k, t)) needed += most(s.index(), k);
       }
     }
     return at_most(needed, limits_[d]);

@@ -111,7 +111,8 @@ HETPLAN_INLINE evaluation measure(const tasks::task_graph& g, const trace& t, co
   for (const device& d : c.devices()) {
     const std::size_t i = d.id.index();
     if (!g.used[i]) continue;
-    const device_usage usage{t.latency, seconds(t.busy_s[i]), bytes(t.sent_bytes[i]), bytes(t.received_bytes[i])};
+    const device_usage usage{t.latency, seconds(t.busy_s[i]), bytes(t.sent_bytes[i]), bytes(t.received_bytes[i]),
+                             seconds(t.memory_bound_s[i])};
     e.devices[i] = {true, checked_energy(energy, usage, d), bytes(t.peak_bytes[i]), seconds(t.busy_s[i]),
                     seconds(working[i].start_s < never ? working[i].end_s - working[i].start_s : 0)};
   }

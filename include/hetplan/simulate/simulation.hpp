@@ -98,6 +98,7 @@ struct trace {
   std::vector<interval> computes;
   std::vector<interval> transfers;
   std::vector<double> busy_s;           ///< by device
+  std::vector<double> memory_bound_s;   ///< by device: part of busy_s in which memory is the limit, as its tasks tell
   std::vector<double> peak_bytes;       ///< by device: static memory and activations, as they occurred
   std::vector<double> sent_bytes;       ///< by device, payload
   std::vector<double> received_bytes;   ///< by device, payload

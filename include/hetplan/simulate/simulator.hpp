@@ -155,6 +155,7 @@ class event_loop {
     out_.computes.resize(g.computes.size());
     out_.transfers.resize(g.transfers.size());
     out_.busy_s.assign(devices_.size(), 0);
+    out_.memory_bound_s.assign(devices_.size(), 0);
     out_.peak_bytes = g.static_bytes;
     out_.sent_bytes.assign(devices_.size(), 0);
     out_.received_bytes.assign(devices_.size(), 0);
@@ -285,11 +286,19 @@ class event_loop {
     if (version != s.version) return;  // void since a change of speed
     const tasks::node_id n = std::exchange(s.running, no_task);
     out_.computes[n].end_s = now_;
-    out_.busy_s[d] += now_ - out_.computes[n].start_s;
+    count_busy(d, n);
     hold(d, -g_.computes[n].releases_bytes);
     wake_.push_back(d);
     observe(task_ended{g_.computes[n], out_.computes[n]});
     finish(n);
+  }
+
+  /// Adds a task's time until now. Memory is the limit for the same share of it at any speed, wherever it is cut off.
+  void count_busy(std::size_t d, tasks::node_id n) {
+    const tasks::compute_task& t = g_.computes[n];
+    const double busy_s = now_ - out_.computes[n].start_s;
+    out_.busy_s[d] += busy_s;
+    if (t.memory_bound_s > 0) out_.memory_bound_s[d] += busy_s * std::min(1.0, t.memory_bound_s / t.duration_s);
   }
 
   void hold(std::size_t d, double bytes) {
@@ -408,7 +417,7 @@ class event_loop {
   void cut_off(double at) {
     now_ = at;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      if (devices_[d].running != no_task) out_.busy_s[d] += now_ - out_.computes[devices_[d].running].start_s;
+      if (devices_[d].running != no_task) count_busy(d, devices_[d].running);
     }
     for (std::uint32_t t = 0; t < g_.transfers.size(); ++t) {
       if (drains_[t]) count(t, g_.transfers[t].volume_bytes - sharing_.left(t, now_));

@@ -413,19 +413,22 @@ class expander {
     switch (what) {
       case phase::forward:
         t.duration_s = cost.forward_task_s();
+        t.memory_bound_s = cost.memory_bound.forward_s;
         t.takes_bytes = kept.forward;
         t.releases_bytes = training ? 0 : kept.forward;
         sent = cost.forward_sent;
         break;
       case phase::backward_input:
         t.duration_s = mine.split ? cost.backward_input_s + cost.overhead_s : cost.backward_task_s();
-        t.again_s = s.recompute ? cost.forward_s : 0;
-        t.takes_bytes = kept.backward;
-        t.releases_bytes = kept.whole() - left;
+        t.memory_bound_s = cost.memory_bound.backward_input_s + (mine.split ? 0 : cost.memory_bound.backward_weight_s);
+        t.again_s = cost.again_s;
+        t.takes_bytes = kept.taken_by(mine.split);
+        t.releases_bytes = kept.forward + t.takes_bytes - left;
         sent = cost.backward_sent;
         break;
       case phase::backward_weight:
         t.duration_s = cost.backward_weight_s + cost.overhead_s;
+        t.memory_bound_s = cost.memory_bound.backward_weight_s;
         t.releases_bytes = left;
         break;
       case phase::optimizer_step: break;
@@ -450,11 +453,14 @@ class expander {
       const stage_costs::unit_times& u = cost.units[unit];
       compute_task t = whole;
       t.unit = static_cast<int>(unit);
-      t.duration_s = forward                                ? u.forward_s
-                     : whole.what == phase::backward_weight ? u.backward_weight_s
-                                                            : u.backward_input_s + (mine.split ? 0 : u.backward_weight_s);
-      t.duration_s += cost.overhead_s;
-      t.again_s = whole.what == phase::backward_input && p_[t.stage].recompute ? u.forward_s : 0;
+      const auto of_task = [&](const stage_costs::phase_times& x) {
+        return forward                                ? x.forward_s
+               : whole.what == phase::backward_weight ? x.backward_weight_s
+                                                      : x.backward_input_s + (mine.split ? 0 : x.backward_weight_s);
+      };
+      t.duration_s = of_task(u) + cost.overhead_s;
+      t.memory_bound_s = of_task(u.memory_bound);
+      t.again_s = whole.what == phase::backward_input ? u.again_s : 0;
       if (k > 0) t.takes_bytes = 0;
       if (k + 1 < units) t.releases_bytes = 0;
       const handle start = out_.add_barrier(), work = out_.add(t);

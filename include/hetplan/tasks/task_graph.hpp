@@ -28,6 +28,7 @@ struct compute_task {
   long long last_sample = 0;
   double duration_s = 0;
   double again_s = 0;         ///< part of the duration: recomputed forward before a backward
+  double memory_bound_s = 0;  ///< part of the duration: memory is the limit (stage_costs::part::memory_bound)
   double takes_bytes = 0;     ///< activations allocated at the start
   double releases_bytes = 0;  ///< activations freed at the end
 };

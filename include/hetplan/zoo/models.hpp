@@ -3,6 +3,7 @@
 /// Built-in models by name, and the builders of their planning graphs.
 
 #include <array>
+#include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -13,6 +14,8 @@
 
 #include <hetplan/core/error.hpp>
 #include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/zoo/language_models.hpp>
+#include <hetplan/zoo/weight_formats.hpp>
 
 namespace hetplan::zoo {
 
@@ -27,10 +30,28 @@ struct tensor {
   bytes size;
 };
 
-/// Tensor parallelism of an operator (layer_spec::split and split_units). Unset fields have the default.
-struct shared_tensors {
+/// How devices and kernels run an operator: layer_spec::split, split_units and calls. Parts of tensor parallelism, too, are whole units.
+struct execution {
   std::optional<layer_split> split = {};
   int units = 0;
+  int calls = 1;
+};
+
+/// Scratch of a product or a convolution in training: what cuBLAS has for one stream on Hopper, by PyTorch's default.
+inline constexpr bytes kernel_workspace(32 * 1024.0 * 1024.0);
+
+/// What a backward needs of an operator besides its weights, as PyTorch's eager kernels keep it.
+struct saved_tensors {
+  bool inputs = true;   ///< of operators with weights only if they learn; sums need none
+  bool output = false;  ///< ReLU
+  bytes own = {};       ///< tensors in between, e.g. the input of a batch norm behind a convolution
+};
+
+/// Parameters of an operator.
+struct parameters {
+  double matrix = 0;  ///< which a weight format may quantise
+  double others = 0;  ///< of biases and norms, in the model's precision
+  matrix_use use = matrix_use::product;
 };
 
 /// A model under construction. Operators are added in topological order.
@@ -38,34 +59,58 @@ struct shared_tensors {
 /// build() derives the fields for training by the rules of automatic differentiation:
 ///  * A tensor carries a gradient if its layer is trainable or reads a tensor with a gradient. Other tensors' edges have gradient 0.
 ///    A layer that reads no tensor with a gradient has no backward_input work (the first layers of a network, frozen towers).
-///  * A layer keeps its output until the backward if the output carries a gradient or a trainable layer reads it (for its weight gradient).
+///  * A layer keeps its output until the backward if its own backward or that of a reader needs it, and what else its own one needs.
+///    Outside training it counts its output if that carries a gradient or a trainable layer reads it.
+///  * A backward holds two gradients of the size of the output (`workspace`, unless told), and that of the weights before it is added to
+///    the sum (`scratch`).
 /// Traffic is every input plus the output, even if the output has no reader.
 class operator_graph {
  public:
-  operator_graph(std::string name, precision dtype, int tokens_per_sample = 1);
+  /// `weights`: the name of a format in which matrices are stored; "": as `dtype`. Throws invalid_input if none has that name.
+  operator_graph(std::string name, precision dtype, int tokens_per_sample = 1, std::string_view weights = "");
 
   void scope(std::string prefix) { scope_ = std::move(prefix); }
   void set(training mode) { mode_ = mode; }
+  void set(layer_scope per) { per_ = per; }
+  [[nodiscard]] layer_scope per() const { return per_; }
+  /// Begins a block of layers that can be run again together, or ends it.
+  void begin_block() { block_ = blocks_++; }
+  void end_block() { block_ = {}; }
 
+  [[nodiscard]] double element_bytes() const { return element_; }
+  /// Returns the part of bytes of a sample that belongs to a token (a request).
+  [[nodiscard]] bytes per_token(bytes size) const { return size / (per_ == layer_scope::request ? 1.0 : facts_.tokens_per_sample); }
+
+  /// Sets what attention moves for each pair of tokens and head besides the cache; 0: flash attention.
+  void score_bytes(double each) { score_bytes_ = each; }
+  [[nodiscard]] double score_bytes() const { return score_bytes_; }
+
+  /// Returns the bytes of elements in the model's precision.
   [[nodiscard]] bytes stored(double elements) const { return bytes(elements * element_); }
+  /// Returns the bytes of elements of a matrix.
+  [[nodiscard]] bytes stored(double elements, matrix_use use) const {
+    return format_ == nullptr ? stored(elements) : bytes(elements * format_->bits(use) / 8);
+  }
 
-  /// Adds a layer. `spec` leaves out the fields that build() derives.
-  tensor add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output);
+  /// Adds a layer. `spec` leaves out the weight and the fields that build() derives; a scratch is one besides the weights' gradient.
+  tensor add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output, const parameters& p = {},
+             const saved_tensors& saved = {});
 
   /// Adds an input of the model, which carries no gradient.
-  tensor input(std::string name, bytes size) { return add({.name = std::move(name), .kind = "input", .forward_flops = flops{}}, {}, size); }
+  tensor input(std::string name, bytes size) {
+    return add({.name = std::move(name), .kind = "input", .forward_flops = flops{}, .calls = 0}, {}, size);
+  }
 
   /// Adds an operator without weights whose FLOP do not count (residual add, activation, pooling).
-  tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements, shared_tensors how = {});
+  tensor weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements, const execution& how,
+                    const saved_tensors& saved);
 
-  /// Adds a layer with `parameters` and `forward` FLOP. Both parts of the backward cost the same as the forward, the default.
-  tensor weighted(std::string name, std::string kind, tensor x, double parameters, double forward, double elements,
-                  shared_tensors how = {});
+  /// Adds a product of rows x in and in x out. Both parts of the backward cost the same as the forward, the default.
+  /// `others`: parameters besides the matrix (a bias, a norm of the output).
+  tensor linear(std::string name, tensor x, double rows, double in, double out, double others = 0, const execution& how = {},
+                matrix_use use = matrix_use::product);
 
-  /// Adds a product of rows x in and in x out, with `extra` parameters besides the matrix (a bias, a norm of the output).
-  tensor linear(std::string name, tensor x, double rows, double in, double out, double extra = 0, shared_tensors how = {});
-
-  /// Adds an embedding table of `entries` rows of `width`, of which one call reads `rows`.
+  /// Adds an embedding table of `entries` rows of `width`, of which one call reads `rows`. A table of a group is the head, too.
   tensor embedding(std::string name, tensor ids, double entries, double rows, double width, std::string group = "");
 
   [[nodiscard]] planning_graph build() &&;
@@ -74,18 +119,30 @@ class operator_graph {
   struct node {
     layer_spec spec;
     bytes output;
+    double parameters;
     bool learns;
     bool gradient;  ///< true if the output carries one
     bool input_gradient = false;
-    bool kept = false;  ///< true if a reader's weight gradient needs the output
+    saved_tensors saved;
+    bool kept = false;          ///< true if a backward needs the output
+    bool learned_from = false;  ///< true if a reader learns
     bool read = false;
     bytes read_bytes = {};
   };
 
-  planning_graph_builder builder_;
+  /// Returns the bytes of all weights for each parameter; a group counts once.
+  [[nodiscard]] double bytes_per_parameter() const;
+
+  std::string name_;
+  model_facts facts_;
   double element_;
+  const weight_format* format_ = nullptr;
   std::string scope_;
   training mode_ = training::trainable;
+  layer_scope per_ = layer_scope::token;
+  std::optional<int> block_ = {};
+  int blocks_ = 0;
+  double score_bytes_ = 0;
   std::vector<node> nodes_;
   std::vector<layer_edge> edges_;
 };
@@ -104,11 +161,15 @@ struct feature_map {
   image_shape shape;
 };
 
+/// Activation behind a convolution or a sum. ReLU works in place and needs its output alone, SiLU a copy of its input.
+enum class activation_kind { none, relu, silu };
+
 struct convolution {
   int channels;  ///< of the output
   int kernel = 1;
   int stride = 1;
   int groups = 1;
+  activation_kind activation = activation_kind::relu;
 };
 
 /// Returns the shape after a window with "same" padding (kernel / 2): ceil(n / stride) for odd kernels.
@@ -118,12 +179,13 @@ struct convolution {
 
 [[nodiscard]] inline feature_map image(operator_graph& g, const image_shape& s) { return {g.input("input", g.stored(s.elements())), s}; }
 
-/// Adds a convolution fused with batch norm (two parameters per channel) and activation.
+/// Adds a convolution with batch norm (two parameters per channel) and activation, in one layer.
 feature_map conv_bn(operator_graph& g, std::string name, const feature_map& x, const convolution& c);
 
 feature_map max_pool(operator_graph& g, std::string name, const feature_map& x, int stride);
 
-feature_map residual_add(operator_graph& g, std::string name, const feature_map& a, const feature_map& b);
+feature_map residual_add(operator_graph& g, std::string name, const feature_map& a, const feature_map& b,
+                         activation_kind activation = activation_kind::none);
 
 /// Adds squeeze and excite: the mean of each channel, passed through `reduced` channels and back (with biases), scales the channel.
 /// The mean counts 2 FLOP per element, as a multiply-add.
@@ -146,70 +208,41 @@ struct inverted_residual_stage {
 
 enum class gating { none, squeeze_excite };
 
+/// MobileNetV2 has ReLU, EfficientNet SiLU.
+[[nodiscard]] constexpr activation_kind activation_of(gating gate) {
+  return gate == gating::squeeze_excite ? activation_kind::silu : activation_kind::relu;
+}
+
 /// Adds an MBConv block: 1x1 to expand * channels, depthwise, optional squeeze and excite (a quarter of the block's input channels),
 /// 1x1 down, and a residual add if the shape stays the same.
 feature_map inverted_residual(operator_graph& g, const std::string& prefix, const feature_map& x, const inverted_residual_stage& s,
                               int stride, gating gate);
 
-enum class norm_kind { rms, layer };            ///< `hidden` parameters, or twice as many (scale and shift)
-enum class norm_place { before, after };        ///< before attention and MLP, or after the residual adds (BERT)
-enum class mlp_kind { swiglu, gelu };           ///< gate, up, down; or fc1, fc2
-enum class attention_kind { causal, encoder };  ///< only causal attention can cache keys and values
-
-/// Architecture of a stack of equal transformer blocks.
-struct transformer {
-  int layers;
-  int hidden;
-  int heads;
-  int kv_heads;
-  int head_dim;
-  int intermediate;
-  norm_kind norm = norm_kind::rms;
-  norm_place place = norm_place::before;
-  mlp_kind mlp = mlp_kind::swiglu;
-  attention_kind attention = attention_kind::causal;
-  bool qkv_bias = false;
-  bool output_bias = false;
-  bool mlp_bias = false;
-  bool qk_norm = false;  ///< a norm over head_dim, counted with q and k
-
-  [[nodiscard]] double norm_parameters() const { return norm == norm_kind::rms ? hidden : 2.0 * hidden; }
-};
+// Blocks of a transformer, for `rows` tokens. A token sees `window` of them at most.
 
 tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows);
 
-/// Adds the products for scores and values over `rows` queries with `span` keys each; no weights. Attention is fused (flash), so the
-/// probabilities are not kept. Both operands of both products need gradients, hence backward = 2 forward.
-tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows, double span);
+/// Adds the products for scores and values; no weights. FLOP are those of the pairs that a token sees: flash attention skips what the mask
+/// leaves out. It is fused, so the probabilities are not kept: the backward makes the scores again, 5 products after the forward's 2.
+tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows, std::optional<int> window);
 
-tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, double span);
+tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window);
 
+/// Adds a router and the matrices of all experts, a layer for each of gate, up and down. FLOP are those of the active ones.
+tensor experts_branch(operator_graph& g, const transformer& t, tensor x, double rows);
+
+/// Adds SiLU of the gate, which is kept, times `up`. Its backward has the gradients of the product, of both factors and of the gate.
+tensor swiglu(operator_graph& g, tensor gate, tensor up, double elements);
+
+/// Adds the MLP, or the experts.
 tensor mlp_branch(operator_graph& g, const transformer& t, tensor x, double rows);
 
 /// Adds a block: two residual branches. The caller sets the scope of names. With tensor parallelism, partial sums are reduced after `o` and
 /// after the last linear layer of the MLP. A column has whole key/value heads, with their queries.
-tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, double span);
+tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window);
 
-/// Adds all blocks, named prefix + "l0." and so on; each query of a block sees span_of(block) keys.
-template <class SpanOf>
-tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows, SpanOf span_of) {
-  for (int i = 0; i < t.layers; ++i) {
-    g.scope(prefix + "l" + std::to_string(i) + ".");
-    x = transformer_block(g, t, x, rows, span_of(i));
-  }
-  g.scope(prefix);
-  return x;
-}
-
-/// A transformer with an embedding and a head over a vocabulary.
-struct language_model {
-  transformer blocks;
-  int vocabulary;
-  int context;                     ///< most tokens per sample
-  bool tied = true;                ///< true if the head is the embedding table
-  bool learned_positions = false;  ///< true for a table of `context` rows, false for rotary positions without parameters
-  int segments = 0;                ///< rows of the segment table, added with the positions (BERT)
-};
+/// Adds all blocks, named prefix + "l0." and so on.
+tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows);
 
 /// Adds the embedding of token ids (4 bytes each), and of positions if they are learned.
 tensor embed_tokens(operator_graph& g, const std::string& prefix, const language_model& m, int tokens);
@@ -217,8 +250,9 @@ tensor embed_tokens(operator_graph& g, const std::string& prefix, const language
 /// Adds all blocks and the last norm. Returns the hidden states.
 tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens);
 
-/// Adds the head, with logits for every position.
-tensor language_head(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens);
+/// Adds the head. A decoder needs the logits of a prompt's last token only; a sample of training or inference has those of every token.
+/// `group`: of the embedding table, if that is the head, too.
+tensor language_head(operator_graph& g, const std::string& name, const language_model& m, tensor x, int tokens, std::string group = "");
 
 /// Throws invalid_input unless 1 <= tokens <= the model's context.
 void check_tokens(const std::string& name, const language_model& m, int tokens);
@@ -228,72 +262,18 @@ struct model_options {
   int tokens = 512;                       ///< per sample of a language model
   std::optional<image_shape> input = {};  ///< of a vision model; default: the size it was published with
   std::optional<precision> dtype = {};    ///< default: bf16 for language models, fp32 for vision models
+  std::string weights = "";               ///< weight_format of a language model's matrices; default: as `dtype`
+  double score_bytes = 0;                 ///< of a language model: moved for each pair and head where a runtime writes scores out, about 32
 };
 
-/// Returns a language model as a planning graph. Throws invalid_input (tokens outside 1 to the context).
+/// Returns a language model as a planning graph. Throws invalid_input (tokens outside 1 to the context, an unknown weight format).
 inline planning_graph build_language_model(const std::string& name, const language_model& m, const model_options& o) {
   check_tokens(name, m, o.tokens);
-  operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens);
+  operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens, o.weights);
+  g.score_bytes(o.score_bytes);
   const tensor x = hidden_states(g, "", m, embed_tokens(g, "", m, o.tokens), o.tokens);
-  language_head(g, "", m, x, o.tokens);
+  language_head(g, "lm_head", m, x, o.tokens, m.tied ? "embed" : "");
   return std::move(g).build();
-}
-
-/// Source       layers and hidden: google-research/bert README. heads = hidden / 64, intermediate = 4 hidden, vocabulary and positions: the
-///              usual BERT convention (not in the README).
-/// Deviations   the pooler, and the head's extra layer and bias, are left out (1.1 % of bert-base's parameters).
-[[nodiscard]] constexpr language_model bert(int layers, int hidden) {
-  return {.blocks = {.layers = layers,
-                     .hidden = hidden,
-                     .heads = hidden / 64,
-                     .kv_heads = hidden / 64,
-                     .head_dim = 64,
-                     .intermediate = 4 * hidden,
-                     .norm = norm_kind::layer,
-                     .place = norm_place::after,
-                     .mlp = mlp_kind::gelu,
-                     .attention = attention_kind::encoder,
-                     .qkv_bias = true,
-                     .output_bias = true,
-                     .mlp_bias = true},
-          .vocabulary = 30522,
-          .context = 512,
-          .learned_positions = true,
-          .segments = 2};
-}
-
-/// Source  openai/gpt-2 src/model.py default_hparams (the 124M model).
-[[nodiscard]] constexpr language_model gpt2() {
-  return {.blocks = {.layers = 12,
-                     .hidden = 768,
-                     .heads = 12,
-                     .kv_heads = 12,
-                     .head_dim = 64,
-                     .intermediate = 3072,
-                     .norm = norm_kind::layer,
-                     .mlp = mlp_kind::gelu,
-                     .qkv_bias = true,
-                     .output_bias = true,
-                     .mlp_bias = true},
-          .vocabulary = 50257,
-          .context = 1024,
-          .learned_positions = true};
-}
-
-/// Source  torchtune model builders (qwen3_0_6b_instruct, qwen3_1_7b_instruct).
-[[nodiscard]] constexpr language_model qwen3(int hidden, int intermediate) {
-  return {.blocks =
-              {.layers = 28, .hidden = hidden, .heads = 16, .kv_heads = 8, .head_dim = 128, .intermediate = intermediate, .qk_norm = true},
-          .vocabulary = 151936,
-          .context = 40960};
-}
-
-/// Source  torchtune model builders (llama3_8b); microsoft/vidur model_config.py agrees.
-[[nodiscard]] constexpr language_model llama3_8b() {
-  return {.blocks = {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .head_dim = 128, .intermediate = 14336},
-          .vocabulary = 128256,
-          .context = 8192,
-          .tied = false};
 }
 
 // Qwen2.5-Omni-3B: audio and vision towers, the language model (thinker), the talker.
@@ -301,23 +281,6 @@ inline planning_graph build_language_model(const std::string& name, const langua
 /// Media of a sample.
 inline constexpr int omni_audio_frames = 1500;   ///< 30 s of sound
 inline constexpr int omni_image_patches = 1024;  ///< 448 x 448 pixels, patches of 14 x 14
-
-/// The text part ("thinker"). Source  published configuration as quoted by Tyr (qwen25omni_3B); layers, heads, widths equal torchtune's
-/// qwen2_5_3b.
-[[nodiscard]] constexpr language_model omni_text() {
-  return {.blocks = {.layers = 36, .hidden = 2048, .heads = 16, .kv_heads = 2, .head_dim = 128, .intermediate = 11008, .qkv_bias = true},
-          .vocabulary = 151936,
-          .context = 32768};
-}
-
-/// The speech decoder. Source  nntrainer's talker_converter.py for Qwen2.5-Omni-3B, which reads these numbers from the checkpoint; as a
-/// third party's numbers they are an estimate. Its codec embedding has the text part's width (2048).
-[[nodiscard]] constexpr language_model omni_talker() {
-  return {.blocks = {.layers = 24, .hidden = 896, .heads = 14, .kv_heads = 2, .head_dim = 64, .intermediate = 4864, .qkv_bias = true},
-          .vocabulary = 8448,
-          .context = 32768,
-          .tied = false};
-}
 
 /// Adds two convolutions (128 mel bins, 3 wide, the second with stride 2), 32 blocks with attention in windows of 200 frames, averages of
 /// pairs of frames, and a projection to `out`. Source  transformers Qwen2_5OmniAudioEncoderConfig.
@@ -351,21 +314,28 @@ planning_graph qwen_omni(const std::string& name, omni_training learns, const mo
 
 namespace detail {
 
-inline constexpr std::array<std::string_view, 12> model_names{"bert-base", "bert-small",       "qwen3-0.6b",      "qwen3-1.7b",
-                                                              "qwen-omni", "qwen-omni-frozen", "llama3-8b",       "gpt2",
-                                                              "resnet50",  "resnet101",        "efficientnet-b1", "mobilenetv2"};
+inline constexpr std::array<std::string_view, 6> other_models{"qwen-omni", "qwen-omni-frozen", "resnet50",
+                                                              "resnet101", "efficientnet-b1",  "mobilenetv2"};
+
+inline constexpr auto model_names = [] {
+  std::array<std::string_view, language_models.size() + other_models.size()> names;
+  std::size_t n = 0;
+  for (const named_language_model& m : language_models) names[n++] = m.name;
+  for (const std::string_view name : other_models) names[n++] = name;
+  return names;
+}();
 
 }  // namespace detail
 
 [[nodiscard]] inline std::span<const std::string_view> model_names() { return detail::model_names; }
 
-/// True if a built-in model uses model_options::tokens; other models use model_options::input.
+/// True if a built-in model uses model_options::tokens and weights; other models use model_options::input.
 [[nodiscard]] bool takes_tokens(std::string_view name);
 
 /// Returns a built-in model as a planning graph at operator granularity.
 ///
 /// Units        per sample; 1 MAC = 2 FLOP; norms, activations, adds and pooling count 0 FLOP.
-/// Throws       invalid_input (unknown name; tokens or input outside the model's range).
+/// Throws       invalid_input (unknown name or weight format; tokens or input outside the model's range).
 /// Source       see the builder of each model; docs/reference/zoo.md has the numbers and the rules.
 [[nodiscard]] planning_graph model(std::string_view name, const model_options& options = {});
 

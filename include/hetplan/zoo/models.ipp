@@ -7,50 +7,81 @@
 
 namespace hetplan::zoo {
 
-HETPLAN_INLINE operator_graph::operator_graph(std::string name, precision dtype, int tokens_per_sample)
-    : builder_(std::move(name), bytes_per_element(dtype), tokens_per_sample), element_(bytes_per_element(dtype)) {}
+HETPLAN_INLINE operator_graph::operator_graph(std::string name, precision dtype, int tokens_per_sample, std::string_view weights)
+    : name_(std::move(name)), facts_{.tokens_per_sample = tokens_per_sample, .precision = dtype}, element_(bytes_per_element(dtype)) {
+  facts_.weight_format = element_ == 4 ? "f32" : element_ == 2 ? "f16" : to_string(dtype);
+  if (weights.empty()) return;
+  const auto found = std::find(weight_format_names.begin(), weight_format_names.end(), weights);
+  if (found == weight_format_names.end()) throw_unknown("zoo::model", "weights", weights, weight_format_names);
+  format_ = &weight_formats[static_cast<std::size_t>(found - weight_format_names.begin())];
+  facts_.weight_format = format_->family;
+}
 
-HETPLAN_INLINE tensor operator_graph::add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output) {
+HETPLAN_INLINE tensor operator_graph::add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output, const parameters& p,
+                                          const saved_tensors& saved) {
   const layer_id id(nodes_.size());
+  spec.weight = format_ == nullptr ? stored(p.matrix + p.others) : stored(p.matrix, p.use) + stored(p.others);
+  spec.sequence.per = per_;
+  spec.block = block_;
+  if (spec.split_units > 0) {
+    for (int g = 1; g <= spec.split_units; ++g) {
+      if (spec.split_units % g == 0) spec.degrees.push_back(g);
+    }
+  }
   for (const tensor& t : inputs) edges_.push_back({t.from, id, t.size, t.size});
   spec.name.insert(0, scope_);
   spec.trainable = mode_ == training::trainable;
   const bool learns = spec.trainable && spec.weight > bytes{};
-  nodes_.push_back({std::move(spec), output, learns, learns});
+  nodes_.push_back({std::move(spec), output, p.matrix + p.others, learns, learns, false, saved});
   return {id, output};
 }
 
 HETPLAN_INLINE tensor operator_graph::weightless(std::string name, std::string kind, std::initializer_list<tensor> inputs, double elements,
-                                                 shared_tensors how) {
-  return add({.name = std::move(name), .kind = std::move(kind), .forward_flops = flops{}, .split = how.split, .split_units = how.units},
-             inputs, stored(elements));
-}
-
-HETPLAN_INLINE tensor operator_graph::weighted(std::string name, std::string kind, tensor x, double parameters, double forward,
-                                               double elements, shared_tensors how) {
+                                                 const execution& how, const saved_tensors& saved) {
   return add({.name = std::move(name),
               .kind = std::move(kind),
-              .forward_flops = flops(forward),
-              .weight = stored(parameters),
+              .forward_flops = flops{},
               .split = how.split,
-              .split_units = how.units},
-             {x}, stored(elements));
+              .split_units = how.units,
+              .calls = how.calls},
+             inputs, stored(elements), {}, saved);
 }
 
-HETPLAN_INLINE tensor operator_graph::linear(std::string name, tensor x, double rows, double in, double out, double extra,
-                                             shared_tensors how) {
-  return weighted(std::move(name), "linear", x, in * out + extra, 2 * rows * in * out, rows * out, how);
+HETPLAN_INLINE tensor operator_graph::linear(std::string name, tensor x, double rows, double in, double out, double others,
+                                             const execution& how, matrix_use use) {
+  return add({.name = std::move(name),
+              .kind = "linear",
+              .forward_flops = flops(2 * rows * in * out),
+              .split = how.split,
+              .split_units = how.units,
+              .calls = how.calls,
+              .rows = rows,
+              .scratch = kernel_workspace},
+             {x}, stored(rows * out), {in * out, others, use});
 }
 
 HETPLAN_INLINE tensor operator_graph::embedding(std::string name, tensor ids, double entries, double rows, double width,
                                                 std::string group) {
+  const matrix_use use = group.empty() ? matrix_use::embedding : matrix_use::head;
   return add({.name = std::move(name),
               .kind = "embedding",
               .forward_flops = flops{},
-              .weight = stored(entries * width),
-              .weight_traffic = stored(rows * width),
+              .weight_traffic = stored(rows * width, use),
               .weight_group = std::move(group)},
-             {ids}, stored(rows * width));
+             {ids}, stored(rows * width), {entries * width, 0, use});
+}
+
+HETPLAN_INLINE double operator_graph::bytes_per_parameter() const {
+  if (format_ == nullptr) return element_;
+  bytes weight;
+  double parameters = 0;
+  key_index groups;
+  for (const node& n : nodes_) {
+    if (!n.spec.weight_group.empty() && !groups.insert(parts_of(n.spec.weight_group))) continue;
+    weight += n.spec.weight;
+    parameters += n.parameters;
+  }
+  return weight.value() / parameters;
 }
 
 HETPLAN_INLINE planning_graph operator_graph::build() && {
@@ -59,36 +90,61 @@ HETPLAN_INLINE planning_graph operator_graph::build() && {
     node& from = nodes_[e.from.index()];
     node& to = nodes_[e.to.index()];
     if (from.gradient) to.gradient = to.input_gradient = true;
-    if (to.learns) from.kept = true;
+    if (to.learns) from.learned_from = true;
     from.read = true;
     to.read_bytes += e.forward;
   }
+  for (const layer_edge& e : edges_) {
+    const node& to = nodes_[e.to.index()];
+    if (to.saved.inputs && (to.parameters > 0 ? to.learns : to.gradient)) nodes_[e.from.index()].kept = true;
+  }
+  facts_.bytes_per_parameter = bytes_per_parameter();
+  planning_graph_builder builder(std::move(name_), std::move(facts_));
   for (node& n : nodes_) {
     if (!n.input_gradient) n.spec.backward_input_flops = flops{};
-    if (n.gradient || n.kept) n.spec.activation = n.output;
+    if (n.kept || (n.gradient && n.saved.output)) n.spec.activation = n.output;
+    n.spec.forward_activation = n.gradient || n.learned_from ? n.output : bytes{};
+    if (n.gradient) n.spec.activation += n.saved.own;
+    if (n.gradient && n.spec.workspace == bytes{}) {
+      const bool per_request = n.spec.sequence.per == layer_scope::request;
+      n.spec.workspace = 2 * n.output / (per_request ? 1.0 : facts_.tokens_per_sample);
+    }
+    if (n.learns) n.spec.scratch += n.spec.weight;
+    if (!n.gradient) n.spec.workspace = n.spec.scratch = bytes{};
     if (!n.read) n.spec.traffic = n.read_bytes + n.output;
-    builder_.add_layer(std::move(n.spec));
+    builder.add_layer(std::move(n.spec));
   }
   for (const layer_edge& e : edges_) {
-    builder_.add_edge(e.from, e.to, e.forward, nodes_[e.from.index()].gradient ? e.gradient : bytes{});
+    builder.add_edge(e.from, e.to, e.forward, nodes_[e.from.index()].gradient ? e.gradient : bytes{});
   }
-  return std::move(builder_).build();
+  return std::move(builder).build();
 }
 
 HETPLAN_INLINE feature_map conv_bn(operator_graph& g, std::string name, const feature_map& x, const convolution& c) {
   const image_shape out = strided(x.shape, c.channels, c.stride);
   const double weights = 1.0 * c.kernel * c.kernel * x.shape.channels / c.groups * c.channels;
   const double forward = 2 * weights * out.height * out.width;
-  return {g.weighted(std::move(name), "conv_bn", x.data, weights + 2.0 * c.channels, forward, out.elements()), out};
+  const bool copies = c.activation == activation_kind::silu;
+  return {g.add({.name = std::move(name),
+                 .kind = "conv_bn",
+                 .forward_flops = flops(forward),
+                 .rows = 1.0 * out.height * out.width,
+                 .scratch = kernel_workspace},
+                {x.data}, g.stored(out.elements()), {weights, 2.0 * c.channels},
+                {.output = c.activation == activation_kind::relu, .own = g.stored((copies ? 2 : 1) * out.elements())}),
+          out};
 }
 
 HETPLAN_INLINE feature_map max_pool(operator_graph& g, std::string name, const feature_map& x, int stride) {
   const image_shape out = strided(x.shape, x.shape.channels, stride);
-  return {g.weightless(std::move(name), "max_pool", {x.data}, out.elements()), out};
+  constexpr double index = 8;  // bytes
+  return {g.weightless(std::move(name), "max_pool", {x.data}, out.elements(), {}, {.own = bytes(index * out.elements())}), out};
 }
 
-HETPLAN_INLINE feature_map residual_add(operator_graph& g, std::string name, const feature_map& a, const feature_map& b) {
-  return {g.weightless(std::move(name), "add", {a.data, b.data}, a.shape.elements()), a.shape};
+HETPLAN_INLINE feature_map residual_add(operator_graph& g, std::string name, const feature_map& a, const feature_map& b,
+                                        activation_kind activation) {
+  const saved_tensors saved{.inputs = false, .output = activation == activation_kind::relu};
+  return {g.weightless(std::move(name), "add", {a.data, b.data}, a.shape.elements(), {}, saved), a.shape};
 }
 
 HETPLAN_INLINE feature_map squeeze_excite(operator_graph& g, const std::string& prefix, const feature_map& x, int reduced) {
@@ -96,88 +152,170 @@ HETPLAN_INLINE feature_map squeeze_excite(operator_graph& g, const std::string& 
   const tensor scale = g.add({.name = prefix + "se",
                               .kind = "squeeze_excite",
                               .forward_flops = flops(2 * x.shape.elements() + two_layers),
-                              .backward_weight_flops = flops(two_layers),
-                              .weight = g.stored(2 * c * r + r + c)},
-                             {x.data}, g.stored(c));
-  return {g.weightless(prefix + "scale", "mul", {x.data, scale}, x.shape.elements()), x.shape};
+                              .backward_weight_flops = flops(two_layers)},
+                             {x.data}, g.stored(c), {2 * c * r, r + c}, {.inputs = false});
+  return {g.weightless(prefix + "scale", "mul", {x.data, scale}, x.shape.elements(), {}, {}), x.shape};
 }
 
 HETPLAN_INLINE tensor classifier(operator_graph& g, const feature_map& x, int classes) {
-  const tensor pooled = g.weightless("pool", "global_avg_pool", {x.data}, x.shape.channels);
-  return g.linear("fc", pooled, 1, x.shape.channels, classes, classes);
+  const tensor pooled = g.weightless("pool", "global_avg_pool", {x.data}, x.shape.channels, {}, {.inputs = false});
+  const double in = x.shape.channels, out = classes;
+  constexpr double fp32 = 4;  // of what cross entropy keeps and of its gradients
+  return g.add({.name = "fc",
+                .kind = "linear",
+                .forward_flops = flops(2 * in * out),
+                .rows = 1,
+                .workspace = bytes(2 * fp32 * out),
+                .scratch = kernel_workspace},
+               {pooled}, g.stored(out), {in * out, out}, {.own = bytes(fp32 * out)});
 }
 
 HETPLAN_INLINE feature_map bottleneck(operator_graph& g, const std::string& prefix, const feature_map& x, int width, int stride) {
   const int out = 4 * width;
+  g.begin_block();
   feature_map y = conv_bn(g, prefix + "c1", x, {.channels = width});
   y = conv_bn(g, prefix + "c2", y, {.channels = width, .kernel = 3, .stride = stride});
-  y = conv_bn(g, prefix + "c3", y, {.channels = out});
-  if (x.shape == y.shape) return residual_add(g, prefix + "add", x, y);
-  const feature_map shortcut = conv_bn(g, prefix + "down", x, {.channels = out, .stride = stride});
-  return residual_add(g, prefix + "add", y, shortcut);
+  y = conv_bn(g, prefix + "c3", y, {.channels = out, .activation = activation_kind::none});
+  const feature_map shortcut =
+      x.shape == y.shape ? x : conv_bn(g, prefix + "down", x, {.channels = out, .stride = stride, .activation = activation_kind::none});
+  y = x.shape == y.shape ? residual_add(g, prefix + "add", x, y, activation_kind::relu)
+                         : residual_add(g, prefix + "add", y, shortcut, activation_kind::relu);
+  g.end_block();
+  return y;
 }
 
 HETPLAN_INLINE feature_map inverted_residual(operator_graph& g, const std::string& prefix, const feature_map& x,
                                              const inverted_residual_stage& s, int stride, gating gate) {
   const int wide = s.expand * x.shape.channels;
+  const activation_kind act = activation_of(gate);
   feature_map y = x;
-  if (s.expand > 1) y = conv_bn(g, prefix + "expand", y, {.channels = wide});
-  y = conv_bn(g, prefix + "dw", y, {.channels = wide, .kernel = s.kernel, .stride = stride, .groups = wide});
+  g.begin_block();
+  if (s.expand > 1) y = conv_bn(g, prefix + "expand", y, {.channels = wide, .activation = act});
+  y = conv_bn(g, prefix + "dw", y, {.channels = wide, .kernel = s.kernel, .stride = stride, .groups = wide, .activation = act});
   if (gate == gating::squeeze_excite) y = squeeze_excite(g, prefix, y, x.shape.channels / 4);
-  y = conv_bn(g, prefix + "project", y, {.channels = s.channels});
-  return stride == 1 && x.shape == y.shape ? residual_add(g, prefix + "add", x, y) : y;
+  y = conv_bn(g, prefix + "project", y, {.channels = s.channels, .activation = activation_kind::none});
+  if (stride == 1 && x.shape == y.shape) y = residual_add(g, prefix + "add", x, y);
+  g.end_block();
+  return y;
 }
 
 HETPLAN_INLINE tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows) {
-  return g.weighted(std::move(name), "norm", x, t.norm_parameters(), 0, rows * t.hidden, {layer_split::none});
+  constexpr double fp32 = 4;  // of its input, which it computes with, and of one number a row
+  const double kept = rows * t.hidden + (t.norm == norm_kind::rms ? 1 : 2) * rows;
+  return g.add({.name = std::move(name), .kind = "norm", .forward_flops = flops{}, .split = layer_split::none}, {x},
+               g.stored(rows * t.hidden), {0, t.norm_parameters()}, {.inputs = false, .own = bytes(fp32 * kept)});
 }
 
-HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows, double span) {
-  const double width = 1.0 * t.heads * t.head_dim;
-  const double forward = 4 * rows * std::min(span, rows) * width;
-  const bool cached = t.attention == attention_kind::causal;
+HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows,
+                                std::optional<int> window) {
+  const double width = 1.0 * t.heads * t.head_dim, kv_width = 1.0 * t.kv_heads * t.head_dim;
+  constexpr double fp32 = 4;
+  // Flash attention keeps one number for each row and head. PyTorch has no such kernel for fp32 and grouped queries: scores are
+  // written out, and keys and values repeated for each head.
+  const bool flash = g.element_bytes() < fp32 || t.heads == t.kv_heads;
+  const double scores = fp32 * t.heads * rows * rows;
+  const bytes kept = flash ? bytes(fp32 * t.heads * rows) : bytes(scores) + g.stored(rows * 2 * (width - kv_width));
+  const bytes gradients = g.stored(rows * 2 * (width + kv_width)) + bytes(flash ? fp32 * rows * width : 2 * scores);
+  const flops each(4 * width);
+  token_work sees{
+      .attention_flops = each, .attention = t.attention, .window = window, .attention_traffic = bytes(t.heads * g.score_bytes())};
+  const flops forward = each * sees.pairs(rows, 0);
+  if (g.per() == layer_scope::request) sees = {};  // its tokens are no tokens of the sequence
   return g.add({.name = "attn",
                 .kind = "attention",
-                .forward_flops = flops(forward),
-                .backward_input_flops = flops(2 * forward),
-                .kv_bytes_per_token = cached ? g.stored(2.0 * t.kv_heads * t.head_dim) : bytes{},
+                .forward_flops = forward,
+                .backward_input_flops = 2.5 * forward,
+                .kv_bytes_per_token = t.decodes() ? g.stored(2.0 * t.kv_heads * t.head_dim) : bytes{},
                 .split = layer_split::along,
-                .split_units = t.kv_heads},
-               {q, k, v}, g.stored(rows * width));
+                .split_units = t.kv_heads,
+                .sequence = sees,
+                .calls = 2,  // rotary positions, then all the rest
+                .rows = rows,
+                .workspace = g.per_token(gradients)},
+               {q, k, v}, g.stored(rows * width), {}, {.output = true, .own = kept});
 }
 
-HETPLAN_INLINE tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, double span) {
+HETPLAN_INLINE tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window) {
   const double d = t.hidden, q_width = 1.0 * t.heads * t.head_dim, kv_width = 1.0 * t.kv_heads * t.head_dim;
   const double bias = t.qkv_bias ? 1 : 0, head_norm = t.qk_norm ? t.head_dim : 0;
-  const shared_tensors heads{layer_split::columns, t.kv_heads};
-  const tensor q = g.linear("q", x, rows, d, q_width, bias * q_width + head_norm, heads);
-  const tensor k = g.linear("k", x, rows, d, kv_width, bias * kv_width + head_norm, heads);
-  const tensor v = g.linear("v", x, rows, d, kv_width, bias * kv_width, heads);
-  return g.linear("o", attention(g, t, q, k, v, rows, span), rows, q_width, d, t.output_bias ? d : 0, {layer_split::rows, t.kv_heads});
+  const execution first{layer_split::columns, t.kv_heads}, others{layer_split::columns, t.kv_heads, 0};  // one product makes q, k and v
+  const tensor q = g.linear("q", x, rows, d, q_width, bias * q_width + head_norm, first);
+  const tensor k = g.linear("k", x, rows, d, kv_width, bias * kv_width + head_norm, others);
+  const tensor v = g.linear("v", x, rows, d, kv_width, bias * kv_width, others, matrix_use::sensitive);
+  const tensor seen = attention(g, t, q, k, v, rows, window);
+  return g.linear("o", seen, rows, q_width, d, t.output_bias ? d : 0, {layer_split::rows, t.kv_heads});
+}
+
+HETPLAN_INLINE tensor swiglu(operator_graph& g, tensor gate, tensor up, double elements) {
+  return g.add({.name = "act",
+                .kind = "swiglu",
+                .forward_flops = flops{},
+                .split = layer_split::along,
+                .workspace = g.per_token(4 * g.stored(elements))},
+               {gate, up}, g.stored(elements), {}, {.own = g.stored(elements)});
+}
+
+HETPLAN_INLINE tensor experts_branch(operator_graph& g, const transformer& t, tensor x, double rows) {
+  const double d = t.hidden, wide = t.intermediate, taken = rows * t.active_experts;  // rows of all experts' products together
+  const double matrix = t.experts * d * wide;
+  const tensor choice = g.linear("router", x, rows, d, t.experts, 0, {layer_split::none, 0, 2});  // a product, then the best few
+  const auto product = [&](std::string name, std::initializer_list<tensor> inputs, layer_split split, int calls, bytes out, matrix_use use,
+                           bytes gathered = {}) {
+    return g.add({.name = std::move(name),
+                  .kind = "experts",
+                  .forward_flops = flops(2 * taken * d * wide),
+                  .split = split,
+                  .sequence = {.experts = expert_weights{t.experts, t.active_experts, g.stored(matrix, use)}},
+                  .calls = calls,
+                  .rows = rows},
+                 inputs, out, {matrix, 0, use}, {.own = gathered});
+  };
+  const tensor gate =
+      product("gate", {x, choice}, layer_split::columns, 1, g.stored(taken * wide), matrix_use::product, g.stored(taken * d));
+  const tensor up = product("up", {x, choice}, layer_split::columns, 0, g.stored(taken * wide), matrix_use::product);
+  const tensor a = swiglu(g, gate, up, taken * wide);
+  return product("down", {a}, layer_split::rows, 1, g.stored(rows * d), matrix_use::sensitive);
 }
 
 HETPLAN_INLINE tensor mlp_branch(operator_graph& g, const transformer& t, tensor x, double rows) {
   const double d = t.hidden, wide = t.intermediate;
   const double wide_bias = t.mlp_bias ? wide : 0, bias = t.mlp_bias ? d : 0;
-  const shared_tensors columns{layer_split::columns}, along{layer_split::along}, summed{layer_split::rows};
-  if (t.mlp == mlp_kind::gelu) {
-    const tensor a = g.weightless("act", "gelu", {g.linear("fc1", x, rows, d, wide, wide_bias, columns)}, rows * wide, along);
-    return g.linear("fc2", a, rows, wide, d, bias, summed);
+  const execution columns{layer_split::columns}, along{layer_split::along}, summed{layer_split::rows};
+  const execution in_the_same{layer_split::columns, 0, 0};  // one product makes gate and up
+  if (t.experts > 0) return experts_branch(g, t, x, rows);
+  if (t.mlp == mlp_kind::plain) {
+    const tensor a = g.weightless("act", "gelu", {g.linear("fc1", x, rows, d, wide, wide_bias, columns)}, rows * wide, along,
+                                  {.own = t.composed_gelu ? 3 * g.stored(rows * wide) : bytes{}});
+    return g.linear("fc2", a, rows, wide, d, bias, summed, matrix_use::sensitive);
   }
   const tensor gate = g.linear("gate", x, rows, d, wide, wide_bias, columns);
-  const tensor up = g.linear("up", x, rows, d, wide, wide_bias, columns);
-  return g.linear("down", g.weightless("act", "swiglu", {gate, up}, rows * wide, along), rows, wide, d, bias, summed);
+  const tensor up = g.linear("up", x, rows, d, wide, wide_bias, in_the_same);
+  return g.linear("down", swiglu(g, gate, up, rows * wide), rows, wide, d, bias, summed, matrix_use::sensitive);
 }
 
-HETPLAN_INLINE tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, double span) {
-  const bool before = t.place == norm_place::before;
+HETPLAN_INLINE tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window) {
+  const bool before = t.place != norm_place::after, around = t.place == norm_place::around;
   const double size = rows * t.hidden;
-  const tensor o = attention_branch(g, t, before ? norm(g, "norm1", t, x, rows) : x, rows, span);
-  tensor y = g.weightless("add1", "add", {x, o}, size);
-  if (!before) y = norm(g, "norm1", t, y, rows);
-  const tensor m = mlp_branch(g, t, before ? norm(g, "norm2", t, y, rows) : y, rows);
-  y = g.weightless("add2", "add", {y, m}, size);
-  return before ? y : norm(g, "norm2", t, y, rows);
+  const execution in_the_norm{{}, 0, 0};  // the kernel of the next norm adds, too
+  const auto branch = [&](const std::string& number, tensor in, auto&& inner) {
+    tensor out = inner(before ? norm(g, "norm" + number, t, in, rows) : in);
+    if (around) out = norm(g, "post" + number, t, out, rows);
+    const tensor sum = g.weightless("add" + number, "add", {in, out}, size, in_the_norm, {.inputs = false});
+    return before ? sum : norm(g, "norm" + number, t, sum, rows);
+  };
+  x = branch("1", x, [&](tensor in) { return attention_branch(g, t, in, rows, window); });
+  return branch("2", x, [&](tensor in) { return mlp_branch(g, t, in, rows); });
+}
+
+HETPLAN_INLINE tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows) {
+  for (int i = 0; i < t.layers; ++i) {
+    g.scope(prefix + "l" + std::to_string(i) + ".");
+    g.begin_block();
+    x = transformer_block(g, t, x, rows, t.window_of(i));
+    g.end_block();
+  }
+  g.scope(prefix);
+  return x;
 }
 
 HETPLAN_INLINE tensor embed_tokens(operator_graph& g, const std::string& prefix, const language_model& m, int tokens) {
@@ -192,20 +330,25 @@ HETPLAN_INLINE tensor embed_tokens(operator_graph& g, const std::string& prefix,
 }
 
 HETPLAN_INLINE tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens) {
-  x = transformer_stack(g, prefix, m.blocks, x, tokens, [&](int) { return 1.0 * tokens; });
-  return m.blocks.place == norm_place::before ? norm(g, "norm", m.blocks, x, tokens) : x;
+  x = transformer_stack(g, prefix, m.blocks, x, tokens);
+  return m.blocks.place != norm_place::after ? norm(g, "norm", m.blocks, x, tokens) : x;
 }
 
-HETPLAN_INLINE tensor language_head(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens) {
+HETPLAN_INLINE tensor language_head(operator_graph& g, const std::string& name, const language_model& m, tensor x, int tokens,
+                                    std::string group) {
   const double in = m.blocks.hidden, out = m.vocabulary, rows = tokens;
-  g.scope(prefix);
-  return g.add({.name = "lm_head",
+  // Cross entropy keeps the logarithms of probabilities in fp32. Behind them come their gradient and that of the fp32 copy of the logits;
+  // in the forward that copy beside the logits.
+  constexpr double fp32 = 4;
+  return g.add({.name = name,
                 .kind = "linear",
                 .forward_flops = flops(2 * rows * in * out),
-                .weight = g.stored(in * out),
-                .weight_group = m.tied ? prefix + "embed" : "",
-                .split = layer_split::columns},
-               {x}, g.stored(rows * out));
+                .weight_group = std::move(group),
+                .split = layer_split::columns,
+                .sequence = {.last_token = m.blocks.decodes()},
+                .workspace = bytes(2 * fp32 * out),
+                .scratch = kernel_workspace},
+               {x}, g.stored(rows * out), {in * out, 0, matrix_use::head}, {.own = bytes(fp32 * rows * out)});
 }
 
 HETPLAN_INLINE void check_tokens(const std::string& name, const language_model& m, int tokens) {
@@ -221,16 +364,23 @@ HETPLAN_INLINE tensor audio_tower(operator_graph& g, const std::string& prefix, 
                           .head_dim = 64,
                           .intermediate = 5120,
                           .norm = norm_kind::layer,
-                          .mlp = mlp_kind::gelu,
-                          .attention = attention_kind::encoder,
+                          .mlp = mlp_kind::plain,
+                          .attention = attention_kind::full,
                           .qkv_bias = true,
                           .output_bias = true,
-                          .mlp_bias = true};
+                          .mlp_bias = true,
+                          .window = 200};
   constexpr double frames = omni_audio_frames, mel = 128, d = t.hidden, first = 3 * mel * d, second = 3 * d * d;
   g.scope(prefix);
   tensor x = g.input("mel", g.stored(mel * 2 * frames));
-  x = g.weighted("conv", "conv1d", x, first + second + 2 * d, 2 * (2 * frames) * first + 2 * frames * second, frames * d);
-  x = transformer_stack(g, prefix, t, x, frames, [](int) { return 200.0; });
+  x = g.add({.name = "conv",
+             .kind = "conv1d",
+             .forward_flops = flops(2 * (2 * frames) * first + 2 * frames * second),
+             .calls = 2,
+             .rows = frames},
+            {x}, g.stored(frames * d), {first + second, 2 * d},
+            {.own = g.stored(5 * frames * d)});  // around both GELU, the last's output apart
+  x = transformer_stack(g, prefix, t, x, frames);
   return g.linear("proj", x, frames / 2, d, out, out);
 }
 
@@ -241,12 +391,14 @@ HETPLAN_INLINE tensor vision_tower(operator_graph& g, const std::string& prefix,
                           .kv_heads = 16,
                           .head_dim = 80,
                           .intermediate = 3420,
-                          .attention = attention_kind::encoder,
-                          .qkv_bias = true};
+                          .attention = attention_kind::full,
+                          .qkv_bias = true,
+                          .window = 64,
+                          .full_every = 8};
   constexpr double patches = omni_image_patches, numbers = 14 * 14 * 3 * 2, merged = 4.0 * t.hidden;
   g.scope(prefix);
   tensor x = g.linear("embed", g.input("patches", g.stored(patches * numbers)), patches, numbers, t.hidden);
-  x = transformer_stack(g, prefix, t, x, patches, [](int block) { return block % 8 == 7 ? patches : 64.0; });
+  x = transformer_stack(g, prefix, t, x, patches);
   x = g.linear("merge1", x, patches / 4, merged, merged, merged);
   return g.linear("merge2", x, patches / 4, merged, out, out);
 }
@@ -257,24 +409,27 @@ HETPLAN_INLINE tensor talker(operator_graph& g, const std::string& prefix, tenso
   const double rows = tokens;
   g.scope(prefix);
   const tensor codes = g.embedding("embed", g.input("codes", bytes(4 * rows)), m.vocabulary, rows, width);
-  tensor x = g.weightless("join", "add", {thought, codes}, rows * width);
+  tensor x = g.weightless("join", "add", {thought, codes}, rows * width, {}, {.inputs = false});
   x = hidden_states(g, prefix, m, g.linear("proj", x, rows, width, d, d), tokens);
-  return g.linear("codec_head", x, rows, d, m.vocabulary, 0, {layer_split::columns});
+  return language_head(g, "codec_head", m, x, tokens);
 }
 
 HETPLAN_INLINE planning_graph qwen_omni(const std::string& name, omni_training learns, const model_options& o) {
   constexpr language_model text = omni_text();
   check_tokens(name, text, o.tokens);
   const training others = learns == omni_training::all ? training::trainable : training::frozen;
-  operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens);
+  operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens, o.weights);
   g.set(others);
+  g.set(layer_scope::request);
   std::optional<std::pair<tensor, tensor>> media;  // in a generation step their outputs are in the caches
   if (o.tokens > 1) media = std::pair{audio_tower(g, "audio.", text.blocks.hidden), vision_tower(g, "vision.", text.blocks.hidden)};
   g.set(training::trainable);
+  g.set(layer_scope::token);
   const tensor words = embed_tokens(g, "text.", text, o.tokens);
-  const tensor x = media ? g.weightless("join", "join", {media->first, media->second, words}, 1.0 * o.tokens * text.blocks.hidden) : words;
+  const double joined = 1.0 * o.tokens * text.blocks.hidden;
+  const tensor x = media ? g.weightless("join", "join", {media->first, media->second, words}, joined, {}, {.inputs = false}) : words;
   const tensor thought = hidden_states(g, "text.", text, x, o.tokens);
-  language_head(g, "text.", text, thought, o.tokens);
+  language_head(g, "lm_head", text, thought, o.tokens, "text.embed");
   g.set(others);
   talker(g, "talker.", thought, o.tokens);
   return std::move(g).build();
@@ -321,7 +476,8 @@ HETPLAN_INLINE planning_graph resnet(const std::string& name, const std::array<i
 HETPLAN_INLINE planning_graph mobile_network(const std::string& name, std::span<const inverted_residual_stage> stages, gating gate,
                                              const image_shape& own, const model_options& o) {
   operator_graph g(name, o.dtype.value_or(precision::fp32));
-  feature_map x = conv_bn(g, "stem", image(g, image_of(name, o, own)), {.channels = 32, .kernel = 3, .stride = 2});
+  const activation_kind act = activation_of(gate);
+  feature_map x = conv_bn(g, "stem", image(g, image_of(name, o, own)), {.channels = 32, .kernel = 3, .stride = 2, .activation = act});
   int block = 0;
   for (const inverted_residual_stage& s : stages) {
     for (int i = 0; i < s.repeats; ++i) {
@@ -329,7 +485,7 @@ HETPLAN_INLINE planning_graph mobile_network(const std::string& name, std::span<
       x = inverted_residual(g, prefix, x, s, i == 0 ? s.stride : 1, gate);
     }
   }
-  x = conv_bn(g, "head", x, {.channels = 1280});
+  x = conv_bn(g, "head", x, {.channels = 1280, .activation = act});
   classifier(g, x, 1000);
   return std::move(g).build();
 }
@@ -353,14 +509,11 @@ HETPLAN_INLINE bool takes_tokens(std::string_view name) {
 
 HETPLAN_INLINE planning_graph model(std::string_view name, const model_options& options) {
   const std::string n(name);
-  if (n == "bert-base") return build_language_model(n, bert(12, 768), options);
-  if (n == "bert-small") return build_language_model(n, bert(4, 512), options);
-  if (n == "qwen3-0.6b") return build_language_model(n, qwen3(1024, 3072), options);
-  if (n == "qwen3-1.7b") return build_language_model(n, qwen3(2048, 6144), options);
+  for (const named_language_model& m : language_models) {
+    if (m.name == name) return build_language_model(n, m.model, options);
+  }
   if (n == "qwen-omni") return qwen_omni(n, omni_training::all, options);
   if (n == "qwen-omni-frozen") return qwen_omni(n, omni_training::text_only, options);
-  if (n == "llama3-8b") return build_language_model(n, llama3_8b(), options);
-  if (n == "gpt2") return build_language_model(n, gpt2(), options);
   if (n == "resnet50") return resnet(n, {3, 4, 6, 3}, options);
   if (n == "resnet101") return resnet(n, {3, 4, 23, 3}, options);
   if (n == "efficientnet-b1") return efficientnet_b1(options);

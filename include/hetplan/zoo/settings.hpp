@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Built-in devices and clusters: the four settings of Dora's evaluation, and graphs and clusters of Moirai's.
+/// Built-in clusters: the four settings of Dora's evaluation, and Moirai's, with its graphs.
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include <hetplan/cluster/cluster.hpp>
-#include <hetplan/cluster/device.hpp>
 #include <hetplan/graph/planning_graph.hpp>
+#include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/models.hpp>
 
 namespace hetplan::zoo {
@@ -60,69 +61,21 @@ inline constexpr std::array<std::string_view, 2> moirai_cluster_names{"inter-ser
 ///         10 us, an estimate.
 [[nodiscard]] hetplan::cluster moirai_cluster(std::string_view name);
 
-/// Kind of a device's network link, which sets the energy per byte. Both pairs of values are estimates.
-enum class link { wifi, wire };
-
-/// A built-in device, and which of its numbers are estimates.
-struct device_entry {
-  hetplan::device device;      ///< named after its kind
-  std::string_view estimated;  ///< fields of `device`, comma-separated
-};
-
-namespace detail {
-
-/// A row of the table of devices, in the units of data sheets.
-struct device_row {
-  std::string_view kind;
-  double compute_tflops;  ///< sustained by a training kernel at large batch: about the FP32 vector peak
-  double memory_gb;
-  double budget_gb;  ///< usable by a plan; the rest is for the system and other programs
-  double bandwidth_gb_per_s;
-  double half_batch;
-  double launch_us;
-  double idle_w;
-  double active_w;
-  std::string_view estimated;
-};
-
-// Estimates were chosen once for all reproductions. half_batch and launch are parameters of the cost model, which nobody publishes.
-// a40 and v100 count twice their vector peak (tensor cores take part).
-inline constexpr std::array<device_row, 10> device_rows{{
-    {"rtx4060ti", 22, 8, 8, 288, 4, 10, 20, 160, "half_batch, launch, power"},
-    {"rtx4050", 9, 6, 6, 192, 3, 10, 8, 50, "half_batch, launch, power"},
-    {"snapdragon-8-elite", 1.6, 12, 8, 84.8, 1, 40, 1, 8, "compute, memory_budget, half_batch, launch, power"},
-    {"genio-720", 0.9, 16, 12, 34, 1, 40, 2, 9, "compute, memory_budget, memory_bandwidth, half_batch, launch, power"},
-    {"genio-520", 0.7, 16, 12, 26, 1, 40, 2, 7, "compute, memory_budget, memory_bandwidth, half_batch, launch, power"},
-    {"a40", 75, 48, 16, 695.8, 8, 10, 30, 300, "compute, half_batch, launch, power.idle, power.send, power.receive"},
-    {"v100", 28, 16, 16, 897, 8, 10, 30, 250, "compute, half_batch, launch, power"},
-    {"jetson-nano", 0.2358, 4, 3, 25.6, 2, 40, 1.5, 10, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
-    {"jetson-tx2", 0.7501, 8, 6, 59.7, 2, 40, 2, 15, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
-    {"jetson-nx", 0.8448, 8, 6, 51.2, 2, 40, 2, 15, "memory_budget, half_batch, launch, power.idle, power.send, power.receive"},
-}};
-
-inline constexpr auto device_kinds = [] {
-  std::array<std::string_view, device_rows.size()> kinds;
-  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = device_rows[i].kind;
-  return kinds;
-}();
-
-}  // namespace detail
-
-[[nodiscard]] inline std::span<const std::string_view> device_kinds() { return detail::device_kinds; }
-
-/// Returns a built-in device and the names of its estimated fields. Throws invalid_input (unknown kind).
-[[nodiscard]] device_entry find_device(std::string_view kind, link joined = link::wifi);
-
-/// Returns a built-in device with a given name. Throws invalid_input (unknown kind).
-[[nodiscard]] hetplan::device device(std::string_view kind, std::string name, link joined = link::wifi);
-
 namespace detail {
 inline constexpr std::array<std::string_view, 4> cluster_names{"smart-home-1", "smart-home-2", "traffic-monitor", "edge-cluster"};
+inline constexpr auto clusters_and_devices = [] {
+  std::array<std::string_view, cluster_names.size() + device_kinds.size()> names;
+  std::ranges::copy(device_kinds, std::ranges::copy(cluster_names, names.begin()).out);
+  return names;
+}();
 }  // namespace detail
 
 [[nodiscard]] inline std::span<const std::string_view> cluster_names() { return detail::cluster_names; }
 
-/// Returns a built-in cluster. Throws invalid_input (unknown name).
+/// Returns all names that cluster() takes: those of clusters, then the kinds of devices.
+[[nodiscard]] inline std::span<const std::string_view> clusters_and_devices() { return detail::clusters_and_devices; }
+
+/// Returns a built-in cluster, or for the kind of a built-in device that device alone. Throws invalid_input (unknown name).
 ///
 /// Source       Dora table 3 (devices, bandwidth, Wi-Fi or wired ring). Latencies are estimates. So are the assumptions that the access
 ///              point takes each byte once and that wires are full duplex.
