@@ -44,7 +44,8 @@ class asked(toy_problem.folder_test):
             for option in (("--tokens", "7"), ("--input", "3,64,64"), ("--dtype", "bf16"), ("--weights", "q4_0")):
                 self.assertIn(option[0] + ": only a built-in", self.refused(*command, *option))
         self.assertFalse((self.path / "new").exists())
-        for command in (("show", "qwen-omni", "--tokens", "64", "--dtype", "fp32"), ("show", "gpt2", "--weights", "q4_0"), ("show", "resnet50", "--input", "3,64,64", "--dtype", "bf16")):
+        for command in (("show", "qwen-omni", "--tokens", "64", "--dtype", "fp32"), ("show", "gpt2", "--weights", "q4_0"),
+                        ("show", "resnet50", "--input", "3,64,64", "--dtype", "bf16")):
             self.assertEqual(self.warned(*command), [])
 
     def test_a_sweep_gives_them_to_the_models_that_take_them(self):

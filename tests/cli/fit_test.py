@@ -6,7 +6,8 @@ import unittest
 import toy_problem
 
 CLUSTER = {"format": "hetplan/cluster/1", "name": "two", "topology": {"kind": "shared", "capacity": "1 GB/s"},
-           "devices": [{"name": f"g{i}", "kind": "gpu", "memory": "24 GB", "compute": "100 TFLOP/s", "memory_bandwidth": "1 TB/s"} for i in range(2)]}
+           "devices": [{"name": f"g{i}", "kind": "gpu", "memory": "24 GB", "compute": "100 TFLOP/s", "memory_bandwidth": "1 TB/s"}
+                        for i in range(2)]}
 LAYER = {"forward_flops": "64 GFLOP", "weight": "400 MB", "kv_bytes_per_token": "4 kB"}
 MODEL = {"format": "hetplan/model/1", "name": "toy", "bytes_per_parameter": 2, "tokens_per_sample": 64,
          "layers": [{"name": f"l{i}", **LAYER} for i in range(4)],
@@ -64,7 +65,8 @@ class fit(toy_problem.folder_test):
         (shared,) = self.read("fitted.json")["resources"]
         self.assertLess(shared["capacity"], 1e8)
         self.assertIn("capacity of shared: ", self.done("fit", "c.json", "rows.csv", "--fit", "host:shared"))
-        self.assertIn('expected a resource of cluster "two" (shared), got "pci"', self.refused("fit", "c.json", "rows.csv", "--fit", "host:pci"))
+        self.assertIn('expected a resource of cluster "two" (shared), got "pci"',
+                      self.refused("fit", "c.json", "rows.csv", "--fit", "host:pci"))
 
     def test_profiles_are_left_alone_and_it_is_said(self):
         layers = [{**l, "profile": {"gpu": {"batch": [1], "forward": [0.01]}}} for l in MODEL["layers"]]
@@ -88,7 +90,8 @@ class fit(toy_problem.folder_test):
         self.assertIn('rows.csv: line 1: expected a header with a column "value", got none', row(DECODE, HEADER.replace("value,", "")))
         self.assertIn("rows.csv: line 2: prompt: expected tokens >= 1", row(PREFILL.replace("640", "0")))
         self.table("rows.csv")
-        self.assertIn("rows.csv: expected a line for each measurement under the header, got none", self.refused("fit", "c.json", "rows.csv"))
+        self.assertIn("rows.csv: expected a line for each measurement under the header, got none",
+                      self.refused("fit", "c.json", "rows.csv"))
         self.assertIn("nothing.csv", self.refused("fit", "c.json", "nothing.csv"))
 
     def test_rows_that_the_judge_refuses_name_their_line(self):

@@ -207,7 +207,8 @@ class Blocks(Same):
         self.assertClose(again["busy"]["d0"] - plain["busy"]["d0"], 3 * 2 * 3e-3)
 
     def test_all_blocks_stay_for_a_separate_weight_part(self):
-        orders = {"d0": [["F", 0, 0], ["B", 0, 0], ["F", 0, 1], ["B", 0, 1], ["W", 0, 0], ["W", 0, 1], ["F", 0, 2], ["B", 0, 2], ["W", 0, 2]]}
+        orders = {"d0": [["F", 0, 0], ["B", 0, 0], ["F", 0, 1], ["B", 0, 1], ["W", 0, 0], ["W", 0, 1],
+                         ["F", 0, 2], ["B", 0, 2], ["W", 0, 2]]}
         found = semantics.simulate(self.document("blocks", schedule={"kind": "explicit", "orders": orders}))
         self.assertClose(found["peak_memory"]["d0"], 2 * (39 + 14) + 2 * (39 + 14))
 

@@ -80,6 +80,16 @@ struct workload {
   friend bool operator==(const workload&, const workload&) = default;
 };
 
+/// Tasks of a stage that send, as planners count them: a forward unless it is of the last stage, which sends tokens in generation; in
+/// training a backward unless it is of the first stage. The judge counts messages.
+struct sending_tasks {
+  bool forward = false, backward = false;
+};
+[[nodiscard]] constexpr sending_tasks sends_of(const workload& w, bool is_first, bool is_last) {
+  const bool returns_tokens = w.mode == mode::generation && w.tokens > 1 && !is_first;
+  return {!is_last || returns_tokens, w.mode == mode::training && !is_first};
+}
+
 /// One call of one layer: `batch` samples (sequences) at once, split over `tensor_parallel` accelerators of the device. The members give
 /// amounts of one sequence in this call: for `tokens` new tokens behind `context` cached ones.
 /// Source  semantics, section 4.

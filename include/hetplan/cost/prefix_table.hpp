@@ -200,6 +200,7 @@ class prefix_table {
   /// Returns the share of the passes of a part of the run in which some layer of the blocks runs.
   [[nodiscard]] double running(std::size_t first, std::size_t last, run_part part) const;
 
+  workload workload_;
   std::size_t blocks_;
   int max_share_;
   std::size_t distinct_ = which_share(max_share_) + 1;
@@ -216,7 +217,6 @@ class prefix_table {
   std::vector<std::uint32_t> in_all_, in_first_,
       in_last_;  ///< prefix counts of layers that run in all passes, in the first chunk, from the last on
   bool sends_ = false, adjusted_ = false;
-  bool returns_tokens_ = false;  ///< generation of more than one token
   std::vector<double> state_, optimizer_state_, trainable_, cache_;
   std::vector<std::vector<double>> activations_;  ///< by shape of pass
   std::vector<repeat> repeats_;

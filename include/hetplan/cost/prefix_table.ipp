@@ -135,12 +135,12 @@ HETPLAN_INLINE interval_time prefix_table::time(std::size_t first, std::size_t l
 
 HETPLAN_INLINE interval_time prefix_table::adjustment(std::size_t first, std::size_t last, device_id d) const {
   const double send = send_s_[d.index()], overhead = overheads_s_[d.index()];
-  const bool forward = last < blocks_ || (first > 0 && returns_tokens_), back = training_ && first > 0;
+  const auto [forward, back] = sends_of(workload_, first == 0, last == blocks_);
   if (!has_parts()) return {.total_s = (forward ? send : 0) + (back ? send : 0), .backward_s = back ? send : 0};
-  const auto of = [&](run_part part) {
+  const auto of = [&, sends = forward](run_part part) {
     if (passes_.size(part) == 0) return 0.0;
     const double share = running(first, last, part);
-    return (forward ? send * share : 0) - overhead * (1 - share);
+    return (sends ? send * share : 0) - overhead * (1 - share);
   };
   return {.total_s = of(run_part::whole), .first_s = of(run_part::first_token), .later_s = of(run_part::later_tokens)};
 }
@@ -232,8 +232,8 @@ HETPLAN_INLINE int prefix_table::samples_of(std::size_t distinct_share) const {
 HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const layer_sequence& sequence, const cluster& c,
                                           const any_cost_model& cost, const any_memory_model& memory, const workload& w, int max_share,
                                           bool recompute)
-    : blocks_(sequence.size()), max_share_(max_share), training_(w.mode == mode::training), recompute_(training_ && recompute),
-      boundaries_(cost.times_boundaries()), passes_(w, model) {
+    : workload_(w), blocks_(sequence.size()), max_share_(max_share), training_(w.mode == mode::training),
+      recompute_(training_ && recompute), boundaries_(cost.times_boundaries()), passes_(w, model) {
   check_mode(model, w);
   add_memory(model, sequence, memory, w);
   for (const device& d : c.devices()) {
@@ -265,7 +265,6 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
       part.total = sums(rows(), columns);
       if (has_entries()) part.entry = sums(rows(), columns);
     }
-    returns_tokens_ = w.tokens > 1;
     in_all_ = in_first_ = in_last_ = std::vector<std::uint32_t>(rows());
     for (std::size_t b = 0; b < blocks_; ++b) {
       for (std::vector<std::uint32_t>* counts : {&in_all_, &in_first_, &in_last_}) (*counts)[b + 1] = (*counts)[b];

@@ -135,9 +135,9 @@ HETPLAN_INLINE pipeline_steps make_steps(const stage_costs& whole) {
       const assignment& a = p.stages[s].devices[i];
       const stage_costs::part& d = whole.stages[s].devices[i];
       const double send_s = whole.cluster[a.device].send_overhead.value();
-      const bool sends = s + 1 < p.stages.size() || (s > 0 && generation && p.workload.tokens > 1);
-      const auto sent_s = [&](run_part part) { return sends ? send_s * whole.running(stage_id(s), part) : 0; };
-      const double returned_s = training && s > 0 ? send_s : 0;
+      const sending_tasks sends = sends_of(p.workload, s == 0, s + 1 == p.stages.size());
+      const auto sent_s = [&](run_part part) { return sends.forward ? send_s * whole.running(stage_id(s), part) : 0; };
+      const double returned_s = sends.backward ? send_s : 0;
       const double forward_s = d.forward_task_s() + sent_s(run_part::whole), backward_s = training ? d.backward_task_s() + returned_s : 0;
       step.devices.push_back({a.device, a.samples, forward_s, backward_s, d.optimizer_s});
       step.forward_s = std::max(step.forward_s, forward_s);

@@ -14,9 +14,7 @@ namespace hetplan::fit {
 /// Complexity    about unknowns QR decompositions of rows x unknowns.
 /// Throws        invalid_input (sizes that do not match, bounds out of order).
 /// Determinism   ties: the unknown of the smaller index.
-/// Source        Lawson and Hanson, Solving Least Squares Problems, 1974, ch. 23 (NNLS); with upper bounds: Stark and Parker,
-/// Bounded-Variable
-///               Least Squares, 1995.
+/// Source        Lawson and Hanson, Solving Least Squares Problems, 1974, ch. 23 (NNLS); with upper bounds: Stark and Parker, 1995.
 [[nodiscard]] std::vector<double> bounded_least_squares(std::span<const double> a, std::span<const double> b, std::span<const double> lower,
                                                         std::span<const double> upper);
 

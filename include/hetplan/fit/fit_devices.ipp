@@ -40,9 +40,7 @@ namespace detail {
   return k == parameter_kind::half_rows ? 64 : k == parameter_kind::launch ? 5e-6 : 1e-4;
 }
 /// Is it a parameter that every device has some of, so that nothing speaks for the cluster's number but the rows?
-[[nodiscard]] constexpr bool is_free(parameter_kind k) {
-  return k == parameter_kind::efficiency || k == parameter_kind::memory_efficiency || k == parameter_kind::capacity;
-}
+[[nodiscard]] constexpr bool is_free(parameter_kind k) { return is_of_format(k) || k == parameter_kind::capacity; }
 
 /// The network of a cluster with other capacities and latencies.
 struct changed_network {
@@ -74,12 +72,10 @@ HETPLAN_INLINE void set_share(attained_share& s, const std::string& format, doub
   s.by_format.emplace_back(format, value);
 }
 
+/// Returns the share from which a fit begins.
 HETPLAN_INLINE double get_share(const attained_share& s, const std::string& format) {
-  if (s.by_format.empty()) return s.of_all;
-  for (const auto& [known, share] : s.by_format) {
-    if (known == format) return share;
-  }
-  return 1;
+  const double* known = s.find(format);
+  return known != nullptr ? *known : 1;
 }
 
 HETPLAN_INLINE double value_in(const parameter& p, const device& d) {
