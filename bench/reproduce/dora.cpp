@@ -62,6 +62,13 @@ job job_of(mode how, const std::string& model) {
   return io::read_job(setting_file(std::string(to_string(how)) + (own ? "." + model : "")));
 }
 
+/// A token of each sequence without a key/value cache: an inference of all tokens so far.
+job job_without_cache() {
+  job wanted = job_of(mode::generation, "qwen3-1.7b");
+  wanted.workload = {.mode = mode::inference, .tokens = 1};
+  return wanted;
+}
+
 /// A target that is a limit: no energy buys lateness.
 qoe_target within(double latency_s) { return {.latency = seconds(latency_s), .lambda_J_per_s = 1e6}; }
 
@@ -588,7 +595,8 @@ std::vector<row> alone() {
   struct reported {
     const char *kind, *paper;
   };
-  std::vector<row> rows{{"device", "the paper's, Qwen3-0.6B", "Qwen3-0.6B", "its energy", "Qwen3-1.7B", "its energy"}};
+  std::vector<row> rows{{"device", "the paper's, Qwen3-0.6B", "Qwen3-0.6B", "its energy", "without a cache", "its energy", "Qwen3-1.7B",
+                         "its energy", "without a cache", "its energy"}};
   for (const reported& d : {reported{"snapdragon-8-elite", "190 ms, 200 ms"},
                             {"rtx4050", "170 ms"},
                             {"rtx4060ti", "150 ms"},
@@ -596,12 +604,14 @@ std::vector<row> alone() {
                             {"a40", "60 ms"}}) {
     row r{d.kind, d.paper};
     for (const char* name : {"qwen3-0.6b", "qwen3-1.7b"}) {
-      job wanted = job_of(mode::generation, name);
-      wanted.batch = 1;
-      const planning_graph model = model_of(mode::generation, name);
-      const answer a(recipes::on_device(problem_of(model, cluster("alone", zoo::device(d.kind, "one")), wanted), minimize_latency{}, 1));
-      r.push_back(readable(seconds(a.time_s())));
-      r.push_back(number("%.2f J", a.energy_J() / wanted.workload.tokens));
+      for (const bool cached : {true, false}) {
+        job wanted = cached ? job_of(mode::generation, name) : job_without_cache();
+        wanted.batch = 1;
+        const planning_graph model = model_of(wanted.workload.mode, name);
+        const answer a(recipes::on_device(problem_of(model, cluster("alone", zoo::device(d.kind, "one")), wanted), minimize_latency{}, 1));
+        r.push_back(readable(seconds(a.time_s())));
+        r.push_back(number("%.2f J", a.energy_J() / wanted.workload.tokens));
+      }
     }
     rows.push_back(std::move(r));
   }
@@ -639,13 +649,14 @@ std::vector<row> network_use(bool quick) {
 
 /// What lambda buys: energy + lambda x time, Qwen3-1.7B in the traffic monitor (Fig 15).
 std::vector<row> tradeoffs(bool quick) {
-  std::vector<row> rows{{"lambda [J/s]", "training: an iteration", "its energy", "watts", "generation: a token", "its energy", "watts"}};
+  std::vector<row> rows{{"lambda [J/s]", "training: an iteration", "its energy", "watts", "generation: a token", "its energy", "watts",
+                         "without a cache", "its energy", "watts"}};
   const cluster devices = cluster_of("traffic-monitor");
   for (const double lambda : quick ? std::vector{1.0} : std::vector{0.1, 0.5, 1.0, 3.0, 10.0, 100.0, 1000.0}) {
     row r{number("%g", lambda)};
-    for (const mode how : {mode::training, mode::generation}) {
+    for (const mode how : {mode::training, mode::generation, mode::inference}) {
       const planning_graph model = model_of(how, "qwen3-1.7b");
-      const job wanted = job_of(how, "qwen3-1.7b");
+      const job wanted = how == mode::inference ? job_without_cache() : job_of(how, "qwen3-1.7b");
       const answer a(recipes::dora(problem_of(model, devices, wanted), keep_qoe{seconds(0), lambda}, 1));
       const double energy_J = a.energy_J() / (how == mode::generation ? wanted.workload.tokens : 1);
       r.push_back(readable(seconds(a.time_s())));
@@ -654,7 +665,8 @@ std::vector<row> tradeoffs(bool quick) {
     }
     rows.push_back(std::move(r));
   }
-  if (!quick) rows.push_back({"paper, 0.1 to 1", "150 to 250 s", "80 to 180 J", "", "4 to 10 s", "5 to 15 J", ""});
+  if (!quick)
+    rows.push_back({"paper, 0.1 to 1", "150 to 250 s", "80 to 180 J", "", "4 to 10 s", "5 to 15 J", "", "4 to 10 s", "5 to 15 J", ""});
   return rows;
 }
 

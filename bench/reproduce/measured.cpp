@@ -18,10 +18,12 @@
 #include <hetplan/io/measured_csv.hpp>
 #include <hetplan/io/requests_csv.hpp>
 #include <hetplan/plan/describe.hpp>
+#include <hetplan/zoo/devices.hpp>
 #include <hetplan/zoo/models.hpp>
 
 #include "reproduce/measured_rows.hpp"
 #include "reproduce/sections.hpp"
+#include "support/measured_memory.hpp"
 
 using namespace hetplan;
 using bench::number, bench::row, bench::sections;
@@ -325,13 +327,14 @@ void add_two(const sections& page) {
 // One H100.
 
 const std::string h100_file = HETPLAN_SOURCE_DIR "/../shared/data/h100/h100.csv";
+const std::string memory_file = HETPLAN_SOURCE_DIR "/../shared/data/h100/memory.csv";
 constexpr const char* attention_layers = "l0.norm1 l0.q l0.k l0.v l0.attn l0.o l0.add1";
 constexpr const char* mlp_layers = "l0.norm2 l0.gate l0.up l0.act l0.down l0.add2";
 
 struct h100_row {
   std::string model, part, dtype, what;
   int batch = 1, tokens = 1, context = 0;
-  double seconds = 0;
+  double seconds = 0, watts = 0;
   bool is_fitted = false;
 
   /// Returns the row and the column of its group in the summary.
@@ -382,10 +385,11 @@ std::vector<h100_row> read_h100() {
   io::csv_lines lines(text, h100_file, columns, columns.size());
   std::vector<h100_row> all;
   while (lines.next()) {
-    if (!lines.has(7)) continue;
+    if (!lines.has(7) && !lines.has(8)) continue;
     const auto word = [&](std::size_t c) { return std::string(lines.field(c)); };
     const auto whole = [&](std::size_t c) { return static_cast<int>(lines.number(c, "a whole number")); };
-    all.push_back({word(0), word(1), word(2), word(3), whole(4), whole(5), whole(6), lines.number(7, "seconds"), false});
+    all.push_back({word(0), word(1), word(2), word(3), whole(4), whole(5), whole(6), lines.has(7) ? lines.number(7, "seconds") : 0,
+                   lines.has(8) ? lines.number(8, "watts") : 0, false});
   }
   return all;
 }
@@ -474,6 +478,60 @@ void add_h100(const sections& page) {
   page.add_csv("measured.h100.csv", csv);
 }
 
+/// Whole training steps: the judge's peak by the allocator's.
+void add_memory(const sections& page) {
+  const std::map<std::string, std::string> rules{{"adamw", "AdamW"}, {"sgd", "SGD"}, {"sgd+momentum", "SGD with momentum"}};
+  std::map<std::pair<std::string, std::string>, std::map<bool, std::vector<double>>> groups;  // by model and format, by recomputation
+  std::vector<row> csv{{"model", "dtype", "optimizer", "recomputation", "batch", "tokens", "measured", "predicted", "off"}};
+  for (const test::memory_row& r : test::read_memory_rows(memory_file)) {
+    const double predicted = test::judged_bytes(r), off = predicted / r.peak_bytes - 1;
+    csv.push_back({r.model, r.dtype, rules.at(r.optimizer), r.by_blocks ? "blocks" : "none", std::to_string(r.batch),
+                   std::to_string(r.tokens), number("%.4g", r.peak_bytes), number("%.4g", predicted), signed_percent(off)});
+    groups[{r.model, r.dtype}][r.by_blocks].push_back(off);
+  }
+  std::vector<row> rows{{"model", "format", "rows", "all kept", "blocks run again"}};
+  for (const auto& [key, by_recomputation] : groups) {
+    rows.push_back({key.first, key.second, ""});
+    std::size_t count = 0;
+    for (const bool again : {false, true}) {
+      const auto it = by_recomputation.find(again);
+      if (it != by_recomputation.end()) count += it->second.size();
+      const auto range = [](const std::vector<double>& off) {
+        const auto [least, most] = std::ranges::minmax(off);
+        return number("%+.1f", least * 100) + " to " + signed_percent(most);
+      };
+      rows.back().push_back(it == by_recomputation.end() ? "-" : range(it->second));
+    }
+    rows.back()[2] = std::to_string(count);
+  }
+  page.add("memory", bench::markdown_table(rows));
+  page.add_csv("measured.memory.csv", csv);
+}
+
+/// Mean power of products in a loop, by the built-in H100.
+void add_power(const sections& page) {
+  const device h100 = zoo::device("h100", "h100");
+  const auto mean_W = [&](const h100_row& r) {
+    const bool is_bf16 = r.dtype == "bf16";
+    planning_graph_builder b("mlp", model_facts{.bytes_per_parameter = is_bf16 ? 2.0 : 4.0, .weight_format = is_bf16 ? "f16" : ""});
+    const double parameters = 3.0 * 4096 * 14336;
+    b.add_layer({.name = "mlp", .forward_flops = flops(2 * parameters), .weight = bytes((is_bf16 ? 2 : 4) * parameters), .calls = 0});
+    const planning_graph mlp = std::move(b).build();
+    const work w{.layer = mlp.layers()[0], .batch = static_cast<double>(r.tokens)};
+    const seconds busy = roofline{}.time(w, h100), bound = roofline{}.memory_bound(w, h100);
+    return (linear_power{}.energy({.total = busy, .busy = busy, .memory_bound = bound}, h100) / busy).value();
+  };
+  std::vector<row> rows{{"format"}, {"bf16, measured"}, {"bf16, predicted"}, {"fp32, measured"}, {"fp32, predicted"}};
+  for (const h100_row& r : read_h100()) {
+    if (r.what != "power" || r.part != "mlp") continue;
+    const std::size_t at = r.dtype == "bf16" ? 1 : 3;
+    if (at == 1) rows[0].push_back(r.tokens == 1 ? "1 row" : std::to_string(r.tokens));
+    rows[at].push_back(number("%.0f W", r.watts));
+    rows[at + 1].push_back(number("%.0f W", mean_W(r)));
+  }
+  page.add("power", bench::markdown_table(rows, 1));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -487,11 +545,13 @@ int main(int argc, char** argv) try {
   add_two(page);
   if (std::filesystem::exists(h100_file)) {
     add_h100(page);
+    add_memory(page);
+    add_power(page);
     return 0;
   }
   std::fprintf(stderr, "reproduce_measured: SKIPPED, there is no %s\n", h100_file.c_str());
   if (!page.quick()) return 1;
-  for (const char* name : {"h100-fit", "h100"}) page.add(name, "Skipped.");
+  for (const char* name : {"h100-fit", "h100", "memory", "power"}) page.add(name, "Skipped.");
 } catch (const std::exception& e) {
   std::fprintf(stderr, "reproduce_measured: %s\n", e.what());
   return 1;

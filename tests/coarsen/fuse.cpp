@@ -305,8 +305,12 @@ TEST_CASE("a fused layer has what its members had, less the traffic that stays i
                                  .activation = bytes(8),
                                  .activation_for_weights = bytes(3)});
   const auto skip = b.add_layer({.name = "s", .kind = "Slice", .forward_flops = flops(1), .traffic = bytes(5)});
-  const auto bn =
-      b.add_layer({.name = "n", .kind = "BatchNormalization", .forward_flops = flops(10), .weight = bytes(4), .activation = bytes(6)});
+  const auto bn = b.add_layer({.name = "n",
+                               .kind = "BatchNormalization",
+                               .forward_flops = flops(10),
+                               .weight = bytes(4),
+                               .activation = bytes(6),
+                               .backward_traffic = bytes(200)});
   const auto add = b.add_layer({.name = "p", .kind = "Add", .forward_flops = flops(2), .kv_bytes_per_token = bytes(9)});
   const auto left = b.add_layer({.name = "l", .kind = "Softmax", .forward_flops = flops(0)});
   const auto right = b.add_layer({.name = "r", .kind = "TopK", .forward_flops = flops(0)});
@@ -335,6 +339,7 @@ TEST_CASE("a fused layer has what its members had, less the traffic that stays i
   CHECK(l.activation_for_weights == bytes(9));
   CHECK(l.kv_bytes_per_token == bytes(9));
   CHECK(l.traffic == bytes(7 + 70));  // 30 written; 30 read, 50 written; 57 read, 70 written; 30 + 30 + 50 + 50 stay inside
+  CHECK(l.backward_traffic == bytes(7 + 70 + (200 - 80)));
   REQUIRE(g.edges().size() == 3);
   CHECK(g.edges()[0] == layer_edge{layer_id(0), layer_id(1), bytes(7), bytes(0)});
   CHECK(g.edges()[1] == layer_edge{layer_id(1), layer_id(2), bytes(60), bytes(60)});

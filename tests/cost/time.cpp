@@ -100,6 +100,21 @@ TEST_CASE("a backward part without FLOP takes no time, a forward always counts")
   CHECK(ms(g, "pool", phase::backward_weight, 1, gpu()) == 0);
 }
 
+TEST_CASE("the backward of a layer's inputs moves its own traffic, also without FLOP; that of its weights moves the forward's") {
+  planning_graph_builder b("m");
+  b.add_layer({.name = "norm", .forward_flops = 0_FLOP, .weight = 10_MB, .traffic = 20_MB, .backward_traffic = 60_MB});
+  b.add_layer({.name = "sum", .forward_flops = 0_FLOP, .traffic = 20_MB, .backward_traffic = 0_B});
+  b.add_layer({.name = "fc", .forward_flops = 1_MFLOP, .weight = 10_MB, .traffic = 20_MB, .backward_traffic = 50_MB});
+  const planning_graph g = std::move(b).build();
+  CHECK(ms(g, "norm", phase::forward, 2, gpu()) == Approx(1 + 2 * 2 + 1));  // weights, traffic of two samples, launch
+  CHECK(ms(g, "norm", phase::backward_input, 2, gpu()) == Approx(1 + 2 * 6 + 1));
+  CHECK(ms(g, "norm", phase::backward_weight, 2, gpu()) == 0);
+  CHECK(ms(g, "sum", phase::backward_input, 2, gpu()) == 0);
+  CHECK(ms(g, "fc", phase::backward_input, 2, gpu()) == Approx(1 + 2 * 5 + 1));
+  CHECK(ms(g, "fc", phase::backward_weight, 2, gpu()) == Approx(1 + 2 * 2 + 1));
+  CHECK(ms(g, "norm", phase::backward_input, 2, gpu(), 2) == Approx((1 + 2 * 6) / 2.0 + 1));  // gathers nothing
+}
+
 TEST_CASE("tensor parallelism divides work and traffic and gathers the largest output in F and B") {
   const planning_graph g = model();
   device d = gpu();

@@ -73,6 +73,7 @@ TEST_CASE("every amount of a layer is finite and not negative, and the message n
       {"activation", [](layer_spec& s, double v) { s.activation = bytes(v); }},
       {"activation_for_weights", [](layer_spec& s, double v) { s.activation_for_weights = bytes(v); }},
       {"traffic", [](layer_spec& s, double v) { s.traffic = bytes(v); }},
+      {"backward_traffic", [](layer_spec& s, double v) { s.backward_traffic = bytes(v); }},
       {"kv_bytes_per_token", [](layer_spec& s, double v) { s.kv_bytes_per_token = bytes(v); }}};
   for (const auto& [field, set] : fields) {
     for (const double bad : {-1.0, inf, not_a_number}) {
@@ -245,6 +246,7 @@ TEST_CASE("a layer's defaults follow from its forward, its weight and its edges"
   CHECK(mid.backward_weight_flops == 2_GFLOP);
   CHECK(mid.weight_traffic == 8_MB);
   CHECK(mid.traffic == 37_B);  // 10 + 20 in, the largest out 7
+  CHECK(mid.backward_traffic == 37_B);
   CHECK(mid.largest_output == 7_B);
   CHECK(mid.trainable_weight() == 8_MB);
   CHECK(mid.weight_group == -1);
@@ -278,6 +280,7 @@ TEST_CASE("what a layer states itself is kept") {
                                       .activation = 5_B,
                                       .activation_for_weights = 3_B,
                                       .traffic = 0_B,
+                                      .backward_traffic = 7_B,
                                       .kv_bytes_per_token = 6_B,
                                       .profiles = {{"phone", {1, 2}, {3, 4}, {5, 6}}}});
   const layer& a = g.layers().front();
@@ -291,6 +294,7 @@ TEST_CASE("what a layer states itself is kept") {
   CHECK(a.activation == 5_B);
   CHECK(a.activation_for_weights == 3_B);
   CHECK(a.traffic == 0_B);
+  CHECK(a.backward_traffic == 7_B);
   CHECK(a.kv_bytes_per_token == 6_B);
   REQUIRE(a.profile_for("phone") != nullptr);
   CHECK(a.profile_for("phone")->forward_s == std::vector<double>{3, 4});

@@ -190,6 +190,8 @@ def random_token_model(rng, f, kinds, profiled_kinds):
                 layer["activation_for_weights"] = rng.choice([0, rng.random() * semantics.quantity(layer["activation"])])
         if rng.random() < 0.4:
             layer["traffic"] = size(rng, per * spread(rng, 1e3, 1e5))
+        if rng.random() < 0.3:
+            layer["backward_traffic"] = rng.choice([0, size(rng, per * spread(rng, 1e3, 3e5))])
         for key in ("backward_input_flops", "backward_weight_flops"):
             if rng.random() < 0.3:
                 layer[key] = rng.choice([0, forward * rng.uniform(0.4, 2.5)])
@@ -300,6 +302,8 @@ def random_model(rng, f, kinds, profiled_kinds):
             layer["backward_weight_flops"] = rng.choice([0, spread(rng, 1e8, 5e9)])
         if rng.random() < 0.3:
             layer["traffic"] = size(rng, spread(rng, 1e5, 5e6))
+        if rng.random() < 0.2:
+            layer["backward_traffic"] = rng.choice([0, size(rng, spread(rng, 1e5, 1e7))])
         if f["mode"] == "generation" and rng.random() < 0.6:
             layer["kv_bytes_per_token"] = spread(rng, 1e2, 1e4)
         if f["profile"] and profiled_kinds and rng.random() < 0.5:

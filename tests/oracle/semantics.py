@@ -107,6 +107,7 @@ class Layer:
     forward_activation: float   # outside training
     activation_for_weights: float
     traffic: float
+    backward_traffic: float     # of B
     kv_bytes_per_token: float
     largest_out: float      # largest out-edge, for tensor parallelism (§4)
     split: str              # how the columns of a grid share it: columns, rows, along or none
@@ -227,6 +228,8 @@ class Model:
         weight = quantity(entry.get("weight", 0))
         trainable = entry.get("trainable", True)
         forward = quantity(entry.get("forward_flops", 0))
+        backward = quantity(entry.get("backward_input_flops", forward))
+        traffic = quantity(entry.get("traffic", sum(into) + max(out, default=0.0)))
         activation = quantity(entry.get("activation", 0))
         for_weights = quantity(entry.get("activation_for_weights", activation))
         require(0 <= for_weights <= activation, f"layer {name}: activation_for_weights")
@@ -237,11 +240,12 @@ class Model:
             weight_traffic=quantity(entry.get("weight_traffic", weight)),
             tensor=("layer", name) if group is None else ("group", group),
             flops={FORWARD: forward,
-                   BACKWARD_INPUT: quantity(entry.get("backward_input_flops", forward)),
+                   BACKWARD_INPUT: backward,
                    BACKWARD_WEIGHT: quantity(entry.get("backward_weight_flops", weight_default))},
             activation=activation, forward_activation=quantity(entry.get("forward_activation", activation)),
             activation_for_weights=for_weights, parameter=self.parameter,
-            traffic=quantity(entry.get("traffic", sum(into) + max(out, default=0.0))),
+            traffic=traffic,
+            backward_traffic=quantity(entry.get("backward_traffic", traffic if backward > 0 else 0)),
             kv_bytes_per_token=quantity(entry.get("kv_bytes_per_token", 0)),
             largest_out=max(out, default=0.0),
             split=self._split(name, entry, weight), units=entry.get("units", 0),
@@ -506,13 +510,14 @@ def layer_seconds(model, layer, phase, batch, part, at):
         both = layer.flops[BACKWARD_INPUT] + layer.flops[BACKWARD_WEIGHT]
         of_both = flops / both if both > 0 else 0.5
         return of_both * interpolate(table["batch"], table["backward"], asked), 0.0
-    if phase != FORWARD and flops == 0:
+    traffic = layer.backward_traffic if phase == BACKWARD_INPUT else layer.traffic
+    if phase != FORWARD and flops == 0 and not (phase == BACKWARD_INPUT and traffic > 0):
         return 0.0, 0.0     # not even the launch; a forward always counts
     compute, bandwidth = device.peak(model), device.bandwidth(model)
     # §L2: b·f·n·(r + h)/r with r = b·n·rows/T, or with r = b, where the b of numerator and rows is cancelled
     half = device.half / (layer.rows * share) if device.counts_rows else device.half
     arithmetic = fraction * layer.linear_flops(phase) * share / degree * (batch + half) / compute
-    movement = fraction * (layer.weights_read(batch * layer.new(at)) + layer.traffic * batch * share) / degree / bandwidth
+    movement = fraction * (layer.weights_read(batch * layer.new(at)) + traffic * batch * share) / degree / bandwidth
     seconds = max(arithmetic, movement) + device.launch * layer.calls
     by_memory = movement if movement > arithmetic else 0.0
     # attention is a kernel of its own

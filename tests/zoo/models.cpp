@@ -144,6 +144,11 @@ TEST_CASE("one attention layer worked by hand") {
   CHECK(a.kv_bytes_per_token == bytes(2.0 * 8 * 128 * 2));
   CHECK(a.activation == bytes(512.0 * (4096 * 2 + 32 * 4)));  // its output, and a number for each row and head
   CHECK(a.traffic == bytes(512.0 * (4096 + 1024 + 1024 + 4096) * 2));
+  CHECK(a.backward_traffic ==
+        bytes(512.0 * (4 * (4096 + 2 * 1024) * 2 + 2 * 4096 * 2 + 4 * 4096 * 4 + 4 * 4096 * 2)));  // in fp32: one term
+  CHECK(at(g, "l0.norm1").backward_traffic == 3 * at(g, "l0.norm1").traffic);                      // has no FLOP, but tensors to move
+  CHECK(at(g, "l0.q").backward_traffic == at(g, "l0.q").traffic);
+  CHECK(at(g, "embed").backward_traffic == bytes{});
   CHECK(edge(g, "l0.k", "l0.attn").forward == bytes(512.0 * 1024 * 2));
 }
 

@@ -272,7 +272,7 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
   bool launched = false;
   members_of_one_layer one;
   flops forward, products, by_rows;
-  bytes weight_traffic, traffic, saved, for_weights;
+  bytes weight_traffic, traffic, backward_traffic, saved, for_weights;
   for (const layer_id id : members) {
     const layer& l = model_[id];
     if (const char* why = one.join(l)) fail("block \"" + escaped(all.name) + "\" holds " + why + ", which no layer can");
@@ -296,6 +296,7 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
     for_weights += l.activation_for_weights;
     const bytes stays = std::min(l.traffic, kept(l));
     traffic += l.traffic - stays;
+    backward_traffic += l.backward_traffic - std::min(l.backward_traffic, stays);
     saved += stays;
     all.kv_bytes_per_token += l.kv_bytes_per_token;
     if (!all.sequence.experts) all.sequence.experts = l.sequence.experts;
@@ -314,6 +315,7 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
   all.rows = by_rows > flops{} && !std::all_of(members.begin(), members.end(), as_first) ? products / by_rows : first.rows;
   all.weight_traffic = weight_traffic;
   all.traffic = traffic;
+  all.backward_traffic = backward_traffic;
   all.activation_for_weights = std::min(for_weights, all.activation);
   all.profiles = profiles_of(members, saved);
   return all;

@@ -114,7 +114,10 @@ struct work {
   [[nodiscard]] flops attention_flops() const;
   /// Returns the weight bytes that the call reads, whatever its batch; of experts those that some row of the batch is expected to take.
   [[nodiscard]] bytes weight_traffic() const;
-  [[nodiscard]] bytes traffic() const { return layer.traffic * share_of_sample() * fraction; }
+  /// Returns the bytes that a sequence moves besides weights and what attention moves.
+  [[nodiscard]] bytes traffic() const {
+    return (phase == phase::backward_input ? layer.backward_traffic : layer.traffic) * share_of_sample() * fraction;
+  }
   /// Returns the bytes that attention moves besides the cache.
   [[nodiscard]] bytes attention_traffic() const;
   /// Returns the bytes of the key/value cache that are read and written.
@@ -542,8 +545,9 @@ void check_mode(const planning_graph& model, const workload& w);
 /// `ceff` are its attained shares (efficiency, memory_efficiency, cache_efficiency), its peak is that of the model's precision.
 ///
 /// Tensor parallelism g divides FLOP and bytes by g. Per layer it adds the time to gather 2(g-1)/g of the largest out-edge over the
-/// interconnect of g accelerators, in the forward and again in backward_input, but not in a phase without FLOP. A backward part without
-/// FLOP takes 0 s; a forward always counts. Memory-bound are those of the two maxima whose second term is the larger one.
+/// interconnect of g accelerators, in the forward and again in backward_input, but not in a phase without FLOP. A forward always counts, a
+/// backward_input with FLOP or backward_traffic, a backward_weight with FLOP. Memory-bound are those of the two maxima whose second term is
+/// the larger one.
 ///
 /// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device in any fitting precision, no share for the model's
 ///         weight format, no interconnect where g > 1.
@@ -562,7 +566,7 @@ struct roofline {
   struct kernels {
     kernel products, attention;
   };
-  /// Returns nothing for a backward part without FLOP.
+  /// Returns nothing for a backward part that does not count.
   [[nodiscard]] static std::optional<kernels> kernels_of(const work& w, const device& d);
   [[nodiscard]] static seconds gathering(const work& w, const device& d);
 };

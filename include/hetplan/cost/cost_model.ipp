@@ -87,7 +87,8 @@ HETPLAN_INLINE void check_mode(const planning_graph& model, const workload& w) {
 
 HETPLAN_INLINE std::optional<roofline::kernels> roofline::kernels_of(const work& w, const device& d) {
   const flops products = w.product_flops(), attention = w.attention_flops();
-  if (w.phase != phase::forward && products + attention == flops{}) return std::nullopt;
+  const bool moves = w.phase == phase::backward_input && w.traffic() > bytes{};
+  if (w.phase != phase::forward && products + attention == flops{} && !moves) return std::nullopt;
   if (!w.layer.has_flops) {
     throw invalid_input("roofline: layer \"" + w.layer.name + "\" has neither forward_flops nor a profile for device \"" + d.name +
                         "\" of kind \"" + d.kind + "\"");

@@ -91,6 +91,7 @@ struct layer_spec {
   std::optional<bytes> forward_activation = {};      ///< outside training, until the end of the forward; default: activation
   std::optional<bytes> activation_for_weights = {};  ///< part of `activation` that a separate backward_weight needs; default: all
   std::optional<bytes> traffic = {};                 ///< device-memory bytes besides weights; default: in-edges + largest out-edge
+  std::optional<bytes> backward_traffic = {};        ///< those of backward_input; default: traffic if that has FLOP, else 0
   bytes kv_bytes_per_token = {};                     ///< key/value cache per token of context
   std::optional<layer_split> split = {};             ///< default: rows if it has weights, else none
   int split_units = 0;                               ///< number of indivisible units (heads, experts): parts are whole units; 0: any part
@@ -120,7 +121,8 @@ struct layer {
   bytes forward_activation;
   bytes activation_for_weights;  ///< <= activation
   bytes traffic;
-  bytes largest_output;  ///< largest out-edge, which tensor parallelism gathers
+  bytes backward_traffic;  ///< of backward_input
+  bytes largest_output;    ///< largest out-edge, which tensor parallelism gathers
   bytes kv_bytes_per_token;
   layer_split split = layer_split::none;
   int split_units = 0;

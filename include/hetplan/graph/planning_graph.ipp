@@ -174,6 +174,7 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
     require(*part <= s.activation, where + "activation_for_weights", part->value(), "at most the layer's activation");
   }
   if (s.traffic) require_amount(*s.traffic, where + "traffic");
+  if (s.backward_traffic) require_amount(*s.backward_traffic, where + "backward_traffic");
   require_amount(s.kv_bytes_per_token, where + "kv_bytes_per_token");
   if (s.split == layer_split::along && s.weight > bytes{}) fail(where + "is split along others; expected a layer without weights");
   require(s.split_units >= 0, where + "units", s.split_units, "an integer >= 0");
@@ -305,6 +306,8 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
     for (const std::uint32_t e : graph_.in_edges(id)) in += graph_.edges_[e].forward;
     for (const layer_edge& e : graph_.out_edges(id)) largest_out = std::max(largest_out, e.forward);
     const flops forward = s.forward_flops.value_or(flops{});
+    const flops backward = s.backward_input_flops.value_or(forward);
+    const bytes traffic = s.traffic.value_or(in + largest_out);
     const bool learns = s.trainable && s.weight > bytes{};
     const layer_split by_default = s.weight > bytes{} ? layer_split::rows : layer_split::none;
     const std::int32_t group = group_of(s, id);
@@ -314,7 +317,7 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
                               .name = std::move(s.name),
                               .kind = std::move(s.kind),
                               .forward_flops = forward,
-                              .backward_input_flops = s.backward_input_flops.value_or(forward),
+                              .backward_input_flops = backward,
                               .backward_weight_flops = s.backward_weight_flops.value_or(learns ? forward : flops{}),
                               .weight = s.weight,
                               .trainable = s.trainable,
@@ -323,7 +326,8 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
                               .activation = s.activation,
                               .forward_activation = s.forward_activation.value_or(s.activation),
                               .activation_for_weights = s.activation_for_weights.value_or(s.activation),
-                              .traffic = s.traffic.value_or(in + largest_out),
+                              .traffic = traffic,
+                              .backward_traffic = s.backward_traffic.value_or(backward > flops{} ? traffic : bytes{}),
                               .largest_output = largest_out,
                               .kv_bytes_per_token = s.kv_bytes_per_token,
                               .split = s.split.value_or(by_default),
@@ -375,6 +379,7 @@ HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
           .forward_activation = l.forward_activation,
           .activation_for_weights = l.activation_for_weights,
           .traffic = l.traffic,
+          .backward_traffic = l.backward_traffic,
           .kv_bytes_per_token = l.kv_bytes_per_token,
           .split = l.split,
           .split_units = l.split_units,

@@ -19,7 +19,7 @@ inline constexpr std::string_view model_format = "hetplan/model/1";
 namespace keys {
 inline constexpr std::array<std::string_view, 8> model{
     "format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample", "precision", "weight_format"};
-inline constexpr std::array<std::string_view, 30> layer{"name",
+inline constexpr std::array<std::string_view, 31> layer{"name",
                                                         "forward_flops",
                                                         "kind",
                                                         "weight",
@@ -31,6 +31,7 @@ inline constexpr std::array<std::string_view, 30> layer{"name",
                                                         "activation",
                                                         "activation_for_weights",
                                                         "traffic",
+                                                        "backward_traffic",
                                                         "kv_bytes_per_token",
                                                         "split",
                                                         "units",

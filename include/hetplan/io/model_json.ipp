@@ -61,6 +61,7 @@ HETPLAN_INLINE void model_reader::read_layer(const json_node& n) {
     o.find("activation_for_weights")->fail("bytes up to the activation, " + to_text(s.activation.value()));
   }
   s.traffic = o.amount<bytes>("traffic", range::at_least_zero);
+  s.backward_traffic = o.amount<bytes>("backward_traffic", range::at_least_zero);
   s.kv_bytes_per_token = o.amount<bytes>("kv_bytes_per_token", range::at_least_zero).value_or(bytes{});
   // Older files have booleans: true for rows.
   if (const auto split = o.find("split"))
@@ -201,6 +202,7 @@ HETPLAN_INLINE json write_layer(const planning_graph& g, const layer& l) {
   put_unless(o, "forward_activation", l.forward_activation, l.activation);
   put_unless(o, "activation_for_weights", l.activation_for_weights, l.activation);
   put_unless(o, "traffic", l.traffic, in + l.largest_output);
+  put_unless(o, "backward_traffic", l.backward_traffic, l.backward_input_flops > flops{} ? l.traffic : bytes{});
   put_unless(o, "kv_bytes_per_token", l.kv_bytes_per_token, bytes{});
   if (l.split != (l.weight > bytes{} ? layer_split::rows : layer_split::none)) o["split"] = to_string(l.split);
   if (l.split_units > 0) o["units"] = l.split_units;

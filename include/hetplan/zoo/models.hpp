@@ -40,6 +40,11 @@ struct execution {
 /// Scratch of a product or a convolution in training: what cuBLAS has for one stream on Hopper, by PyTorch's default.
 inline constexpr bytes kernel_workspace(32 * 1024.0 * 1024.0);
 
+/// What the backward of an operator without products moves, as a multiple of what its forward moves. PyTorch's eager kernels do it in
+/// several passes: that of SwiGLU reads six tensors and writes three, where the forward has three in all. Source:
+/// docs/reproduction/measured.md.
+inline constexpr double elementwise_backward = 3;
+
 /// What a backward needs of an operator besides its weights, as PyTorch's eager kernels keep it.
 struct saved_tensors {
   bool inputs = true;   ///< of operators with weights only if they learn; sums need none
@@ -63,7 +68,8 @@ struct parameters {
 ///    Outside training it counts its output if that carries a gradient or a trainable layer reads it.
 ///  * A backward holds two gradients of the size of the output (`workspace`, unless told), and that of the weights before it is added to
 ///    the sum (`scratch`).
-/// Traffic is every input plus the output, even if the output has no reader.
+/// Traffic is every input plus the output, even if the output has no reader; in a backward_input without FLOP elementwise_backward times
+/// as much.
 class operator_graph {
  public:
   /// `weights`: the name of a format in which matrices are stored; "": as `dtype`. Throws invalid_input if none has that name.

@@ -101,7 +101,10 @@ HETPLAN_INLINE planning_graph operator_graph::build() && {
   facts_.bytes_per_parameter = bytes_per_parameter();
   planning_graph_builder builder(std::move(name_), std::move(facts_));
   for (node& n : nodes_) {
-    if (!n.input_gradient) n.spec.backward_input_flops = flops{};
+    if (!n.input_gradient) {
+      n.spec.backward_input_flops = flops{};
+      n.spec.backward_traffic = bytes{};
+    }
     if (n.kept || (n.gradient && n.saved.output)) n.spec.activation = n.output;
     n.spec.forward_activation = n.gradient || n.learned_from ? n.output : bytes{};
     if (n.gradient) n.spec.activation += n.saved.own;
@@ -111,7 +114,9 @@ HETPLAN_INLINE planning_graph operator_graph::build() && {
     }
     if (n.learns) n.spec.scratch += n.spec.weight;
     if (!n.gradient) n.spec.workspace = n.spec.scratch = bytes{};
-    if (!n.read) n.spec.traffic = n.read_bytes + n.output;
+    const bytes traffic = n.read_bytes + n.output;
+    if (!n.read) n.spec.traffic = traffic;
+    if (n.input_gradient && n.spec.forward_flops == flops{}) n.spec.backward_traffic = elementwise_backward * traffic;
     builder.add_layer(std::move(n.spec));
   }
   for (const layer_edge& e : edges_) {
@@ -216,6 +221,12 @@ HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor 
   const double scores = fp32 * t.heads * rows * rows;
   const bytes kept = flash ? bytes(fp32 * t.heads * rows) : bytes(scores) + g.stored(rows * 2 * (width - kv_width));
   const bytes gradients = g.stored(rows * 2 * (width + kv_width)) + bytes(flash ? fp32 * rows * width : 2 * scores);
+  const bytes out = g.stored(rows * width);
+  // FlashAttention-2's backward reads q, k, v, the output and its gradient, and writes the three gradients. It adds up that of q in fp32
+  // (cleared, read and written, read) and those of k and v for each head of q (written, read). Behind it they are put side by side for the
+  // product that made all three.
+  const bytes qkv = g.stored(rows * (width + 2 * kv_width));
+  const bytes moved_back = 2 * qkv + 2 * out + bytes(4 * fp32 * rows * width) + (t.heads > t.kv_heads ? 4 * out : bytes{}) + 2 * qkv;
   const flops each(4 * width);
   token_work sees{
       .attention_flops = each, .attention = t.attention, .window = window, .attention_traffic = bytes(t.heads * g.score_bytes())};
@@ -225,6 +236,7 @@ HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor 
                 .kind = "attention",
                 .forward_flops = forward,
                 .backward_input_flops = 2.5 * forward,
+                .backward_traffic = moved_back,
                 .kv_bytes_per_token = t.decodes() ? g.stored(2.0 * t.kv_heads * t.head_dim) : bytes{},
                 .split = layer_split::along,
                 .split_units = t.kv_heads,
@@ -232,7 +244,7 @@ HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor 
                 .calls = 2,  // rotary positions, then all the rest
                 .rows = rows,
                 .workspace = g.per_token(gradients)},
-               {q, k, v}, g.stored(rows * width), {}, {.output = true, .own = kept});
+               {q, k, v}, out, {}, {.output = true, .own = kept});
 }
 
 HETPLAN_INLINE tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window) {
