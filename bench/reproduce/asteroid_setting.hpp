@@ -71,15 +71,7 @@ inline hetplan::planning_graph without_last_layer(const hetplan::planning_graph&
   hetplan::planning_graph_builder b(model.name(), model.bytes_per_parameter(), model.tokens_per_sample());
   for (const hetplan::layer& l : chain.layers()) {
     if (l.id.index() + 1 == chain.size()) break;
-    b.add_layer({.name = l.name,
-                 .kind = l.kind,
-                 .forward_flops = l.forward_flops,
-                 .backward_input_flops = l.backward_input_flops,
-                 .backward_weight_flops = l.backward_weight_flops,
-                 .weight = l.weight,
-                 .weight_traffic = l.weight_traffic,
-                 .activation = l.activation,
-                 .traffic = l.traffic});
+    b.add_layer(hetplan::spec_of(chain, l));
   }
   const hetplan::sequence_cuts cuts(chain, sequence_of(chain));
   for (std::size_t i = 1; i + 1 < chain.size(); ++i) {

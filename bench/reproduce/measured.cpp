@@ -244,8 +244,10 @@ void add_pipelines(const sections& page, const cluster& gpus, std::vector<row>& 
     std::map<const measured_rows::llama_bench*, table> by_line;
     for (const bench_row& r : all) {
       const double p = fit::predict(r.m, result.cluster);
-      by_line[r.of].add(r.m, p);
-      if (!r.is_fitted) others.add(r.m, p);
+      if (!r.is_fitted) {
+        by_line[r.of].add(r.m, p);
+        others.add(r.m, p);
+      }
       if (in_flight == chunks_in_flight) add_gpu_row(csv, r, p, r.is_fitted);
     }
     by_chunks.push_back({std::to_string(in_flight), readable(bytes(result.parameters.front().after)) + "/s",
@@ -513,7 +515,9 @@ void add_power(const sections& page) {
   const device h100 = zoo::device("h100", "h100");
   const auto mean_W = [&](const h100_row& r) {
     const bool is_bf16 = r.dtype == "bf16";
-    planning_graph_builder b("mlp", model_facts{.bytes_per_parameter = is_bf16 ? 2.0 : 4.0, .weight_format = is_bf16 ? "f16" : ""});
+    planning_graph_builder b("mlp", model_facts{
+                                        .bytes_per_parameter = is_bf16 ? 2.0 : 4.0,
+                                    });
     const double parameters = 3.0 * 4096 * 14336;
     b.add_layer({.name = "mlp", .forward_flops = flops(2 * parameters), .weight = bytes((is_bf16 ? 2 : 4) * parameters), .calls = 0});
     const planning_graph mlp = std::move(b).build();

@@ -53,7 +53,7 @@ class command_line {
     plan->add_option("--phase", plan_.phase, "of dora alone: 1 the partitioner, 2 the network scheduler on an even split")
         ->check(CLI::Range(1, 2));
     plan->add_option("--objective", plan_.objective, "overrides the job's")
-        ->check(CLI::IsMember({"latency", "throughput", "energy", "qoe"}));
+        ->check(CLI::IsMember({"latency", "ttft", "time_between_tokens", "throughput", "energy", "qoe"}));
     plan->add_flag("--split-tensors", plan_.split_tensors, "of dora: devices may share tensors, whatever the job says");
     const std::string schedules =
         "in training: " + hetplan::io::joined(hetplan::io::schedule_names()) + "; of several the best (overrides the job's)";

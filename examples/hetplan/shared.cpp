@@ -180,7 +180,7 @@ job load_job(const std::string& file, const io::job_use& use, const std::string&
   job wanted;
   std::optional<io::json_document> document;
   if (!file.empty()) wanted = io::read_job(document.emplace(io::json_document::load(file)));
-  for (const auto kind : {objective_kind::latency, objective_kind::throughput, objective_kind::energy, objective_kind::qoe}) {
+  for (const objective_kind kind : objective_kinds) {
     if (objective == to_string(kind)) wanted.objective = kind;
   }
   if (!schedules.empty()) {
@@ -202,6 +202,12 @@ job load_job(const std::string& file, const io::job_use& use, const std::string&
 void check_pair(const planning_graph& model, const cluster& devices, const std::string& cluster, std::optional<workload> w) {
   io::check_together(model, devices, cluster, w);
   if (const auto line = io::unused_profiles(model, devices)) warn(*line);
+  const std::string& format = model.facts().weight_format;
+  const auto layers = model.layers();
+  if (w && w->mode == mode::training && format.starts_with('q') &&
+      std::any_of(layers.begin(), layers.end(), [](const layer& l) { return l.trainable_weight() > bytes{}; }))
+    warn("model " + io::in_quotes(model.name()) + ": weights in " + io::in_quotes(format) +
+         " are trained: gradients and optimizer have as few bits, which no optimizer does; expected f16, or layers that are not trainable");
 }
 
 namespace {

@@ -117,10 +117,12 @@ int list(const common_options& options, const std::string& what) {
     } else if (kind == "devices") {
       for (const auto& name : zoo::device_kinds()) {
         const device d = zoo::find_device(name).device;
+        const auto& rates = d.compute_by_precision;
+        const bool has_bf16 = rates.empty() || std::ranges::count(rates, precision::bf16, [](const auto& r) { return r.first; }) > 0;
         char about[80];
-        std::snprintf(about, sizeof about, "%8.4g TFLOP/s in bf16  %6.4g GB  %6.4g GB/s  %5.4g W",
-                      d.compute_in(precision::bf16).value() / 1e12, d.usable_memory().value() / 1e9, d.memory_bandwidth.value() / 1e9,
-                      d.power.active.value());
+        std::snprintf(about, sizeof about, "%8.4g TFLOP/s in %s  %6.4g GB  %6.4g GB/s  %5.4g W",
+                      d.compute_in(precision::bf16).value() / 1e12, has_bf16 ? "bf16" : "fp16", d.usable_memory().value() / 1e9,
+                      d.memory_bandwidth.value() / 1e9, d.power.active.value());
         add(std::string(name), about);
       }
     } else if (kind == "rows") {

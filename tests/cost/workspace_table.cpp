@@ -26,7 +26,8 @@ TEST_CASE("a workspace table gives the largest temporary memory of any blocks fo
                    .forward_flops = flops{},
                    .weight_group = random.chance(0.3) ? "g" + std::to_string(random.integer(0, 1)) : "",
                    .workspace = random.chance(0.6) ? bytes(random.integer(0, 9)) : bytes{},
-                   .scratch = random.chance(0.6) ? bytes(random.integer(0, 300)) : bytes{}});
+                   .scratch = random.chance(0.6) ? bytes(random.integer(0, 300)) : bytes{},
+                   .forward_workspace = random.chance(0.6) ? bytes(random.integer(0, 9)) : bytes{}});
       if (i > 0) b.add_edge(layer_id(i - 1), layer_id(i), 1_B);
     }
     const planning_graph model = std::move(b).build();
@@ -35,16 +36,20 @@ TEST_CASE("a workspace table gives the largest temporary memory of any blocks fo
       if (sequence.blocks.empty() || random.chance(0.6)) sequence.blocks.emplace_back();
       sequence.blocks.back().push_back(layer_id(l));
     }
-    const workspace_table table(model, sequence);
+    const bool training = random.chance(0.5);
+    const workspace_table table(model, sequence, {.mode = training ? mode::training : mode::inference});
+    const auto of = [&](const layer& l, int samples) {
+      const double tokens = 1.0 * model.tokens_per_sample() * samples;
+      return training ? l.workspace.value() * tokens + l.scratch.value() : l.forward_workspace.value() * tokens;
+    };
     for (std::size_t first = 0; first <= sequence.size(); ++first) {
       for (std::size_t last = first; last <= sequence.size(); ++last) {
         for (const int samples : {1, 2, 7, 1000}) {
           double largest = 0;
           for (std::size_t k = first; k < last; ++k) {
-            for (const layer_id l : sequence.blocks[k])
-              largest = std::max(largest, model[l].workspace.value() * model.tokens_per_sample() * samples + model[l].scratch.value());
+            for (const layer_id l : sequence.blocks[k]) largest = std::max(largest, of(model[l], samples));
           }
-          for (int group = 0; group < static_cast<int>(model.weight_groups().size()); ++group) {
+          for (int group = 0; training && group < static_cast<int>(model.weight_groups().size()); ++group) {
             double least = 1e300;
             int members = 0;
             for (std::size_t k = first; k < last; ++k) {

@@ -175,14 +175,23 @@ TEST_CASE("fit: shares belong to weight formats, and what a device knows of othe
   CHECK(find(r, parameter_kind::memory_efficiency, "f16").after == Approx(0.8).epsilon(1e-6));
   CHECK(find(r, parameter_kind::memory_efficiency, "q4").after == Approx(0.55).epsilon(1e-6));
 
-  // Without formats the shares are plain numbers; beside others a model without one is refused.
+  // Without formats the shares are plain numbers; beside others a model without one has the share of the others.
   std::vector<fit::measurement> plain{decode(small_language_model(""), 1, 0)};
   measure(plain, cluster("one", gpu("a")));
   const fit::fit_result of_all = fit::fit_devices(cluster("one", gpu("a")), plain);
   CHECK(of_all.cluster[device_id(0)].memory_efficiency.by_format.empty());
-  plain.front().where = "rows.csv: line 2";
-  CHECK(test::message_of([&] { return fit::fit_devices(unknown, plain); }) ==
-        "rows.csv: line 2: model \"small-\": expected a weight_format, as efficiency of a is fitted for some; got none");
+  plain.push_back(prefill(small_language_model(""), 1, 2000));
+  device other = gpu("a");
+  other.efficiency = attained_share({{"q8", 0.5}, {"other", 0.7}});
+  measure(plain, cluster("one", other));
+  const fit::fit_result of_others = fit::fit_devices(unknown, plain);
+  CHECK(find(of_others, parameter_kind::efficiency, "other").after == Approx(0.7).epsilon(1e-6));
+  CHECK(*of_others.cluster[device_id(0)].efficiency.find("q8") == 0.5);
+
+  // A model without a format can be planned on a device that was fitted to one with a format.
+  rows.resize(2);
+  const fit::fit_result of_one = fit::fit_devices(cluster("one", gpu("a")), rows);
+  CHECK(*of_one.cluster[device_id(0)].efficiency.find("") == find(of_one, parameter_kind::efficiency, "f16").after);
 }
 
 TEST_CASE("fit: no point of a grid of two shares is better", "[fit]") {

@@ -202,6 +202,8 @@ def random_token_model(rng, f, kinds, profiled_kinds):
         if rng.random() < 0.4:
             layer["workspace"] = size(rng, spread(rng, 1e2, 1e6))
         if rng.random() < 0.4:
+            layer["forward_workspace"] = size(rng, spread(rng, 1e2, 1e6))
+        if rng.random() < 0.4:
             layer["scratch"] = size(rng, spread(rng, 1e4, 1e8))
         if rng.random() < 0.3:
             layer["forward_activation"] = size(rng, per * spread(rng, 1e3, 1e5))

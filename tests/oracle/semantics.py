@@ -124,6 +124,7 @@ class Layer:
     attention_traffic: float    # bytes for each pair
     calls: int
     workspace: float        # bytes per token
+    forward_workspace: float    # the same outside training
     scratch: float          # bytes whatever the tokens
     block: int              # of layers that can be run again together, or None
     parameter: float        # bytes of one
@@ -265,7 +266,7 @@ class Model:
             experts = Experts(whole_number(experts["total"], 1, f"layer {name}: experts.total"),
                               whole_number(experts["active"], 1, f"layer {name}: experts.active"),
                               quantity(experts["weight"]))
-        for key in ("attention_flops", "attention_traffic", "workspace", "scratch"):
+        for key in ("attention_flops", "attention_traffic", "workspace", "scratch", "forward_workspace"):
             amounts[key] = quantity(entry.get(key, 0))
             require(amounts[key] >= 0, f"layer {name}: {key}")
         rows = quantity(entry.get("rows", 1 if per == "request" else self.tokens))
@@ -1619,8 +1620,11 @@ def peak_memory(graph, device):
             if plan.mode == "generation":       # §L3: the cache of every sequence, for the whole run
                 tokens = plan.context + plan.prompt + plan.tokens
                 held += part.samples * stage.count * sum(l.cache_held(tokens) * l.fraction(part) for l in stage.layers)
-            if plan.mode == "training":         # §L2: rows are those of the largest pass
-                rows = max(task.high - task.low for task in graph.order[device] if task.stage == stage.index)
+            rows = max((task.high - task.low for task in graph.order[device] if task.stage == stage.index), default=0)
+            if plan.mode != "training":         # of the tokens that a layer computes in its largest pass
+                workspace = max([workspace, *(l.forward_workspace * rows * l.new(at) * l.fraction(part)
+                                              for l in stage.layers for at in plan.rounds if l.runs(at))])
+            else:                               # §L2: rows are those of the largest pass
                 workspace = max([workspace, *((l.workspace * rows * l.new(plan.whole) + l.scratch) * l.fraction(part)
                                               for l in stage.layers)])
                 for l in stage.layers:

@@ -57,6 +57,7 @@ inline planning_graph random_model(random_source& random, int layers, bool chain
                  .activation = bytes(random.between(1e5, 4e6)),
                  .kv_bytes_per_token = bytes(random.between(0, 1e4))};
     l.trainable = !random.chance(0.15);
+    if (random.chance(0.3)) l.forward_workspace = bytes(random.between(0, 3e6) / tokens);
     if (random.chance(0.5)) l.backward_input_flops = flops(random.between(0, 8e9));
     if (tokens > 1) add_token_work(random, l, tokens, i >= last_tokens_from);
     b.add_layer(l);

@@ -307,6 +307,7 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
     all.degrees = common_degrees(all.degrees, l.degrees);
     all.workspace = std::max(all.workspace, l.workspace);
     all.scratch = std::max(all.scratch, l.scratch);
+    all.forward_workspace = std::max(all.forward_workspace, l.forward_workspace);
   }
   if (model_[members.front()].has_flops) all.forward_flops = forward;
   if (launched) ++all.calls;  // one for what is fused

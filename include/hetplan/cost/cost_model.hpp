@@ -72,6 +72,12 @@ struct workload {
   [[nodiscard]] constexpr int prompt_tokens(int tokens_per_sample) const {
     return prompt.value_or(tokens_per_sample > 1 ? tokens_per_sample : 0);
   }
+  /// Returns the most tokens of a sequence that one pass of generation computes, for a model with so many tokens per sample.
+  [[nodiscard]] constexpr int largest_pass(int tokens_per_sample) const {
+    const int all = prompt_tokens(tokens_per_sample);
+    const int chunk = prompt_chunk > 0 && prompt_chunk < all ? prompt_chunk : all;
+    return chunk > 1 ? chunk : 1;
+  }
   /// Returns the tokens of each sequence that have passed a layer at the end of the run.
   [[nodiscard]] constexpr double length(const layer& l) const {
     return static_cast<double>(context) + prompt_tokens(l.tokens_per_sample) + all_tokens();

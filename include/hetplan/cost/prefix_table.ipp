@@ -286,7 +286,7 @@ HETPLAN_INLINE prefix_table::prefix_table(const planning_graph& model, const lay
 HETPLAN_INLINE void prefix_table::add_memory(const planning_graph& model, const layer_sequence& sequence, const any_memory_model& memory,
                                              const workload& w) {
   state_ = optimizer_state_ = trainable_ = cache_ = std::vector<double>(rows());
-  if (training_) workspace_ = workspace_table(model, sequence);
+  workspace_ = workspace_table(model, sequence, w);
   const std::vector<token_pass> shapes = shapes_of(passes_);
   activations_.assign(shapes.size(), std::vector<double>(rows()));
   std::vector<std::ptrdiff_t> last_of_group(model.weight_groups().size(), -1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Temporary memory of the blocks of a layer sequence in training.
+/// Temporary memory of layers, of which one needs its own at a time.
 
 #include <algorithm>
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <hetplan/cost/cost_model.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/graph/planning_graph.hpp>
 
@@ -20,6 +21,9 @@ struct temporary_bytes {
 
   [[nodiscard]] double of(double samples) const { return each * samples + fixed; }
 };
+/// Returns the temporary memory of a layer: in training its workspace and scratch, else its forward_workspace for the
+/// most tokens of a sequence that it computes in a pass.
+[[nodiscard]] temporary_bytes temporary_bytes_of(const planning_graph& model, const layer& l, const workload& w);
 
 /// Largest temporary memory of blocks [first, last) of a sequence on one device, as a function of the samples: of a layer, or of a tensor
 /// that several of their layers share (device_workspace).
@@ -29,7 +33,7 @@ struct temporary_bytes {
 class workspace_table {
  public:
   workspace_table() = default;
-  workspace_table(const planning_graph& model, const layer_sequence& sequence);
+  workspace_table(const planning_graph& model, const layer_sequence& sequence, const workload& w);
 
   /// Calls f(temporary_bytes) for amounts of [first, last) among which the largest is, whatever the samples.
   template <class F>

@@ -33,7 +33,17 @@ HETPLAN_INLINE void keep_largest(std::vector<temporary_bytes>& all) {
 
 }  // namespace detail
 
-HETPLAN_INLINE workspace_table::workspace_table(const planning_graph& model, const layer_sequence& sequence) {
+HETPLAN_INLINE temporary_bytes temporary_bytes_of(const planning_graph& model, const layer& l, const workload& w) {
+  if (w.mode == mode::training) return {l.workspace.value() * l.tokens_per_sample, l.scratch.value()};
+  int tokens = l.tokens_per_sample;
+  if (w.mode == mode::generation) {
+    if (l.runs_per_request()) tokens = w.prompt_tokens(model.tokens_per_sample()) > 0 ? 1 : 0;
+    else tokens = l.sequence.last_token ? 1 : w.largest_pass(l.tokens_per_sample);
+  }
+  return {l.forward_workspace.value() * tokens, 0};
+}
+
+HETPLAN_INLINE workspace_table::workspace_table(const planning_graph& model, const layer_sequence& sequence, const workload& w) {
   const std::size_t blocks = sequence.size();
   std::vector<std::vector<temporary_bytes>> lists(blocks);
   shared_.resize(model.weight_groups().size());
@@ -41,9 +51,9 @@ HETPLAN_INLINE workspace_table::workspace_table(const planning_graph& model, con
   for (std::size_t b = 0; b < blocks; ++b) {
     for (const layer_id id : sequence.blocks[b]) {
       const layer& l = model[id];
-      lists[b].push_back({l.workspace.value() * l.tokens_per_sample, l.scratch.value()});
-      if (l.weight_group < 0) continue;
-      shared_[static_cast<std::size_t>(l.weight_group)].emplace_back(b, l.scratch.value());
+      lists[b].push_back(temporary_bytes_of(model, l, w));
+      if (l.weight_group >= 0 && w.mode == mode::training)
+        shared_[static_cast<std::size_t>(l.weight_group)].emplace_back(b, l.scratch.value());
     }
     detail::keep_largest(lists[b]);
     any = any || !lists[b].empty();

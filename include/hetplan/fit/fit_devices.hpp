@@ -83,16 +83,16 @@ struct fit_result {
 /// Fits numbers of a cluster to measurements: minimises the sum of weight ln²(predicted / measured) over the rows, with predictions of the
 /// judge (predict).
 ///
-/// Parameters  One set per kind of device. `efficiency` and `memory_efficiency` are by the weight formats of its rows, if they have any;
-///             formats that a device knows already stay. Shares are in (0, 1], other numbers >= 0.
+/// Parameters  One set per kind of device. `efficiency` and `memory_efficiency` are by the weight formats of its rows, if they have any:
+///             models that name none then fit the share of others. Formats that a device knows already stay. Shares are in (0, 1], other
+///             numbers >= 0.
 /// Method      Levenberg's and Marquardt's, from the cluster's numbers and from five others. Each step is a bounded linear problem
 ///             (bounded_least_squares), derivatives are differences. Groups of parameters that no row joins are fitted apart.
 /// Held        Efficiencies and capacities are free. The others are held by the cluster's numbers like rows: a factor of two of a share's
 ///             time, or the usual amount (64 rows, 5 us of a launch, else 0.1 ms), counts as much as a row that is off by the noise. The
 ///             noise is what the rows are off if nothing is held; 3 % if there are no more rows than parameters.
 /// Kept        A parameter that the rows do not tell (fit_options::tolerance) has the cluster's number, and the others are fitted again.
-/// Throws      invalid_input (no rows; see check_measurement and predict; an unknown resource; a model without weight_format on a kind of
-///             device that has shares by format).
+/// Throws      invalid_input (no rows; see check_measurement and predict; an unknown resource).
 /// Determinism yes; no random numbers.
 /// Source      own.
 [[nodiscard]] fit_result fit_devices(const cluster& c, std::span<const measurement> rows, const fit_options& options = {});

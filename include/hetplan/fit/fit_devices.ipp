@@ -59,6 +59,8 @@ struct changed_network {
 };
 static_assert(check_network_model<changed_network>());
 
+/// Sets the share of a weight format. Where there was one number for all, it stays that of the other formats; 1, which nobody attains,
+/// becomes the value.
 HETPLAN_INLINE void set_share(attained_share& s, const std::string& format, double value) {
   if (format.empty()) {
     s = attained_share(value);
@@ -69,7 +71,9 @@ HETPLAN_INLINE void set_share(attained_share& s, const std::string& format, doub
     share = value;
     return;
   }
+  const bool was_number = s.by_format.empty();
   s.by_format.emplace_back(format, value);
+  if (was_number && format != attained_share::other) s.by_format.emplace_back(attained_share::other, s.of_all < 1 ? s.of_all : value);
 }
 
 /// Returns the share from which a fit begins.
@@ -400,13 +404,9 @@ HETPLAN_INLINE std::vector<parameter> parameters_of(const cluster& c, std::span<
         continue;
       }
       const attained_share& s = k == parameter_kind::efficiency ? d.efficiency : d.memory_efficiency;
-      for (const measurement* m : mine) {
-        if (!m->model->facts().weight_format.empty() || (formats.size() == 1 && s.by_format.empty())) continue;
-        throw invalid_input(m->where + ": model \"" + m->model->name() + "\": expected a weight_format, as " + std::string(name) + " of " +
-                            d.kind + " is fitted for some; got none");
-      }
+      const bool by_format = formats.size() > 1 || !s.by_format.empty();
       for (const std::string& format : formats) {
-        all.push_back({k, d.kind, format});
+        all.push_back({k, d.kind, format.empty() && by_format ? std::string(attained_share::other) : format});
         all.back().before = value_in(all.back(), d);
       }
     }
@@ -451,7 +451,8 @@ HETPLAN_INLINE fitted_row row_on_its_part(const measurement& m, const cluster& c
   for (std::size_t k = 0; k < all.size(); ++k) {
     const auto owns = [&](const device& d) { return d.kind == all[k].owner; };
     const auto devices = row.part.devices();
-    const bool format = !is_of_format(all[k].what) || all[k].format == m.model->facts().weight_format;
+    const std::string& named = m.model->facts().weight_format;
+    const bool format = !is_of_format(all[k].what) || all[k].format == named || (named.empty() && all[k].format == attained_share::other);
     if (is_of_network(all[k].what) ? m.devices.size() > 1 : format && std::any_of(devices.begin(), devices.end(), owns))
       row.parameters.push_back(k);
   }

@@ -102,6 +102,7 @@ struct layer_spec {
   std::optional<double> rows = {};  ///< of the layer's product in a sample (a request, if it runs per request); default: its tokens
   bytes workspace = {};             ///< training: temporary bytes per token of a sample, e.g. the gradient of logits
   bytes scratch = {};               ///< training: temporary bytes whatever the tokens, e.g. the gradient of the weights
+  bytes forward_workspace = {};     ///< outside training: temporary bytes per token of a pass, e.g. the tensors that are alive
   std::optional<int> block = {};    ///< layers of a block, which follow each other, can be run again together (recomputation::blocks)
 };
 
@@ -134,6 +135,7 @@ struct layer {
   double rows = 1;  ///< of the product in a sample (a request): tokens, or the positions of a convolution's output
   bytes workspace;
   bytes scratch;
+  bytes forward_workspace;
   std::int32_t block = -1;         ///< number of the block; -1: none
   int tokens_per_sample = 1;       ///< tokens to which the amounts belong: the model's, 1 if the layer runs per request
   double bytes_per_parameter = 4;  ///< the model's

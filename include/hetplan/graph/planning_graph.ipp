@@ -182,6 +182,7 @@ HETPLAN_INLINE void planning_graph_builder::check(const layer_spec& s) const {
   if (s.rows) require(std::isfinite(*s.rows) && *s.rows > 0, where + "rows", *s.rows, "a finite number > 0");
   require_amount(s.workspace, where + "workspace");
   require_amount(s.scratch, where + "scratch");
+  require_amount(s.forward_workspace, where + "forward_workspace");
   if (s.block) require(*s.block >= 0, where + "block", *s.block, "an integer >= 0");
   for (const int g : s.degrees) require(g >= 1, where + "degrees", g, "integers >= 1");
   check_sequence(s, where);
@@ -340,6 +341,7 @@ HETPLAN_INLINE void planning_graph_builder::resolve_layers() {
                               .rows = s.rows.value_or(tokens),
                               .workspace = s.workspace,
                               .scratch = s.scratch,
+                              .forward_workspace = s.forward_workspace,
                               .block = s.block.value_or(-1),
                               .tokens_per_sample = tokens,
                               .bytes_per_parameter = facts.bytes_per_parameter,
@@ -390,6 +392,7 @@ HETPLAN_INLINE layer_spec spec_of(const planning_graph& g, const layer& l) {
           .rows = l.rows,
           .workspace = l.workspace,
           .scratch = l.scratch,
+          .forward_workspace = l.forward_workspace,
           .block = l.block < 0 ? std::nullopt : std::optional<int>(l.block)};
 }
 

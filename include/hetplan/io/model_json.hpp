@@ -19,7 +19,7 @@ inline constexpr std::string_view model_format = "hetplan/model/1";
 namespace keys {
 inline constexpr std::array<std::string_view, 8> model{
     "format", "name", "layers", "edges", "bytes_per_parameter", "tokens_per_sample", "precision", "weight_format"};
-inline constexpr std::array<std::string_view, 31> layer{"name",
+inline constexpr std::array<std::string_view, 32> layer{"name",
                                                         "forward_flops",
                                                         "kind",
                                                         "weight",
@@ -48,6 +48,7 @@ inline constexpr std::array<std::string_view, 31> layer{"name",
                                                         "forward_activation",
                                                         "workspace",
                                                         "scratch",
+                                                        "forward_workspace",
                                                         "block",
                                                         "rows"};
 inline constexpr std::array<std::string_view, 3> experts{"total", "active", "weight"};

@@ -96,6 +96,7 @@ HETPLAN_INLINE void model_reader::read_sequence(const json_object& o, layer_spec
   if (const auto rows = o.find("rows")) s.rows = rows->number(range::above_zero);
   s.workspace = o.amount<bytes>("workspace", range::at_least_zero).value_or(bytes{});
   s.scratch = o.amount<bytes>("scratch", range::at_least_zero).value_or(bytes{});
+  s.forward_workspace = o.amount<bytes>("forward_workspace", range::at_least_zero).value_or(bytes{});
   if (const auto block = o.find("block")) s.block = block->integer(0);
 }
 
@@ -224,6 +225,7 @@ HETPLAN_INLINE json write_layer(const planning_graph& g, const layer& l) {
   put_unless(o, "rows", l.rows, static_cast<double>(l.tokens_per_sample));
   put_unless(o, "workspace", l.workspace, bytes{});
   put_unless(o, "scratch", l.scratch, bytes{});
+  put_unless(o, "forward_workspace", l.forward_workspace, bytes{});
   if (l.block >= 0) o["block"] = l.block;
   for (const layer_profile& p : l.profiles) o["profile"][p.device_kind] = write_profile(p);
   return o;

@@ -118,14 +118,15 @@ struct unit_bytes {
 [[nodiscard]] double stage_cache_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                        const workload& w, int microbatches, std::size_t column = 0);
 
-/// Temporary bytes of a device in training, of which one layer needs its own at a time: the largest sum of a layer's workspace, for the
+/// Temporary bytes of a device, of which one layer needs its own at a time: in training the largest sum of a layer's workspace, for the
 /// tokens of the device's samples in its largest pass, and its scratch. Where k > 1 layers of the device share a tensor, k of its gradients
-/// wait for each other beside their sum: k + 1 times the least scratch of these layers.
+/// wait for each other beside their sum: k + 1 times the least scratch of these layers. Outside training the largest forward_workspace for
+/// those tokens.
 /// Source  semantics, section 2.
 class device_workspace {
  public:
   /// Adds a stage of the device.
-  void add(const planning_graph& model, const stage& s, const assignment& a, std::size_t column = 0);
+  void add(const planning_graph& model, const stage& s, const assignment& a, const workload& w, std::size_t column = 0);
   [[nodiscard]] double bytes() const;
 
  private:
@@ -138,7 +139,7 @@ class device_workspace {
   keyed<shared> groups_;
 };
 
-/// Returns the temporary bytes of a stage's layers on a device; 0 outside training.
+/// Returns the temporary bytes of a stage's layers on a device.
 [[nodiscard]] double stage_workspace_bytes(const planning_graph& model, const stage& s, const assignment& a, const workload& w,
                                            std::size_t column = 0);
 

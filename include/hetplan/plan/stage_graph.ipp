@@ -6,6 +6,7 @@
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/keyed.hpp>
 #include <hetplan/core/sorting.hpp>
+#include <hetplan/cost/workspace_table.hpp>
 
 namespace hetplan {
 
@@ -276,7 +277,8 @@ HETPLAN_INLINE double stage_cache_bytes(const any_memory_model& memory, const pl
   return cache * a.samples * microbatches;
 }
 
-HETPLAN_INLINE void device_workspace::add(const planning_graph& model, const stage& s, const assignment& a, std::size_t column) {
+HETPLAN_INLINE void device_workspace::add(const planning_graph& model, const stage& s, const assignment& a, const workload& w,
+                                          std::size_t column) {
   long long samples = a.samples;  // of the longest pass
   if (!s.cuts.empty()) {
     long long size = 0, longest = 0;
@@ -288,12 +290,13 @@ HETPLAN_INLINE void device_workspace::add(const planning_graph& model, const sta
   }
   for (const layer_id id : s.layers) {
     const layer& l = model[id];
-    const double part = detail::part_of(l, s, column), scratch = l.scratch.value() * part;
-    const double for_tokens = l.workspace.value() * l.tokens_per_sample * static_cast<double>(samples);
-    largest_ = std::max(largest_, for_tokens * part + scratch);
-    if (l.weight_group < 0 || !seen_.insert({id})) continue;
-    shared& mine = groups_[{l.weight_group}];
-    mine.least = mine.layers++ == 0 ? scratch : std::min(mine.least, scratch);
+    const double part = detail::part_of(l, s, column);
+    const temporary_bytes mine = temporary_bytes_of(model, l, w);
+    largest_ = std::max(largest_, mine.of(static_cast<double>(samples)) * part);
+    if (w.mode != mode::training || l.weight_group < 0 || !seen_.insert({id})) continue;
+    shared& group = groups_[{l.weight_group}];
+    const double scratch = mine.fixed * part;
+    group.least = group.layers++ == 0 ? scratch : std::min(group.least, scratch);
   }
 }
 
@@ -307,9 +310,8 @@ HETPLAN_INLINE double device_workspace::bytes() const {
 
 HETPLAN_INLINE double stage_workspace_bytes(const planning_graph& model, const stage& s, const assignment& a, const workload& w,
                                             std::size_t column) {
-  if (w.mode != mode::training) return 0;
   device_workspace all;
-  all.add(model, s, a, column);
+  all.add(model, s, a, w, column);
   return all.bytes();
 }
 
@@ -352,7 +354,7 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
       });
       mine +=
           more + detail::gathered_bytes(model, s, p.workload) + stage_cache_bytes(memory, model, s, a, p.workload, microbatches, column);
-      if (p.workload.mode == mode::training) workspace[a.device.index()].add(model, s, a, column);
+      workspace[a.device.index()].add(model, s, a, p.workload, column);
     }
   }
   for (const device& d : c.devices()) {

@@ -188,6 +188,7 @@ struct memory_of_blocks {
       const layer& l = model[id];
       block.workspace = std::max(block.workspace, l.workspace);
       block.scratch = std::max(block.scratch, l.scratch);
+      block.forward_workspace = std::max(block.forward_workspace, l.forward_workspace);
       block.degrees = common_degrees(block.degrees, l.degrees);
       *block.forward_flops += l.forward_flops;
       if (l.weight_group < 0 || held.insert({l.weight_group})) (l.trainable ? block.weight : frozen) += l.weight;

@@ -65,7 +65,7 @@ struct parameters {
 ///  * A tensor carries a gradient if its layer is trainable or reads a tensor with a gradient. Other tensors' edges have gradient 0.
 ///    A layer that reads no tensor with a gradient has no backward_input work (the first layers of a network, frozen towers).
 ///  * A layer keeps its output until the backward if its own backward or that of a reader needs it, and what else its own one needs.
-///    Outside training it counts its output if that carries a gradient or a trainable layer reads it.
+///    Outside training the tensors that are alive while it works count (`forward_workspace`): read later, or its output.
 ///  * A backward holds two gradients of the size of the output (`workspace`, unless told), and that of the weights before it is added to
 ///    the sum (`scratch`).
 /// Traffic is every input plus the output, even if the output has no reader; in a backward_input without FLOP elementwise_backward times
@@ -122,6 +122,9 @@ class operator_graph {
   [[nodiscard]] planning_graph build() &&;
 
  private:
+  /// Returns the tensors of a sample that are alive while each operator works, in their order: outputs until their last reader has ended.
+  [[nodiscard]] std::vector<bytes> alive_tensors() const;
+
   struct node {
     layer_spec spec;
     bytes output;
@@ -130,8 +133,7 @@ class operator_graph {
     bool gradient;  ///< true if the output carries one
     bool input_gradient = false;
     saved_tensors saved;
-    bool kept = false;          ///< true if a backward needs the output
-    bool learned_from = false;  ///< true if a reader learns
+    bool kept = false;  ///< true if a backward needs the output
     bool read = false;
     bytes read_bytes = {};
   };

@@ -9,7 +9,6 @@ namespace hetplan::zoo {
 
 HETPLAN_INLINE operator_graph::operator_graph(std::string name, precision dtype, int tokens_per_sample, std::string_view weights)
     : name_(std::move(name)), facts_{.tokens_per_sample = tokens_per_sample, .precision = dtype}, element_(bytes_per_element(dtype)) {
-  facts_.weight_format = element_ == 4 ? "f32" : element_ == 2 ? "f16" : to_string(dtype);
   if (weights.empty()) return;
   const auto found = std::find(weight_format_names.begin(), weight_format_names.end(), weights);
   if (found == weight_format_names.end()) throw_unknown("zoo::model", "weights", weights, weight_format_names);
@@ -84,13 +83,26 @@ HETPLAN_INLINE double operator_graph::bytes_per_parameter() const {
   return weight.value() / parameters;
 }
 
+HETPLAN_INLINE std::vector<bytes> operator_graph::alive_tensors() const {
+  std::vector<std::size_t> last_reader(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) last_reader[i] = i;
+  for (const layer_edge& e : edges_) last_reader[e.from.index()] = std::max(last_reader[e.from.index()], e.to.index());
+  std::vector<bytes> freed(nodes_.size() + 1), alive;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) freed[last_reader[i] + 1] += nodes_[i].output;
+  bytes now;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    now += nodes_[i].output - freed[i];
+    alive.push_back(now);
+  }
+  return alive;
+}
+
 HETPLAN_INLINE planning_graph operator_graph::build() && {
   // Edges into a layer come after all edges into its predecessors, so that one pass in order settles each rule.
   for (const layer_edge& e : edges_) {
     node& from = nodes_[e.from.index()];
     node& to = nodes_[e.to.index()];
     if (from.gradient) to.gradient = to.input_gradient = true;
-    if (to.learns) from.learned_from = true;
     from.read = true;
     to.read_bytes += e.forward;
   }
@@ -99,14 +111,17 @@ HETPLAN_INLINE planning_graph operator_graph::build() && {
     if (to.saved.inputs && (to.parameters > 0 ? to.learns : to.gradient)) nodes_[e.from.index()].kept = true;
   }
   facts_.bytes_per_parameter = bytes_per_parameter();
+  const std::vector<bytes> alive = alive_tensors();
   planning_graph_builder builder(std::move(name_), std::move(facts_));
-  for (node& n : nodes_) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    node& n = nodes_[i];
     if (!n.input_gradient) {
       n.spec.backward_input_flops = flops{};
       n.spec.backward_traffic = bytes{};
     }
     if (n.kept || (n.gradient && n.saved.output)) n.spec.activation = n.output;
-    n.spec.forward_activation = n.gradient || n.learned_from ? n.output : bytes{};
+    n.spec.forward_activation = bytes{};
+    n.spec.forward_workspace += alive[i] / (n.spec.sequence.per == layer_scope::request ? 1.0 : facts_.tokens_per_sample);
     if (n.gradient) n.spec.activation += n.saved.own;
     if (n.gradient && n.spec.workspace == bytes{}) {
       const bool per_request = n.spec.sequence.per == layer_scope::request;
@@ -243,7 +258,8 @@ HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor 
                 .sequence = sees,
                 .calls = 2,  // rotary positions, then all the rest
                 .rows = rows,
-                .workspace = g.per_token(gradients)},
+                .workspace = g.per_token(gradients),
+                .forward_workspace = g.per_token(flash && g.score_bytes() <= 0 ? bytes{} : bytes(scores))},
                {q, k, v}, out, {}, {.output = true, .own = kept});
 }
 
