@@ -60,7 +60,7 @@ int plan(const common_options& options, const plan_options& o) {
     const auto& [best, predicted] = result.plans.front();
     const run_times times = predicted.times();
     const auto tell = [&](const char* limit, const std::optional<seconds>& wanted_s, seconds predicted_s) {
-      if (wanted_s && predicted_s > *wanted_s)
+      if (wanted_s && !at_most(predicted_s, *wanted_s))
         warn(std::string(limit) + " = " + readable(*wanted_s) + " is kept by no plan that was found; the best takes " +
              readable(predicted_s));
     };

@@ -119,8 +119,8 @@ HETPLAN_INLINE device_id median_device(const cluster& c) {
 }
 
 HETPLAN_INLINE cluster homogeneous(const cluster& c, device_id like) {
-  bytes least = c[like].usable_memory();
-  for (const device& d : c.devices()) least = std::min(least, d.usable_memory());
+  bytes least = c[like].memory_for_layers();
+  for (const device& d : c.devices()) least = std::min(least, d.memory_for_layers());
   std::vector<device> alike;
   double rate = 0, latency = 0;
   int pairs = 0;
@@ -130,6 +130,7 @@ HETPLAN_INLINE cluster homogeneous(const cluster& c, device_id like) {
     copy.name = d.name;
     copy.memory = least;
     copy.memory_budget.reset();
+    copy.memory_overhead = {};
     alike.push_back(std::move(copy));
     for (const device& e : c.devices()) {
       const route* way = d.id == e.id ? nullptr : c.network().find(d.id, e.id);

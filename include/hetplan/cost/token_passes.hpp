@@ -94,6 +94,9 @@ inline constexpr int most_passes = 4'000'000;
 [[nodiscard]] std::vector<double> mean_edge_shares(const planning_graph& model, const token_passes& passes,
                                                    run_part part = run_part::whole);
 
+/// Has a prompt more chunks than may be in flight?
+[[nodiscard]] bool limits_chunks(const workload& w, const planning_graph& model);
+
 /// Returns the degrees of tensor parallelism at which a device may run layers, ascending from 1: those that every layer allows, of its
 /// accelerators that an interconnect joins. 1 alone if a layer is profiled on the device's kind, as a profile is of one accelerator.
 [[nodiscard]] std::vector<int> usable_degrees(const planning_graph& model, std::span<const layer_id> layers, const device& d);

@@ -99,6 +99,12 @@ HETPLAN_INLINE std::vector<double> mean_edge_shares(const planning_graph& model,
   return shares;
 }
 
+HETPLAN_INLINE bool limits_chunks(const workload& w, const planning_graph& model) {
+  if (w.mode != mode::generation || w.chunks_in_flight == 0) return false;
+  const int prompt = w.prompt_tokens(model.tokens_per_sample()), chunk = w.largest_pass(model.tokens_per_sample());
+  return (prompt + chunk - 1) / chunk > w.chunks_in_flight;
+}
+
 HETPLAN_INLINE std::vector<int> usable_degrees(const planning_graph& model, std::span<const layer_id> layers, const device& d) {
   std::vector<int> usable{1};
   for (int g = 2; d.interconnect && g <= d.accelerators; ++g) {
@@ -127,13 +133,15 @@ HETPLAN_INLINE void check_tokens(const any_cost_model& cost, const planning_grap
   const auto time_s = [&](const token_pass& pass, const layer& l, const device& d) {
     return checked_time_s(cost, pass.asks(phase::forward, 1).of(l), d);
   };
+  token_pass far = *longest;  // a layer that moves its weights takes as long for few tokens as for one, and longer for many
+  far.tokens = static_cast<int>(std::min(1e9, 1e6 * far.tokens));
   const layer* priced = nullptr;
   for (const layer& l : model.layers()) {
     if (l.runs_per_request() || l.sequence.last_token || l.forward_flops == flops{}) continue;  // as many tokens in every pass, or no work
     for (const device& d : devices) {
       if (l.profile_for(d.kind) != nullptr) continue;
       const double s = time_s(*longest, l, d);
-      if (s != time_s(*shortest, l, d)) return;
+      if (s != time_s(*shortest, l, d) || s != time_s(far, l, d)) return;
       if (s > 0) priced = &l;
     }
   }

@@ -147,6 +147,8 @@ struct layer {
 
   [[nodiscard]] bool is_split() const { return split != layer_split::none; }
   [[nodiscard]] bool runs_per_request() const { return sequence.per == layer_scope::request; }
+  /// Does it run in every pass of a prompt, rather than in the first or the last alone?
+  [[nodiscard]] bool runs_in_every_chunk() const { return !runs_per_request() && !sequence.last_token; }
   /// Is this degree of tensor parallelism allowed?
   [[nodiscard]] bool allows(int degree) const;
 

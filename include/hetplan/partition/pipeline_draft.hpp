@@ -79,7 +79,7 @@ class draft_replay {
   /// @param tables  of a sequence whose blocks may be cut anywhere; must outlive this object, as must the problem.
   draft_replay(const planning_problem& problem, const search_tables& tables);
 
-  /// Sizes are in 1 ... max_share of the tables.
+  /// Sizes are in 1 ... max_share of the tables. A draft never ends whose devices hold two stages that wait for each other's chunks.
   ///
   /// @param most_s  a run that must take longer may be left early, with an infinite latency.
   [[nodiscard]] draft_estimate operator()(const pipeline_draft& d, double most_s = std::numeric_limits<double>::infinity());
@@ -91,6 +91,9 @@ class draft_replay {
   [[nodiscard]] long long tasks() const { return tasks_; }
 
  private:
+  /// Does a device hold two stages that work in every chunk? All chunks of the first come before those of the second.
+  [[nodiscard]] bool waits_for_itself(const pipeline_draft& d) const;
+
   static constexpr std::size_t most_chunks = 3, most_steps = 7;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   struct edge {
@@ -169,6 +172,8 @@ class draft_replay {
   const search_tables& t_;
   bool training_;
   bool generation_;
+  bool limits_chunks_ = false;                  ///< generation: a chunk waits for an earlier one to leave the last stage
+  std::vector<std::size_t> in_every_chunk_;     ///< of limited chunks: number of such blocks before each one
   std::size_t steps_ = 1, leading_ = 1;         ///< passes that are replayed, and those of them until the first token
   double first_passes_ = 1, later_passes_ = 0;  ///< of the run
   double each_first_ = 1, each_later_ = 1;      ///< passes of the run for each that is replayed

@@ -41,6 +41,14 @@ HETPLAN_INLINE draft_replay::draft_replay(const planning_problem& problem, const
     leading_ = static_cast<std::size_t>(std::min<double>(first_passes_, most_chunks));
     steps_ = leading_ + static_cast<std::size_t>(std::min<double>(later_passes_, most_steps));
     each_first_ = first_passes_ / static_cast<double>(leading_);
+    limits_chunks_ = limits_chunks(problem.job.workload, problem.model);
+    if (limits_chunks_) {
+      in_every_chunk_.push_back(0);
+      for (const auto& block : tables.sequence.blocks) {
+        const auto runs = [&](layer_id l) { return problem.model[l].runs_in_every_chunk(); };
+        in_every_chunk_.push_back(in_every_chunk_.back() + (std::any_of(block.begin(), block.end(), runs) ? 1 : 0));
+      }
+    }
     if (steps_ > leading_) each_later_ = later_passes_ / static_cast<double>(steps_ - leading_);
   }
   for (const device& d : problem.cluster.devices()) limited_ = limited_ || d.energy_budget || d.max_busy < 1;
@@ -245,10 +253,21 @@ HETPLAN_INLINE double draft_replay::memory_overflow(const pipeline_draft& d) {
 HETPLAN_INLINE draft_estimate draft_replay::operator()(const pipeline_draft& d, double most_s) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   tasks_ = static_cast<long long>(stage_count_);
+  if (limits_chunks_ && waits_for_itself(d)) return {inf, seconds(inf), inf};
   if (!prepare(d)) return {inf, seconds(inf), inf};
   const double too_much = memory_overflow(d);
   if (too_much > 0) return {too_much, seconds(inf), inf};
   return run(most_s, false);
+}
+
+HETPLAN_INLINE bool draft_replay::waits_for_itself(const pipeline_draft& d) const {
+  std::vector<char> holds(t_.cluster.size(), 0);
+  for (std::size_t i = 0; i < d.stages.size(); ++i) {
+    const std::size_t last = i + 1 < d.stages.size() ? d.stages[i + 1].first : t_.sequence.size();
+    if (in_every_chunk_[last] == in_every_chunk_[d.stages[i].first]) continue;
+    if (std::exchange(holds[d.stages[i].device.index()], 1) != 0) return true;
+  }
+  return false;
 }
 
 HETPLAN_INLINE draft_estimate draft_replay::run(double most_s, bool keep_orders) {

@@ -4,6 +4,7 @@
 #include <hetplan/plan/plan_result.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace hetplan {
 
@@ -79,7 +80,7 @@ HETPLAN_INLINE std::string to_string(const broken_limit& b, const cluster& c) {
 HETPLAN_INLINE seconds keep_qoe::excess(const run_times& t) const {
   seconds sum;
   const auto add = [&](seconds taken, const std::optional<seconds>& wanted) {
-    if (wanted && taken > *wanted) sum += taken - *wanted;
+    if (wanted && !at_most(taken, *wanted)) sum += taken - *wanted;
   };
   add(t.response(), latency);
   add(t.makespan, makespan);
@@ -115,7 +116,12 @@ HETPLAN_INLINE double objective_of_job::score(const run_times& t, joules energy)
       },
       chosen_);
   const double excess = limited_ ? limits_.excess(t).value() : 0;
-  return excess > 0 ? behind_all_that_keep_them * (1 + excess) : own;
+  if (excess <= 0) return own;
+  // Excesses that differ by rounding are equal: what the job wants otherwise decides.
+  int exponent = 0;
+  const double mantissa = std::frexp(1 + excess, &exponent);
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(mantissa, 33)), exponent - 33);
+  return behind_all_that_keep_them * rounded * (1 + 1e-11 * own / (1 + std::abs(own)));
 }
 
 HETPLAN_INLINE std::vector<plan> plans_of(std::span<const ranked_plan> ranked) {

@@ -42,6 +42,7 @@ HETPLAN_INLINE stage_costs::stage_costs(const hetplan::plan& p, const planning_g
 HETPLAN_INLINE void stage_costs::add_passes(const any_cost_model& cost, const any_memory_model& memory) {
   const std::vector<token_pass> of_shape = shapes_of(passes);
   for (const token_pass& shape : of_shape) shapes.push_back(make_stage_graph(plan, model, shape));
+  for (std::size_t i = 0; i < stages.size(); ++i) stages[i].devices.resize(plan.stages[i].devices.size());  // a stage may run in no pass
   for (std::size_t k = 0; k < passes.distinct().size(); ++k) {
     const token_pass& pass = passes.distinct()[k];
     pass_costs& costs = by_pass.emplace_back();
@@ -51,7 +52,6 @@ HETPLAN_INLINE void stage_costs::add_passes(const any_cost_model& cost, const an
       if (!hetplan::runs(s, model, pass)) continue;
       costs.stages[i] = parts_of(s, plan.size_of(s), 0, cost, memory, pass);
       std::vector<part>& mean = stages[i].devices;
-      mean.resize(s.devices.size());
       const double weight = passes.count_of(k) / passes.size();
       for (std::size_t d = 0; d < mean.size(); ++d) {
         const part& mine = costs.stages[i][d];

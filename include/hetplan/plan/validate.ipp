@@ -470,6 +470,28 @@ class plan_validator {
       if (p_.stages[s].shard == sharding::fsdp) check_one_order(s);
     }
     check_runnable(g, "/schedule/orders");
+    check_chunks();
+  }
+
+  /// Checks that no device holds two stages of a pipeline that work in every chunk of a prompt, where few chunks may be in flight: all
+  /// chunks of an entry follow each other, and a later one waits for the first to leave the sinks, through the device's next stage.
+  void check_chunks() const {
+    if (!limits_chunks(p_.workload, model_)) return;
+    for (const stage& one : p_.stages) {
+      for (const stage& other : p_.stages) {
+        if (&one >= &other || one.pipeline != other.pipeline || !works_in_chunks(one) || !works_in_chunks(other)) continue;
+        for (const assignment& a : one.devices) {
+          if (std::none_of(other.devices.begin(), other.devices.end(), [&](const assignment& b) { return b.device == a.device; })) continue;
+          fail("/workload/chunks_in_flight", "cyclic order at device \"" + device_name(a.device) + "\": chunks of stage \"" + one.name +
+                                                 "\" wait for chunks in flight that stage \"" + other.name +
+                                                 "\" has to pass behind them; expected one stage of a pipeline on each device, or any "
+                                                 "number of chunks in flight");
+        }
+      }
+    }
+  }
+  [[nodiscard]] bool works_in_chunks(const stage& s) const {
+    return std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return model_[l].runs_in_every_chunk(); });
   }
 
   /// Checks that devices that gather weights for each other run their passes in one order.

@@ -11,6 +11,7 @@
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/search/mend_limits.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::recipes {
@@ -86,25 +87,9 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
   return choose_on_view(problem, planner, model, devices, how, budget);
 }
 
-namespace detail {
-
-/// Reduces tensor-parallel degrees to the accelerators that devices have in fact.
-HETPLAN_INLINE void keep_own_degrees(plan& p, const planning_graph& model, const cluster& c) {
-  for (stage& s : p.stages) {
-    for (assignment& a : s.devices) {
-      const device& d = c[a.device];
-      const auto profiled = [&](layer_id l) { return model[l].profile_for(d.kind) != nullptr; };
-      const bool splits = d.interconnect && std::none_of(s.layers.begin(), s.layers.end(), profiled);
-      a.tensor_parallel = splits ? std::min(a.tensor_parallel, d.accelerators) : 1;
-    }
-  }
-}
-
-}  // namespace detail
-
 HETPLAN_INLINE plan_result judge_choice(const planning_problem& problem, const any_objective& objective, plan chosen,
                                         const step_budget& budget, const candidate_observer& observer) {
-  detail::keep_own_degrees(chosen, problem.model, problem.cluster);
+  fit_degrees(chosen, problem.model, problem.cluster);
   ranking only(problem, objective, 1, budget);
   if (budget.spent()) only.cut();
   static_cast<void>(only.consider(std::move(chosen), 1, observer));

@@ -105,6 +105,9 @@ template <std::invocable<plan&> Judge>
 
 namespace hetplan {
 
+/// Lowers a plan's degrees of tensor parallelism to what its devices and the layers of their stages allow (usable_degrees).
+void fit_degrees(plan& p, const planning_graph& model, const cluster& c);
+
 /// Positions where polishing may put boundaries.
 enum class polish_boundaries {
   of_blocks,  ///< between blocks of a sequence: stages stay valid by layer_sequence::is_stage

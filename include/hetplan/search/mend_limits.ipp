@@ -61,6 +61,16 @@ HETPLAN_INLINE movable_plan movable_plan::swapped(std::size_t i, std::size_t j) 
 
 namespace hetplan {
 
+HETPLAN_INLINE void fit_degrees(plan& p, const planning_graph& model, const cluster& c) {
+  for (stage& s : p.stages) {
+    for (assignment& a : s.devices) {
+      if (a.tensor_parallel == 1) continue;
+      const std::vector<int> usable = usable_degrees(model, s.layers, c[a.device]);  // ascending, from 1
+      a.tensor_parallel = *(std::upper_bound(usable.begin(), usable.end(), a.tensor_parallel) - 1);
+    }
+  }
+}
+
 HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const any_objective& objective, const std::vector<plan>& ranked,
                                         const std::vector<layer_sequence>& rows, const polish_options& options, step_budget& budget) {
   const auto same_part = [&](const assignment& x, const assignment& y) {
@@ -98,7 +108,7 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
         for (end = i + 1; end < s.layers.size() && s.layers[end].value == s.layers[end - 1].value + 1;) ++end;
         name.insert(name.end(), {s.layers[i], end - i});
       }
-      for (const assignment& a : s.devices) name.insert(name.end(), {-1 - std::int64_t{a.device.value}, a.samples});
+      for (const assignment& a : s.devices) name.insert(name.end(), {-1 - std::int64_t{a.device.value}, a.samples, a.tensor_parallel});
     }
     return name;
   };
@@ -111,6 +121,7 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
     std::iota(all.begin(), all.end(), std::size_t{1});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto score_of = [&](plan& p) {
+        fit_degrees(p, problem.model, problem.cluster);
         fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
         drop_usual_warmup(p, problem.model);
         const key_parts name = name_of(p);
@@ -339,16 +350,11 @@ class mending {
     plan p = blank_plan(problem_, planner_, x.size);
     for (std::size_t i = 0; i < x.pieces.size(); ++i) {
       stage s{.name = "s" + std::to_string(i)};
-      bool profiled = false;
       for (std::size_t l = x.begin(i); l < x.pieces[i].end; ++l) s.layers.emplace_back(l);
-      for (const auto& [d, samples] : x.pieces[i].devices) {
-        const device& on = problem_.cluster[d];
-        profiled =
-            std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return problem_.model[l].profile_for(on.kind) != nullptr; });
-        s.devices.push_back({d, samples, on.interconnect && !profiled ? on.accelerators : 1});
-      }
+      for (const auto& [d, samples] : x.pieces[i].devices) s.devices.push_back({d, samples, problem_.cluster[d].accelerators});
       p.stages.push_back(std::move(s));
     }
+    fit_degrees(p, problem_.model, problem_.cluster);
     return p;
   }
   void climb(piped_shares at) {

@@ -308,6 +308,13 @@ HETPLAN_INLINE void ranking::insert(ranked_plan&& candidate, bool estimated) {
     throw invalid_model("objective: score(a plan of latency " + to_text(candidate.evaluation.latency.value()) +
                         " s) = nan; expected a number");
   }
+  const auto same = [&](const entry& b) {
+    if (b.score != score) return false;
+    plan other = b.what.plan;
+    other.planner = candidate.plan.planner;
+    return other == candidate.plan;
+  };
+  if (std::any_of(best_.begin(), best_.end(), same)) return;
   const auto key = [](double s, const ranked_plan& x) { return std::pair(s, x.plan.stages.size()); };
   const auto at = std::find_if(best_.begin(), best_.end(), [&](const entry& b) { return key(score, candidate) < key(b.score, b.what); });
   best_.insert(at, {score, std::move(candidate), estimated});
