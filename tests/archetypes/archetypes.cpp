@@ -645,7 +645,9 @@ TEST_CASE("bare models, a bare objective, a bare solver and a bare observer refi
   const cluster c = pair();
   const planning_problem problem{
       g, c, cost_archetype(0), job{.batch = 4}, {.memory = memory_archetype(0), .energy = energy_archetype(0)}, solver_archetype(0)};
-  const std::vector<plan> given{two_stages(), two_stages(), two_stages()};
+  plan swapped = two_stages();
+  std::swap(swapped.stages[0].devices, swapped.stages[1].devices);
+  const std::vector<plan> given{two_stages(), swapped, two_stages()};
   candidate_observer_archetype impatient(0);
   const plan_result r = schedule::refine(problem, objective_archetype(0), given, 3, {.threads = 2}, impatient);
   CHECK(impatient.seen == 2);

@@ -57,7 +57,7 @@ class fit(toy_problem.folder_test):
     def test_shares_of_a_weight_format(self):
         self.write("m.json", {**MODEL, "weight_format": "q4"})
         self.done("fit", "c.json", "rows.csv", "-o", "fitted.json")
-        self.assertEqual(list(self.read("fitted.json")["devices"][0]["efficiency"]), ["q4"])
+        self.assertEqual(list(self.read("fitted.json")["devices"][0]["efficiency"]), ["q4", "other"])
 
     def test_one_number_of_the_network(self):
         self.table("rows.csv", "g0+g1,m.json,1,640,0,prefill_tokens_per_s,5000,,64")

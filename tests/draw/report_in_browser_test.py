@@ -75,7 +75,7 @@ window.addEventListener("load", () => {
 class a_report_in_a_browser(page_test):
     @classmethod
     def make_page(cls):
-        cls.run_cli("plan", "qwen3-0.6b", "smart-home-2", "--html", cls.page, "--quiet")
+        cls.run_cli("plan", "qwen3-1.7b", "smart-home-2", "--html", cls.page, "--quiet")
 
     def opened(self, page, *, ready="1"):
         shown = document(browse(page, "--dump-dom"))

@@ -74,7 +74,7 @@ TEST_CASE("measured rows: layers by the beginnings of their names, in samples or
   REQUIRE(read.rows.size() == 2);
   CHECK(read.rows[0].model->size() == 2);
   CHECK(read.rows[0].model->tokens_per_sample() == 64);
-  CHECK(read.rows[0].model->facts().weight_format == "f32");
+  CHECK(read.rows[0].model->facts().precision == precision::fp32);
   CHECK(read.rows[0].phase == fit::timed_phase::backward_weight);
   CHECK(read.rows[1].model->size() > 10);
   CHECK(read.models[0] == "llama3-8b fp32 l0.gate l0.up");

@@ -342,7 +342,7 @@ TEST_CASE("twenty-two devices, one of which is nearly the best, within the steps
     const plan_result r = recipes::dora(problem, minimize_latency{}, 1);
     CHECK(r.out_of_steps);
     REQUIRE_FALSE(r.plans.empty());
-    CHECK(r.plans.front().evaluation.latency <= (sizes.empty() ? 31.1_ms : 31.2_ms));
+    CHECK(r.plans.front().evaluation.latency <= (sizes.empty() ? 31.1_ms : 34.5_ms));
   }
 }
 
@@ -354,7 +354,7 @@ TEST_CASE("Dora as printed: the estimate chooses") {
   const plan_result printed = recipes::dora_as_printed(problem, minimize_latency{});
   REQUIRE(printed.status.ok());
   CHECK(printed.plans.front().plan.planner == "dora-printed");
-  CHECK(printed.plans.front().evaluation.latency.value() == Approx(841.8).epsilon(0.001));
+  CHECK(printed.plans.front().evaluation.latency.value() == Approx(870.27).epsilon(0.001));
 }
 
 TEST_CASE("dora ends soon where one layer fits on no device, though the space of all cuts is large") {
