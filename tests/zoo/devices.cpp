@@ -101,7 +101,8 @@ TEST_CASE("devices have the numbers of their data sheets") {
   CHECK(nano.power.idle == 1.5_W);
 }
 
-/// Llama 3 8B or Llama 2 7B as one sequence runs it, in 9 kernels a block, as the built-in models: products of all blocks, their attention, the head.
+/// Llama 3 8B or Llama 2 7B as one sequence runs it, in 9 kernels a block as the built-in models have: products of all blocks, their
+/// attention, the head.
 class language_model {
  public:
   /// `head`: bytes of the head. `weights`: of everything that a step reads.
