@@ -165,7 +165,8 @@ TEST_CASE("a view of equal devices leaves each what the runtime leaves of the le
   const planning_problem p = s.problem();
   CHECK(recipes::alpa(p, minimize_latency{}).status.ok());
   CHECK(recipes::dora(p, minimize_latency{}).status.ok());
-  for (const device& d : homogeneous(p.cluster, device_id(0)).devices()) CHECK(d.memory_for_layers() == 1_B);
+  const cluster alike = homogeneous(p.cluster, device_id(0));
+  for (const device& d : alike.devices()) CHECK(d.memory_for_layers() == 1_B);
 }
 
 TEST_CASE("the best plans of a planner are different plans") {
