@@ -522,7 +522,7 @@ void add_power(const sections& page) {
     b.add_layer({.name = "mlp", .forward_flops = flops(2 * parameters), .weight = bytes((is_bf16 ? 2 : 4) * parameters), .calls = 0});
     const planning_graph mlp = std::move(b).build();
     const work w{.layer = mlp.layers()[0], .batch = static_cast<double>(r.tokens)};
-    const seconds busy = roofline{}.time(w, h100), bound = roofline{}.memory_bound(w, h100);
+    const seconds busy = roofline{}.time(w, h100), bound = roofline{}.parts(w, h100).memory_bound();
     return (linear_power{}.energy({.total = busy, .busy = busy, .memory_bound = bound}, h100) / busy).value();
   };
   std::vector<row> rows{{"format"}, {"bf16, measured"}, {"bf16, predicted"}, {"fp32, measured"}, {"fp32, predicted"}};

@@ -16,6 +16,8 @@
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
 #include <hetplan/recipes/dora.hpp>
+#include <hetplan/recipes/largest.hpp>
+#include <hetplan/simulate/explain.hpp>
 #include <hetplan/solve/glpk.hpp>
 
 namespace cli {
@@ -35,8 +37,9 @@ struct common_options {
   std::optional<int> tokens;
   std::optional<std::vector<int>> input;
   std::string dtype;
-  std::string weights;  ///< a name of zoo::weight_formats; "": as the dtype
-  std::string fuse;     ///< a name of known_fusions; "": none
+  std::string weights;      ///< a name of zoo::weight_formats; "": as the dtype
+  std::optional<int> lora;  ///< columns of a language model's adapters, which alone learn
+  std::string fuse;         ///< a name of known_fusions; "": none
 };
 
 struct simulate_options {
@@ -47,7 +50,9 @@ struct plan_options {
   int phase = 0;
   bool split_tensors = false;  ///< in addition to the job's
   std::vector<std::string> schedules = {};
-  std::optional<int> top;  ///< number of plans to keep and list; none: keeps 10, lists none
+  std::optional<int> top;        ///< number of plans to keep and list; none: keeps 10, lists none
+  std::string largest;           ///< "batch" or "context": which of them to maximise; "": neither
+  std::optional<int> most = {};  ///< with largest: none above it
 };
 struct compare_options {
   std::string model, cluster, job;
@@ -95,21 +100,23 @@ struct show_options {
   std::string what, dot;
 };
 struct import_options {
-  std::string format, file, out, cluster;  ///< format: pipedream, piper, pipeedge, sailor, moirai, dnn-partitioning, onnx
-  std::string device;                      ///< kind of the measured device
-  std::string input_time = "zero";         ///< pipedream
-  std::string configuration = "vanilla";   ///< piper
-  std::string time_unit = "s";             ///< piper
-  std::optional<double> forward_share;     ///< piper
-  std::string types, model;                ///< pipeedge
-  std::vector<std::string> devices;        ///< pipeedge: TYPE=NUMBER
-  std::string sizes, onto;                 ///< sailor: exactly one of them
-  int microbatch = 1;                      ///< sailor
-  int degree = 1;                          ///< piper, sailor: tensor parallel degree
-  std::vector<std::string> dimensions;     ///< onnx: NAME=SIZE
-  std::vector<std::string> conditions;     ///< onnx: BRANCH or NAME=BRANCH
-  std::optional<int> tokens_per_sample;    ///< onnx
-  std::string place;                       ///< moirai, dnn-partitioning: contention rule; "": operators are not placed
+  std::string format, file, out,
+      cluster;                      ///< format: pipedream, piper, pipeedge, sailor, moirai, dnn-partitioning, onnx, hf, gguf, safetensors
+  std::string device;               ///< kind of the measured device
+  std::string input_time = "zero";  ///< pipedream
+  std::string configuration = "vanilla";  ///< piper
+  std::string time_unit = "s";            ///< piper
+  std::optional<double> forward_share;    ///< piper
+  std::string types, model;               ///< pipeedge
+  std::vector<std::string> devices;       ///< pipeedge: TYPE=NUMBER
+  std::string sizes, onto;                ///< sailor: exactly one of them
+  int microbatch = 1;                     ///< sailor
+  int degree = 1;                         ///< piper, sailor: tensor parallel degree
+  std::vector<std::string> dimensions;    ///< onnx: NAME=SIZE
+  std::vector<std::string> conditions;    ///< onnx: BRANCH or NAME=BRANCH
+  std::optional<int> tokens_per_sample;   ///< onnx
+  bool fine = false;                      ///< hf, gguf, safetensors: an operator a layer
+  std::string place;                      ///< moirai, dnn-partitioning: contention rule; "": operators are not placed
 };
 
 /// Commands. They return the exit status: 0 done, 1 no feasible plan. Bad input is thrown and becomes 2.
@@ -180,8 +187,13 @@ void require_each_once(const char* option, const std::vector<std::string>& names
 
 using problem = hetplan::planning_problem;
 
-/// Prints a planner's answer: the best plan or why there is none; with --json, the document. Returns the exit status.
-int answer(const common_options&, const hetplan::plan_result&, const hetplan::planning_graph& model, const hetplan::cluster& devices);
+/// Prints a planner's answer: the best plan, in generation with what limits it, or why there is none; with --json, the document. Returns
+/// the exit status.
+///
+/// @param explained  of the best plan; may be null.
+/// @param largest    what was found with the plan; may be null.
+int answer(const common_options&, const hetplan::plan_result&, const hetplan::planning_graph& model, const hetplan::cluster& devices,
+           const hetplan::run_explanation* explained, const hetplan::recipes::largest_found* largest = nullptr);
 
 /// Returns true if a progress line is visible.
 bool shows_progress(const common_options&);
@@ -227,7 +239,7 @@ std::vector<std::string> unused_wishes(const hetplan::job& wanted, std::span<con
 std::string chosen_models(const common_options& options, const std::string& planner);
 /// Returns Dora's options with at least `keep` plans.
 hetplan::recipes::dora_options dora_options(const common_options& options, int keep = 0);
-hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep, progress& observer,
-                                 dora_phase phase = dora_phase::both);
+hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep,
+                                 const hetplan::candidate_observer& observer, dora_phase phase = dora_phase::both);
 
 }  // namespace cli

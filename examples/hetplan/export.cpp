@@ -41,6 +41,7 @@ void warn_of_limits(const std::string& file, const hetplan::plan& p, const plann
 std::string text_for(const export_options& o, const io::plan_file& read, const planning_graph& model, const cluster& devices) {
   const hetplan::plan& p = read.plan;
   if (o.to == "distributed-llama") return exchange::distributed_llama_commands(p, model, devices);
+  if (o.to == "exo") return exchange::exo_program(p, model, devices);
   if (o.to == "llama.cpp") return exchange::llama_cpp_command(p, model, devices);
   if (o.to == "prima.cpp") return exchange::prima_cpp_commands(p, model, devices);
   if (o.to == "vllm") return exchange::vllm_command(p, model, devices);

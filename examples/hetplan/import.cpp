@@ -4,6 +4,8 @@
 #include <iostream>
 #include <map>
 
+#include <hetplan/exchange/gguf.hpp>
+#include <hetplan/exchange/hf_config.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
 #ifdef HETPLAN_HAS_ONNX
 #include <hetplan/exchange/onnx_graph.hpp>
@@ -11,6 +13,7 @@
 #include <hetplan/exchange/pipedream_graph.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/exchange/piper_json.hpp>
+#include <hetplan/exchange/safetensors.hpp>
 #include <hetplan/exchange/sailor_profile.hpp>
 #include <hetplan/io/cluster_json.hpp>
 #include <hetplan/io/model_json.hpp>
@@ -167,7 +170,32 @@ imported import_onnx(const common_options& options, const import_options& o) {
 #endif
 }
 
+/// A transformer that a file describes, built as the built-in models are.
+bool is_transformer(const std::string& format) { return format == "hf" || format == "gguf" || format == "safetensors"; }
+
+imported import_transformer(const common_options& options, const import_options& o) {
+  exchange::model_description d;
+  if (o.format == "gguf") d = exchange::read_gguf(o.file);
+  else if (o.format == "safetensors") d = exchange::read_safetensors(o.file);
+  else d = exchange::read_hf_config(io::json_document::load(exchange::hf_config_path(o.file)), exchange::hf_model_name(o.file));
+  exchange::import_choice choice{.tokens = options.tokens,
+                                 .weights = options.weights,
+                                 .level = o.fine ? zoo::level::operators : zoo::level::parts,
+                                 .lora = options.lora.value_or(0)};
+  if (options.dtype == "bf16") choice.dtype = precision::bf16;
+  if (options.dtype == "fp32") choice.dtype = precision::fp32;
+  imported result{exchange::graph_of(d, choice)};
+  const auto left = exchange::left_out(d);
+  bytes size;
+  for (const auto& [name, of] : left) size += of;
+  if (!left.empty())
+    warn(o.file + ": " + std::to_string(left.size()) + " tensors (" + readable(size) +
+         ") are left out, for the architecture has no place for them, such as " + io::in_quotes(left.front().first));
+  return result;
+}
+
 imported read(const common_options& options, const import_options& o) {
+  if (is_transformer(o.format)) return import_transformer(options, o);
   if (o.format == "pipedream") return import_pipedream(o);
   if (o.format == "piper") return import_piper(o);
   if (o.format == "pipeedge") return import_pipeedge(options, o);
@@ -208,7 +236,13 @@ std::map<std::string, bool> parse_conditions(const std::vector<std::string>& giv
 }
 
 int import_model(const common_options& options, const import_options& o) {
-  if (o.onto.empty()) require_no_model_options(options, "hetplan import " + o.format, o.format == "pipeedge");
+  common_options left = options;
+  if (is_transformer(o.format)) {
+    left.tokens.reset();
+    left.weights.clear();
+    left.lora.reset();
+  }
+  if (o.onto.empty()) require_no_model_options(left, "hetplan import " + o.format, o.format == "pipeedge" || is_transformer(o.format));
   outputs files({{"--out", o.out}, {"--cluster", o.cluster}}, {o.file, o.types, o.sizes, o.onto});
   const imported result = read(options, o);
   const std::string model = io::write_model(result.model);

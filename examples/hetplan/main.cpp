@@ -42,6 +42,9 @@ class command_line {
     const std::vector<std::string> formats(hetplan::zoo::weight_format_names.begin(), hetplan::zoo::weight_format_names.end());
     app_.add_option("--weights", common_.weights, "format of a built-in language model's weights: " + hetplan::io::joined(formats))
         ->check(CLI::Validator([formats](const std::string& given) { return cli::fault_in_name(given, formats); }, ""));
+    app_.add_option("--lora", common_.lora,
+                    "only adapters of so many columns learn, on the products of a built-in or imported language model's attention and MLP")
+        ->check(cli::whole_number<int>(1));
     const std::vector<std::string> fusions = cli::names_of(cli::known_fusions());
     app_.add_option("--fuse", common_.fuse, "fuse a model's operators as a backend does: " + hetplan::io::joined(fusions))
         ->check(CLI::Validator([fusions](const std::string& given) { return cli::fault_in_name(given, fusions); }, ""));
@@ -59,6 +62,12 @@ class command_line {
         "in training: " + hetplan::io::joined(hetplan::io::schedule_names()) + "; of several the best (overrides the job's)";
     plan->add_option("--schedule", plan_.schedules, schedules)->delimiter(',');
     plan->add_option("--top", plan_.top, "how many plans to keep")->check(CLI::Range(1, 1000))->capture_default_str();
+    CLI::Option* largest =
+        plan->add_option("--largest", plan_.largest, "batch or context: the largest that fits and keeps the job's limits")
+            ->check(CLI::IsMember({"batch", "context"}));
+    plan->add_option("--most", plan_.most, "of --largest: none above it, such as the model's longest context")
+        ->needs(largest)
+        ->check(cli::whole_number<int>(1));
     plan->add_option("--out", plan_.out, "write the best plan");
     plan->add_option("--svg", plan_.svg, "write a Gantt chart of the best plan");
     plan->add_option("--html", plan_.html, "write a report of the best plan (opens in a browser)");
@@ -86,7 +95,7 @@ class command_line {
             "each layer; dot: a picture of it for Graphviz")
         ->required()
         ->check(
-            CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "distributed-llama", "plan", "placement", "dot", "onnx"}));
+            CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "distributed-llama", "exo", "plan", "placement", "dot", "onnx"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
     exported->add_option("--source", export_.source, "onnx: the file that the model was imported from")->type_name("FILE");
@@ -178,7 +187,7 @@ class command_line {
     show->add_option("--dot", show_.dot, "write a Graphviz file");
 
     CLI::App* foreign =
-        command("import", "a model that another project profiled, as a model file", [this] { return cli::import_model(common_, import_); });
+        command("import", "a model from another project's file, as a model file", [this] { return cli::import_model(common_, import_); });
     foreign->require_subcommand(1);
     CLI::App* pipedream = format(foreign, "pipedream", "a graph of PipeDream's profiler: a sample is a minibatch");
     measured_on(pipedream, "pipedream");
@@ -227,6 +236,17 @@ class command_line {
         ->delimiter(',');
     onnx->add_option("--tokens-per-sample", import_.tokens_per_sample, "a language model: tokens of a sample, as the inputs are sized (1)")
         ->check(cli::whole_number<int>(1));
+
+    for (const auto& [name, text] :
+         {std::pair(
+              "hf",
+              "a config.json of Hugging Face, or a folder with one: llama, mistral, mixtral, qwen2, qwen3, gemma, phi, gpt2, bert, ..."),
+          std::pair("gguf", "a GGUF file of llama.cpp, of which only the header is read; of a split model any part"),
+          std::pair("safetensors",
+                    "a safetensors file, or a folder with some, beside a config.json: layers have the bytes of their tensors")}) {
+      format(foreign, name, text)
+          ->add_flag("--fine", import_.fine, "a layer for each operator (one for each attention and MLP, embedding and head)");
+    }
 
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
     init->add_option("folder", folder_, "made if missing; files that exist are kept")->required()->type_name("DIR");

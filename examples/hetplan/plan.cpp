@@ -40,6 +40,9 @@ int plan(const common_options& options, const plan_options& o) {
     throw invalid_input("--schedule: expected \"1f1b\" or \"gpipe\" outside training, got " +
                         io::in_quotes(to_string(wanted.orders.front())));
   check_pair(model, devices, o.cluster, wanted.workload);
+  if (o.largest == "context" && wanted.workload.mode != mode::generation)
+    throw invalid_input("--largest context: expected a job in mode \"generation\", which has a cache, got " +
+                        io::in_quotes(to_string(wanted.workload.mode)));
   if (o.phase != 0 && o.planner != "dora") throw invalid_input("--phase: planner \"" + o.planner + "\" has no phases");
   if (o.phase != 0 && !wanted.orders.empty())
     throw invalid_input("--phase: a phase of dora gives plans no orders; expected schedule \"1f1b\" or \"gpipe\" in the job, got " +
@@ -51,11 +54,23 @@ int plan(const common_options& options, const plan_options& o) {
   outputs files({{"--out", o.out}, {"--svg", o.svg}, {"--html", o.html}, {"--trace", o.trace}}, {o.model, o.cluster, o.job});
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), wanted, {}, glpk_lp{}, options.budget};
   plan_result result;
+  std::optional<recipes::largest_found> largest;
   {
     progress bar(options, o.planner);
-    result = run_planner(options, o.planner, p, o.top.value_or(10), bar, phase);
+    const auto planned = [&](const problem& asked, const any_objective&, int keep, const candidate_observer& seen) {
+      return run_planner(options, o.planner, asked, keep, seen, phase);
+    };
+    if (o.largest.empty()) {
+      result = run_planner(options, o.planner, p, o.top.value_or(10), bar, phase);
+    } else {
+      largest = recipes::find_largest(p, o.largest == "batch" ? recipes::growing::batch : recipes::growing::context, planned,
+                                      {.most = o.most, .keep = o.top.value_or(10)}, bar);
+      result = std::move(largest->planned);
+      wanted = recipes::with_hard_limits(wanted);
+    }
   }
   judgement judged;
+  std::optional<run_explanation> explained;
   if (!result.plans.empty()) {
     const auto& [best, predicted] = result.plans.front();
     const run_times times = predicted.times();
@@ -68,15 +83,18 @@ int plan(const common_options& options, const plan_options& o) {
     tell("qoe.ttft", wanted.qoe.ttft, times.ttft);
     tell("qoe.time_between_tokens", wanted.qoe.time_between_tokens, times.between_tokens);
     if (!o.out.empty()) files.put(o.out, io::write_plan(result.plans.front(), model, devices));
-    if (!o.svg.empty() || !o.trace.empty() || !o.html.empty()) {
-      judged = judge(best, model, devices, p.cost, p.models, {.record = true});
+    const bool drawn = !o.svg.empty() || !o.trace.empty() || !o.html.empty();
+    if (drawn || options.json || best.workload.mode == mode::generation) {
+      judged = judge(best, model, devices, p.cost, p.models, {.record = drawn});
+      explained = explain(best, model, devices, p.cost, judged, p.models.memory);
       judged.evaluation = predicted;
       if (!o.svg.empty()) files.put(o.svg, draw::gantt_svg(best, devices, judged));
       if (!o.trace.empty()) files.put(o.trace, draw::chrome_trace(best, devices, judged));
     }
   }
-  if (!o.html.empty()) files.put(o.html, draw::report_html(result, model, devices, judged));  // also explains the lack of a plan
-  const int status = answer(options, result, model, devices);
+  if (!o.html.empty())  // also explains the lack of a plan
+    files.put(o.html, draw::report_html(result, model, devices, judged, {.explained = explained}));
+  const int status = answer(options, result, model, devices, explained ? &*explained : nullptr, largest ? &*largest : nullptr);
   if (status == 0 && !options.json) {
     std::printf("  best of %lld candidates\n", result.candidates);
     if (o.top) print_best(result.plans);

@@ -43,7 +43,7 @@ int replay(const common_options& options, const replay_options& o) {
   const problem p{model, devices, any_cost_model(profiled_or_roofline{}), job{.workload = running.workload}, {}, glpk_lp{}};
   const plan_result result = adapt::lightweight_replay(p, running, lost);
   if (!result.plans.empty() && !o.out.empty()) files.put(o.out, io::write_plan(result.plans.front(), model, devices));
-  const int status = answer(options, result, model, devices);
+  const int status = answer(options, result, model, devices, nullptr);
   files.commit();
   return status;
 }

@@ -55,6 +55,7 @@ zoo::model_options model_options(const common_options& o) {
   if (o.dtype == "bf16") m.dtype = zoo::precision::bf16;
   if (o.dtype == "fp32") m.dtype = zoo::precision::fp32;
   m.weights = o.weights;
+  m.lora = o.lora.value_or(0);
   return m;
 }
 
@@ -71,6 +72,7 @@ common_options options_for(const common_options& options, const std::string& mod
   if (!built_in || !zoo::takes_tokens(model)) {
     o.tokens.reset();
     o.weights.clear();
+    o.lora.reset();
   }
   if (!built_in || zoo::takes_tokens(model)) o.input.reset();
   if (!built_in) o.dtype.clear();
@@ -81,14 +83,15 @@ void require_no_model_options(const common_options& o, const std::string& who, b
   if (!o.fuse.empty()) throw invalid_input("--fuse: only a model takes it, not " + who);
   const char* given = o.tokens                     ? "--tokens"
                       : !o.weights.empty()         ? "--weights"
+                      : o.lora                     ? "--lora"
                       : o.input                    ? "--input"
                       : !o.dtype.empty() && !dtype ? "--dtype"
                                                    : nullptr;
   if (given == nullptr) return;
   throw invalid_input(std::string(given) + ": only a built-in " +
-                      (o.tokens || !o.weights.empty() ? "language "
-                       : o.input                      ? "vision "
-                                                      : "") +
+                      (o.tokens || o.lora || !o.weights.empty() ? "language "
+                       : o.input                                ? "vision "
+                                                                : "") +
                       "model takes it, not " + who);
 }
 
@@ -145,6 +148,11 @@ void require_no_onnx(const std::string& file) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return;
   std::ifstream in(file, std::ios::binary);
+  if (in.peek() == 'G' || file.ends_with(".safetensors")) {
+    const std::string format = in.peek() == 'G' ? "gguf" : "safetensors";
+    throw invalid_input(file + ": expected a hetplan model; \"hetplan import " + format + " " + file +
+                        " --out MODEL.json\" makes one of it");
+  }
   if (in.peek() != 8 && (!file.ends_with(".onnx") || (in >> std::ws).peek() == '{')) return;
   throw invalid_input(file + ": expected a hetplan model, got an ONNX file; \"hetplan import onnx " + file +
                       " --out MODEL.json\" makes one of it");
@@ -158,6 +166,7 @@ planning_graph load_model(const common_options& options, const std::string& name
   if (used.input) left.input.reset();
   if (!used.dtype.empty()) left.dtype.clear();
   if (!used.weights.empty()) left.weights.clear();
+  if (used.lora) left.lora.reset();
   require_no_model_options(left, name);
   if (contains(zoo::model_names(), name) && !std::filesystem::exists(name)) {
     return fused_as_asked(options, zoo::model(name, model_options(used)));
@@ -329,14 +338,19 @@ control progress::operator()(const candidate_judged& c) {
   return control::go;
 }
 
-int answer(const common_options& options, const plan_result& result, const planning_graph& model, const cluster& devices) {
+int answer(const common_options& options, const plan_result& result, const planning_graph& model, const cluster& devices,
+           const run_explanation* explained, const recipes::largest_found* largest) {
+  if (!options.json && largest != nullptr) std::cout << largest->describe();
   if (options.json) {
-    std::cout << io::write_plan_result(result, model, devices);
+    std::cout << io::write_plan_result(result, model, devices, explained, largest);
   } else if (result.plans.empty()) {
+    if (largest != nullptr) return 1;
     std::cout << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
     if (result.status.proof) std::cout << describe(*result.status.proof);
   } else {
-    std::cout << describe(result.plans.front(), model, devices);
+    const ranked_plan& best = result.plans.front();
+    std::cout << describe(best, model, devices);
+    if (explained != nullptr && best.plan.workload.mode == mode::generation) std::cout << describe(*explained, devices);
     if (!result.status.ok()) std::cout << "  " << to_string(result.status.result) << ": " << escaped(result.status.reason) << "\n";
   }
   return result.plans.empty() ? 1 : 0;

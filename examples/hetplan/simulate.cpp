@@ -5,6 +5,7 @@
 #include <hetplan/draw/trace_view.hpp>
 #include <hetplan/io/plan_json.hpp>
 #include <hetplan/io/results_json.hpp>
+#include <hetplan/simulate/explain.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -26,10 +27,12 @@ int simulate(const common_options& options, const simulate_options& o) {
   if (o.network.empty()) check_prediction(o.plan, read, j.evaluation, model, devices);
   if (!o.trace.empty()) files.put(o.trace, draw::chrome_trace(p, devices, j));
   if (!o.svg.empty()) files.put(o.svg, draw::gantt_svg(p, devices, j));
+  const run_explanation explained = explain(p, model, devices, profiled_or_roofline{}, j);
   if (options.json) {
-    std::cout << io::write_evaluation(j.evaluation, devices);
+    std::cout << io::write_evaluation(j.evaluation, devices, &explained);
   } else {
     std::cout << describe(ranked_plan{p, j.evaluation}, model, devices);
+    if (p.workload.mode == mode::generation) std::cout << describe(explained, devices);
     for (const broken_limit& b : broken_limits(j.evaluation, devices))
       std::cout << "  breaks a limit: " << escaped(to_string(b, devices)) << "\n";
   }

@@ -41,6 +41,7 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
     if (o.input) left.input.reset();
     if (!o.dtype.empty()) left.dtype.clear();
     if (!o.weights.empty()) left.weights.clear();
+    if (o.lora) left.lora.reset();
     left.fuse.clear();  // fusion works for all models
   };
   for (std::size_t i = 0; i < s.models.size(); ++i) {

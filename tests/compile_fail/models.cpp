@@ -95,17 +95,17 @@ struct largest_batch_in_int : timed {
 };
 static_assert(check_cost_model<largest_batch_in_int>());
 
-// expect: a cost_model's memory-bound time is: hetplan::seconds memory_bound(const hetplan::work&, const hetplan::device&) const
-struct memory_bound_in_double : timed {
-  double memory_bound(const work&, const device&) const;
+// expect: a cost_model's parts of a time are: hetplan::time_parts parts(const hetplan::work&, const hetplan::device&) const
+struct parts_in_seconds : timed {
+  seconds parts(const work&, const device&) const;
 };
-static_assert(check_cost_model<memory_bound_in_double>());
+static_assert(check_cost_model<parts_in_seconds>());
 
-// expect: a cost_model's optional member is called memory_bound; this model has one of nearly that name
-struct memory_bounds_of_several : timed {
-  seconds memory_bounds(const work&, const device&) const;
+// expect: a cost_model's optional member is called parts; this model has one of nearly that name
+struct bound_by_memory_alone : timed {
+  seconds memory_bound(const work&, const device&) const;
 };
-static_assert(check_cost_model<memory_bounds_of_several>());
+static_assert(check_cost_model<bound_by_memory_alone>());
 
 // expect: the optimizer step of a model in assume_si is: double optimizer_step(const hetplan::layer&, const hetplan::device&) const
 struct step_in_float : timed_in_double {
@@ -126,11 +126,11 @@ struct boundary_in_seconds : timed_in_double {
 };
 const any_cost_model of_boundaries = assume_si<boundary_in_seconds>{};
 
-// expect: the memory-bound time of a model in assume_si is: double memory_bound(const hetplan::work&, const hetplan::device&) const
-struct memory_bound_in_seconds : timed_in_double {
-  seconds memory_bound(const work&, const device&) const;
+// expect: the parts of a time are, in assume_si too: hetplan::time_parts parts(const hetplan::work&, const hetplan::device&) const
+struct parts_in_double : timed_in_double {
+  double parts(const work&, const device&) const;
 };
-const any_cost_model of_memory = assume_si<memory_bound_in_seconds>{};
+const any_cost_model of_parts = assume_si<parts_in_double>{};
 
 // expect-ok
 struct stepping : timed {
@@ -152,10 +152,10 @@ struct helpers : timed {
   double layer_boundary(int) const;
 };
 struct told : timed {
-  seconds memory_bound(const work&, const device&) const;
+  time_parts parts(const work&, const device&) const;
 };
 struct plain_and_told : timed_in_double {
-  double memory_bound(const work&, const device&) const;
+  time_parts parts(const work&, const device&) const;
 };
 struct final_cost final {
   seconds time(const work&, const device&) const;
@@ -173,7 +173,7 @@ static_assert(check_cost_model<timed>() && check_cost_model<names_alike>() && ch
               check_cost_model<final_cost>());
 static_assert(times_optimizer_step<stepping> && check_cost_model<stepping>() && !names_optimizer_step<timed>);
 static_assert(times_boundary<bounded> && check_cost_model<bounded>() && !names_boundary<timed>);
-static_assert(times_memory_bound<told> && check_cost_model<told>() && !names_memory_bound<timed>);
+static_assert(times_parts<told> && check_cost_model<told>() && !names_parts<timed>);
 static_assert(times_memory_bound<assume_si<plain_and_told>> && !times_memory_bound<assume_si<plain_cost>>);
 static_assert(times_optimizer_step<assume_si<plain_cost>>);
 static_assert(times_boundary<assume_si<plain_and_bounded>> && !times_boundary<assume_si<plain_cost>>);

@@ -2,6 +2,7 @@
 #include <hetplan/draw/page.hpp>
 #include <hetplan/draw/report.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/explain.hpp>
 #include <hetplan/simulate/observed_run.hpp>
 #include <hetplan/simulate/wait_states.hpp>
 
@@ -61,6 +62,31 @@ TEST_CASE("the report has every section and says what the run cost") {
   CHECK(has(page, "by hand on wireless"));
   CHECK(has(page, "training"));
   CHECK(has(page, "d0"));
+}
+
+TEST_CASE("a report of generation shows speeds, what limits each device in prompt and tokens, and what its memory is for") {
+  layer_spec l = work_of("a", 2);
+  l.weight = 6_B;
+  l.kv_bytes_per_token = 4_B;
+  const planning_graph m = model_of({l, work_of("b <&", 3)}, {{0, 1, 2}});
+  plan p = plan_of(mode::generation, 1, 1, {stage_of({0}, {{0, 1}}), stage_of({1}, {{1, 1}})});
+  p.workload = {.mode = mode::generation, .tokens = 3, .prompt = 8};
+  std::vector<device> two{worker("x <&"), worker("y")};
+  two[0].memory_bandwidth = bytes_per_second(1);
+  const cluster c("two", two, mesh{bytes_per_second(1)});
+  const judgement j = evaluate(p, m, c, roofline{}, {}, no_lp{}, {.record = true});
+  const plan_result result{.status = {}, .plans = {{p, j.evaluation}}, .candidates = 1};
+  const std::string page = checked(draw::report_html(result, m, c, j, {.explained = explain(p, m, c, roofline{}, j)}));
+  for (const char* id :
+       {"limits", "limits-prompt", "limits-tokens", "memory-parts", "fact-ttft", "fact-tokens", "fact-speed", "fact-prompt-speed"}) {
+    INFO(id);
+    CHECK(count(page, "id=\"" + std::string(id) + "\"") == 1);
+  }
+  CHECK(has(page, "<title>x &lt;&amp;: cache&#10;64 s of "));
+  CHECK(has(page, "y: network&#10;"));
+  CHECK(has(page, "x &lt;&amp;: weights&#10;6 B of "));
+  // Without an explanation there is no such section.
+  CHECK_FALSE(has(draw::report_html(result, m, c, j), "id=\"limits\""));
 }
 
 TEST_CASE("a critical transfer says on hover what it waited for, its route, and what sharing cost it") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <algorithm>
+#include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -100,6 +102,167 @@ TEST_CASE("llama.cpp gives every split of 28 blocks over up to four devices to t
 TEST_CASE("llama.cpp gives random splits to the planned devices, the head with blocks or alone") {
   test::for_random_splits(300, true,
                           [](const block_split& s) { check_owners(s, test::block_model(s.total()), test::row_of_devices(s.stages())); });
+}
+
+namespace {
+
+/// A model at block level, or with the experts as layers of their own, whose embedding lies on `host`, blocks where `home` says, and the
+/// experts of each block where `experts` says.
+struct moe_case {
+  bool fine = false;
+  int host = 0, head = 0;
+  std::vector<int> home, experts;
+
+  [[nodiscard]] std::vector<std::string> parts() const {
+    return fine ? std::vector<std::string>{".norm1", ".attn", ".router", ".gate", ".act", ".down"}
+                : std::vector<std::string>{".attn", ".mlp"};
+  }
+  [[nodiscard]] bool is_expert(const std::string& part) const {
+    return part == ".mlp" || part == ".gate" || part == ".act" || part == ".down";
+  }
+  [[nodiscard]] planning_graph model() const {
+    planning_graph_builder b("moe");
+    std::size_t layers = 0;
+    const auto add = [&](layer_spec l) {
+      b.add_layer(std::move(l));
+      if (layers > 0) b.add_edge(layer_id(layers - 1), layer_id(layers), 1_B);
+      ++layers;
+    };
+    add({.name = "embed", .forward_flops = flops(1), .weight = 1_B});
+    for (std::size_t i = 0; i < home.size(); ++i) {
+      for (const std::string& part : parts()) {
+        layer_spec l{.name = "l" + std::to_string(i) + part, .forward_flops = flops(1), .weight = 9_B};
+        if (part == ".attn") l.kind = "attention";
+        if (part == ".act") l.weight = 0_B;
+        if (part == ".mlp") l.sequence.experts = expert_weights{8, 2, 8_B};
+        if (part == ".gate" || part == ".down") l.sequence.experts = expert_weights{8, 2, 9_B};
+        add(std::move(l));
+      }
+    }
+    add({.name = "lm_head", .forward_flops = flops(1), .weight = 1_B});
+    return std::move(b).build();
+  }
+  [[nodiscard]] hetplan::plan plan() const {
+    hetplan::plan p{.model = "moe", .cluster = "row"};
+    p.workload.mode = mode::inference;
+    int next = 0;
+    const auto give = [&](int device) {
+      if (p.stages.empty() || p.stages.back().devices.front().device != device_id(device))
+        p.stages.push_back({.name = "s" + std::to_string(p.stages.size()), .devices = {{.device = device_id(device)}}});
+      p.stages.back().layers.push_back(layer_id(next++));
+    };
+    give(host);
+    for (std::size_t i = 0; i < home.size(); ++i) {
+      for (const std::string& part : parts()) give(is_expert(part) ? experts[i] : home[i]);
+    }
+    give(head);
+    return p;
+  }
+};
+
+/// Returns the device of a tensor by the rule of -ot: the first pattern that is found in its name; -1 for "CPU"; nothing if none is found.
+std::optional<int> overridden(const std::string& command, const std::string& tensor) {
+  const std::string line = test::split_text(command, '\n')[4];
+  if (line.find(" -ot ") == std::string::npos) return std::nullopt;
+  std::string given = test::option(line, "-ot");
+  REQUIRE(given.size() > 2);
+  if (given.front() == '\'') given = given.substr(1, given.size() - 2);
+  for (const std::string& each : test::split_text(given, ',')) {
+    const auto at = each.find('=');
+    if (!std::regex_search(tensor, std::regex(each.substr(0, at)))) continue;
+    const std::string buffer = each.substr(at + 1);
+    if (buffer == "CPU") return -1;
+    REQUIRE(buffer.rfind("RPC0[d", 0) == 0);  // the server's only device
+    return std::stoi(buffer.substr(6));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("experts on the host, by hand") {
+  const moe_case c{.host = 0, .head = 2, .home = {1, 1, 2, 2}, .experts = {1, 0, 0, 2}};
+  const std::string command = exchange::llama_cpp_command(c.plan(), c.model(), test::row_of_devices(3));
+  CHECK(test::split_text(command, '\n')[4] ==
+        "llama-cli -m MODEL.gguf --rpc d1:50052,d2:50052 --device RPC0,RPC1 -ngl 5 -ts 2,3 -ot 'blk\\.(1|2)\\.ffn_=CPU'");
+  // On a device that has no block of its own, and that is not the host: it is listed with a share of 0.
+  const moe_case other{.fine = true, .host = 1, .head = 2, .home = {1, 1, 2, 2}, .experts = {1, 0, 0, 2}};
+  CHECK(test::split_text(exchange::llama_cpp_command(other.plan(), other.model(), test::row_of_devices(3)), '\n')[4] ==
+        "llama-cli -m MODEL.gguf --rpc d1:50052,d2:50052,d0:50052 --device RPC0,RPC1,RPC2 -ngl 5 -ts 2,3,0 -ot "
+        "'blk\\.(1|2)\\.ffn_(up|down|gate|gate_up)_(ch|)exps=RPC0[d0:50052]'");
+}
+
+TEST_CASE("llama.cpp puts every tensor of 400 random plans with experts apart where the plan has it") {
+  int apart = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
+    INFO("seed " << seed);
+    test::random_source random(seed);
+    moe_case c;
+    c.fine = random.chance(0.5);
+    const int devices = random.integer(1, 5);
+    const std::vector<int> split = random.split(random.integer(devices, 30), devices);
+    for (int d = 0; d < devices; ++d) c.home.insert(c.home.end(), static_cast<std::size_t>(split[static_cast<std::size_t>(d)]), d);
+    const bool own_host = random.chance(0.5);  // with nothing but the embedding, and experts
+    c.host = own_host ? devices : 0;
+    c.head = devices - 1;
+    for (const int home : c.home) c.experts.push_back(random.chance(0.4) ? random.integer(0, devices + 1) : home);
+    const planning_graph model = c.model();
+    const std::string command = exchange::llama_cpp_command(c.plan(), model, test::row_of_devices(devices + 2));
+    std::vector<int> owners = c.home;
+    owners.push_back(c.head);
+    for (const bool counts_head : {false, true})
+      CHECK(owners_in_llama_cpp(command, static_cast<int>(c.home.size()), counts_head) == owners);
+    for (std::size_t i = 0; i < c.home.size(); ++i) {
+      const std::string block = "blk." + std::to_string(i) + ".";
+      const auto device_of = [&](const std::string& tensor) {
+        const int found = overridden(command, block + tensor + ".weight").value_or(c.home[i]);
+        return found == -1 ? c.host : found;
+      };
+      for (const char* tensor : {"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}) CHECK(device_of(tensor) == c.experts[i]);
+      for (const char* tensor : {"attn_q", "attn_norm", "attn_output"}) CHECK(device_of(tensor) == c.home[i]);
+      for (const char* tensor : {"ffn_gate_inp", "ffn_norm"}) CHECK(device_of(tensor) == (c.fine ? c.home[i] : c.experts[i]));
+      apart += c.experts[i] == c.home[i] ? 0 : 1;
+    }
+    if (own_host) CHECK(command.find("on d" + std::to_string(c.host) + ", which reads the tokens") != std::string::npos);
+  }
+  CHECK(apart > 500);
+}
+
+TEST_CASE("experts of one block on several devices, or without their neighbours, are refused") {
+  moe_case c{.fine = true, .host = 0, .head = 1, .home = {1, 1}, .experts = {0, 1}};
+  hetplan::plan p = c.plan();
+  // embed, norm1, attn, router | gate, act, down | ... : "down" of block 0 stays with the attention.
+  const auto stage_with = [&](const std::string& name) {
+    for (stage& s : p.stages) {
+      for (const layer_id l : s.layers) {
+        if (c.model()[l].name == name) return &s;
+      }
+    }
+    return static_cast<stage*>(nullptr);
+  };
+  stage* moved = stage_with("l0.down");
+  REQUIRE(moved != nullptr);
+  const layer_id down = moved->layers.back();
+  moved->layers.pop_back();
+  stage* next = stage_with("l1.norm1");
+  REQUIRE(next != nullptr);
+  next->layers.insert(next->layers.begin(), down);
+  CHECK(test::message_of([&] { return exchange::split_for_llama_cpp(p, c.model()); }) ==
+        "export to llama.cpp: it gives a device one range of blocks; that of stage \"s2\" has another stage");
+}
+
+TEST_CASE("in generation the command has the length, the slots and the chunks of the job") {
+  hetplan::plan p = block_split{{1, 1}}.plan(mode::generation);
+  p.workload.prompt = 100;
+  p.workload.tokens = 20;
+  p.workload.context = 8;
+  const auto last_line = [&] {
+    return test::split_text(exchange::llama_cpp_command(p, test::block_model(2), test::row_of_devices(2)), '\n')[4];
+  };
+  CHECK(last_line() == "llama-cli -m MODEL.gguf --rpc d1:50052,d0:50052 --device RPC0,RPC1 -ngl 3 -ts 1,2 -c 128");
+  p.microbatches = 4;
+  p.workload.prompt_chunk = 32;
+  CHECK(last_line() == "llama-server -m MODEL.gguf --rpc d1:50052,d0:50052 --device RPC0,RPC1 -ngl 3 -ts 1,2 -c 512 -np 4 -ub 32");
 }
 
 TEST_CASE("what llama.cpp cannot run is refused") {

@@ -44,7 +44,7 @@ void check_energy(const judgement& j, double busy_s, double memory_bound_s, doub
   CHECK(j.trace.memory_bound_s[0] == near(memory_bound_s));
   CHECK(j.evaluation.devices[0].energy.value() == near(energy_J));
 }
-double memory_s(const work& w, const device& d) { return roofline{}.memory_bound(w, d).value(); }
+double memory_s(const work& w, const device& d) { return roofline{}.parts(w, d).memory_bound().value(); }
 
 TEST_CASE("the roofline is bound by memory in those of its two kernels whose traffic takes longer") {
   const planning_graph m = model_of({product()}, {});
@@ -189,30 +189,32 @@ TEST_CASE("a profile does not tell what memory bounds") {
   const work profiled_one{.layer = m.layers()[0]}, other{.layer = m.layers()[1]};
   device d = gpu();
   d.kind = "gpu";
-  CHECK(profiled_or_roofline{}.memory_bound(profiled_one, d) == 0_s);
-  CHECK(profiled_or_roofline{}.memory_bound(other, d) == 6_s);
-  CHECK_FALSE(any_cost_model(profiled{}).times_memory());
-  CHECK(any_cost_model(profiled{}).memory_bound(profiled_one, d) == 0_s);
+  CHECK(profiled_or_roofline{}.parts(profiled_one, d) == time_parts{.compute = 6_s});
+  CHECK(profiled_or_roofline{}.parts(other, d) == time_parts{.weights = 6_s});
+  CHECK_FALSE(any_cost_model(profiled{}).tells_parts());
+  CHECK(any_cost_model(profiled{}).parts(profiled_one, d) == time_parts{.compute = 6_s});
 }
 
 /// A model of its own: a second a sample, of which a share is bound by memory.
 struct shared {
   double share;
   [[nodiscard]] seconds time(const work& w, const device&) const { return seconds(w.batch); }
-  [[nodiscard]] seconds memory_bound(const work& w, const device&) const { return seconds(share * w.batch); }
+  [[nodiscard]] time_parts parts(const work& w, const device&) const {
+    return {.compute = seconds((1 - share) * w.batch), .weights = seconds(share * w.batch)};
+  }
 };
 struct plain_shared {
   [[nodiscard]] double time(const work& w, const device&) const { return w.batch; }
-  [[nodiscard]] double memory_bound(const work& w, const device&) const { return 0.5 * w.batch; }
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const { return shared{0.5}.parts(w, d); }
 };
-static_assert(times_memory_bound<shared> && times_memory_bound<assume_si<plain_shared>> && times_memory_bound<slowed<shared>>);
+static_assert(times_parts<shared> && times_parts<assume_si<plain_shared>> && times_parts<slowed<shared>>);
 
 TEST_CASE("a cost model of its own may tell, also behind what wraps it") {
   const planning_graph m = model_of({product()}, {});
   const cluster c("alone", gpu());
   const plan p = plan_of(mode::inference, 4, 1, {all_of(m, 4)});
   const auto memory_of = [&](const any_cost_model& cost) {
-    CHECK(cost.times_memory());
+    CHECK(cost.tells_parts());
     return judge(p, m, c, cost).trace.memory_bound_s[0];
   };
   CHECK(memory_of(shared{0.25}) == 1);
@@ -223,14 +225,23 @@ TEST_CASE("a cost model of its own may tell, also behind what wraps it") {
   CHECK(judge(p, m, c, shared{1}).evaluation.devices[0].energy.value() == near(4 * 40));
 }
 
-TEST_CASE("a cost model that calls more than its time bound by memory is refused") {
+/// One whose parts are more or less than its time, or no numbers.
+struct off_by {
+  double more;
+  [[nodiscard]] seconds time(const work& w, const device&) const { return seconds(w.batch); }
+  [[nodiscard]] time_parts parts(const work& w, const device&) const { return {.cache = seconds(w.batch + more)}; }
+};
+
+TEST_CASE("a cost model whose parts do not add up to its time, or are negative, is refused") {
   const planning_graph m = model_of({product()}, {});
   const plan p = plan_of(mode::inference, 4, 1, {all_of(m, 4)});
   const cluster c("alone", gpu());
-  const std::string who = R"(cost model: memory_bound(layer 0 "a", forward, batch 4, device 0 "gpu") = )";
-  const std::string wanted = " s; expected from 0 to its time, 4 s";
-  CHECK_THROWS_MATCHES(judge(p, m, c, shared{1.5}), invalid_model, Catch::Message(who + "6" + wanted));
-  CHECK_THROWS_MATCHES(judge(p, m, c, shared{-0.5}), invalid_model, Catch::Message(who + "-2" + wanted));
+  const std::string who = R"(cost model: parts(layer 0 "a", forward, batch 4, device 0 "gpu") add up to )";
+  const std::string wanted = " s; expected numbers >= 0 that add up to its time, 4 s";
+  CHECK_THROWS_MATCHES(judge(p, m, c, off_by{2}), invalid_model, Catch::Message(who + "6" + wanted));
+  CHECK_THROWS_MATCHES(judge(p, m, c, off_by{-1}), invalid_model, Catch::Message(who + "3" + wanted));
+  CHECK_THROWS_MATCHES(judge(p, m, c, shared{1.5}), invalid_model, Catch::Message(who + "4" + wanted));
+  CHECK_THROWS_MATCHES(judge(p, m, c, shared{-0.5}), invalid_model, Catch::Message(who + "4" + wanted));
   CHECK_THROWS_MATCHES(judge(p, m, c, shared{std::numeric_limits<double>::quiet_NaN()}), invalid_model,
                        Catch::Message(who + "nan" + wanted));
 }

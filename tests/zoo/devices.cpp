@@ -265,7 +265,7 @@ TEST_CASE("back-to-back products draw what an H100 was measured to draw, bound b
   const planning_graph mlp = std::move(b).build();
   const auto mean_w = [&](double rows, const device& d) {
     const work w{.layer = mlp.layers()[0], .batch = rows};
-    const seconds busy = roofline{}.time(w, d), bound = roofline{}.memory_bound(w, d);
+    const seconds busy = roofline{}.time(w, d), bound = roofline{}.parts(w, d).memory_bound();
     return (linear_power{}.energy({.total = busy, .busy = busy, .memory_bound = bound}, d) / busy).value();
   };
   for (const power_row& m : {power_row{1, 469.9}, {16, 492.5}, {64, 579.0}, {256, 691.1}, {1024, 692.6}, {4096, 694.5}}) {

@@ -53,7 +53,7 @@ bool connected(const planning_graph& g) {
 }  // namespace
 
 TEST_CASE("every built-in model builds in both precisions as one connected graph") {
-  REQUIRE(zoo::model_names().size() == 24);
+  REQUIRE(zoo::model_names().size() == 42);
   for (const std::string_view name : zoo::model_names()) {
     INFO(name);
     const planning_graph full = zoo::model(name, {.dtype = zoo::precision::fp32});
@@ -115,7 +115,9 @@ TEST_CASE("parameter counts are the published ones") {
   CHECK(parameters("mistral-7b") == 7248023552);
   CHECK(parameters("mixtral-8x7b") == 46702792704);
   CHECK(parameters("phi4-mini") == 3836021760);
+  CHECK(parameters("gemma3-1b") == 999885952);
   CHECK(parameters("gemma3-4b") == Approx(3.88e9).epsilon(0.001));
+  CHECK(parameters("gemma3-27b") == 27009346304);
   CHECK(parameters("resnet50") == Approx(25.56e6).epsilon(0.001));
   CHECK(parameters("resnet101") == Approx(44.55e6).epsilon(0.001));
   CHECK(parameters("efficientnet-b1") == 7794184);

@@ -107,9 +107,31 @@ namespace detail {
 [[nodiscard]] planning_graph fused_graph(const planning_graph& model, const blocks& b, const fusion_rules& rules,
                                          std::span<const device> devices = {});
 
+/// A name and a kind for a block of joined_graph.
+struct block_label {
+  std::string name;
+  std::string kind;
+};
+
+/// Returns the model with one layer per block, as fused_graph, but for what is joined without being fused: the same kernels run and write
+/// the same tensors. So calls and traffic are the members' sums. A joined layer is split by `rows` if a member is, else by `columns` or
+/// `along`, in the units of its members.
+///
+/// @param labels  One for each block; a block of one layer takes them, too.
+/// Complexity, throws  as fused_graph; invalid_input if there are not as many labels as blocks.
+/// Deviations     the roofline takes one maximum of work and traffic for a layer, and one number of rows: a joined layer is at most as long
+///                as its members. Backward FLOP that belong to attention are spread over all of a joined layer's.
+/// Source         ours: runtimes cut between attention and MLP, and a model of such layers is a tenth of one of operators.
+[[nodiscard]] planning_graph joined_graph(const planning_graph& model, const blocks& b, std::span<const block_label> labels);
+
+/// Returns the blocks of layers in a row, in the model's numbering, that have the same number in `part_of`; a block ends where one layer
+/// could not represent it. Layers with part -1 stay alone. Complexity: O(layers).
+[[nodiscard]] blocks layers_in_parts(const planning_graph& model, std::span<const std::int32_t> part_of);
+
 namespace detail {
 
-/// Members that one layer can represent: at most one weight group, one value of `trainable`, and one kind of timing.
+/// Members that one layer can represent: at most one weight group, one value of `trainable`, one kind of timing, one mask of attention, and
+/// experts of the same numbers.
 class members_of_one_layer {
  public:
   /// Adds a layer and returns null, or returns why the layer cannot join those before it.
@@ -118,6 +140,8 @@ class members_of_one_layer {
  private:
   const layer* first_ = nullptr;
   const layer* weighted_ = nullptr;
+  const layer* attends_ = nullptr;
+  const layer* chooses_ = nullptr;
 };
 
 /// Prefix tree of the rules. Node 0 is the empty prefix.

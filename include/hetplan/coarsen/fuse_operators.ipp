@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 #include <utility>
 
 #include <hetplan/core/error.hpp>
@@ -196,10 +197,18 @@ HETPLAN_INLINE fusion_rules no_fusion() { return {.name = "none"}; }
 
 namespace detail {
 
-/// Makes the layers of fused_graph, one after the other.
+/// Do the tokens of a layer see others, so that its mask means something?
+HETPLAN_INLINE bool attends(const layer& l) {
+  return l.sequence.attention_flops > flops{} || l.kv_bytes_per_token > bytes{} || l.sequence.window ||
+         l.sequence.attention != attention_kind::causal;
+}
+
+/// Makes the layers of fused_graph and joined_graph, one after the other.
 class layer_fusion {
  public:
   layer_fusion(const planning_graph& model, const blocks& b, const fusion_rules& rules, std::span<const device> devices);
+  /// Joins without fusing (see joined_graph).
+  layer_fusion(const planning_graph& model, const blocks& b, std::span<const block_label> labels);
 
   [[nodiscard]] layer_spec fused(std::size_t block);
 
@@ -220,9 +229,18 @@ class layer_fusion {
   const planning_graph& model_;
   const blocks& blocks_;
   const fusion_rules& rules_;
-  keyed<double> bandwidth_;  ///< by kind, bytes per second
+  std::span<const block_label> labels_;  ///< empty: fuses
+  keyed<double> bandwidth_;              ///< by kind, bytes per second
   key_index names_, mixed_;
 };
+
+/// Returns the split of layers together: `rows` wins, for their sum is what leaves; then `columns`, then `along`.
+HETPLAN_INLINE layer_split joined_split(layer_split a, layer_split b) {
+  for (const layer_split s : {layer_split::rows, layer_split::columns, layer_split::along}) {
+    if (a == s || b == s) return s;
+  }
+  return layer_split::none;
+}
 
 HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blocks& b, const fusion_rules& rules,
                                           std::span<const device> devices)
@@ -252,19 +270,37 @@ HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blo
   }
 }
 
+HETPLAN_INLINE const fusion_rules& without_rules() {
+  static const fusion_rules none = no_fusion();
+  return none;
+}
+
+HETPLAN_INLINE layer_fusion::layer_fusion(const planning_graph& model, const blocks& b, std::span<const block_label> labels)
+    : layer_fusion(model, b, without_rules(), {}) {
+  if (labels.size() != b.size())
+    fail(std::to_string(labels.size()) + " labels; expected " + std::to_string(b.size()) + ", one for each block");
+  labels_ = labels;
+}
+
 HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
   const std::vector<layer_id>& members = blocks_.layers[block];
   if (members.size() == 1) {
     layer_spec same = spec_of(model_, model_[members.front()]);
     same.block = block_of(members);
+    if (!labels_.empty()) {
+      same.name = labels_[block].name;
+      same.kind = labels_[block].kind;
+    }
     return same;
   }
-  layer_spec all{.name = name_of(members), .kind = kind_of(members), .backward_input_flops = flops{}, .backward_weight_flops = flops{}};
+  const bool joins = !labels_.empty();
+  layer_spec all{.name = joins ? labels_[block].name : name_of(members),
+                 .kind = joins ? labels_[block].kind : kind_of(members),
+                 .backward_input_flops = flops{},
+                 .backward_weight_flops = flops{}};
   const layer& first = model_[members.front()];
-  all.sequence = {.per = first.sequence.per,
-                  .attention = first.sequence.attention,
-                  .window = first.sequence.window,
-                  .last_token = first.sequence.last_token};
+  all.sequence = {.per = first.sequence.per, .last_token = first.sequence.last_token};
+  if (joins) all.split = layer_split::none;
   all.degrees = first.degrees;
   all.forward_activation = bytes{};
   all.block = block_of(members);
@@ -294,23 +330,32 @@ HETPLAN_INLINE layer_spec layer_fusion::fused(std::size_t block) {
     all.activation += l.activation;
     *all.forward_activation += l.forward_activation;
     for_weights += l.activation_for_weights;
-    const bytes stays = std::min(l.traffic, kept(l));
+    const bytes stays = joins ? bytes{} : std::min(l.traffic, kept(l));
     traffic += l.traffic - stays;
     backward_traffic += l.backward_traffic - std::min(l.backward_traffic, stays);
     saved += stays;
     all.kv_bytes_per_token += l.kv_bytes_per_token;
     if (!all.sequence.experts) all.sequence.experts = l.sequence.experts;
+    else if (l.sequence.experts) all.sequence.experts->weight += l.sequence.experts->weight;
+    if (attends(l)) {
+      all.sequence.attention = l.sequence.attention;
+      all.sequence.window = l.sequence.window;
+    }
+    if (joins && l.is_split()) {
+      all.split = joined_split(*all.split, l.split);
+      all.split_units = std::gcd(all.split_units, l.split_units);
+    }
     all.sequence.attention_flops += l.sequence.attention_flops;
     all.sequence.attention_traffic += l.sequence.attention_traffic;
     launched |= l.calls > 0;
-    all.calls += std::max(0, l.calls - 1);
+    all.calls += joins ? l.calls : std::max(0, l.calls - 1);
     all.degrees = common_degrees(all.degrees, l.degrees);
     all.workspace = std::max(all.workspace, l.workspace);
     all.scratch = std::max(all.scratch, l.scratch);
     all.forward_workspace = std::max(all.forward_workspace, l.forward_workspace);
   }
   if (model_[members.front()].has_flops) all.forward_flops = forward;
-  if (launched) ++all.calls;  // one for what is fused
+  if (launched && !joins) ++all.calls;  // one for what is fused
   // The rows at which one product takes as long as those that it stands for.
   const auto as_first = [&](layer_id l) { return model_[l].rows == first.rows; };
   all.rows = by_rows > flops{} && !std::all_of(members.begin(), members.end(), as_first) ? products / by_rows : first.rows;
@@ -417,9 +462,9 @@ HETPLAN_INLINE void layer_fusion::add_profile(std::vector<layer_profile>& all, c
 
 }  // namespace detail
 
-HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blocks& b, const fusion_rules& rules,
-                                          std::span<const device> devices) {
-  detail::layer_fusion fusion(model, b, rules, devices);
+namespace detail {
+
+HETPLAN_INLINE planning_graph graph_of_blocks(const planning_graph& model, const blocks& b, layer_fusion fusion) {
   planning_graph_builder builder(model.name(), model.facts());
   for (std::size_t i = 0; i < b.size(); ++i) builder.add_layer(fusion.fused(i));
   keyed<std::pair<bytes, bytes>> crossing;  // forward and gradient, by the blocks at both ends
@@ -448,6 +493,36 @@ HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blo
   return std::move(builder).build();
 }
 
+}  // namespace detail
+
+HETPLAN_INLINE planning_graph fused_graph(const planning_graph& model, const blocks& b, const fusion_rules& rules,
+                                          std::span<const device> devices) {
+  return detail::graph_of_blocks(model, b, detail::layer_fusion(model, b, rules, devices));
+}
+
+HETPLAN_INLINE planning_graph joined_graph(const planning_graph& model, const blocks& b, std::span<const block_label> labels) {
+  return detail::graph_of_blocks(model, b, detail::layer_fusion(model, b, labels));
+}
+
+HETPLAN_INLINE blocks layers_in_parts(const planning_graph& model, std::span<const std::int32_t> part_of) {
+  if (part_of.size() != model.size())
+    throw invalid_input("layers_in_parts: " + std::to_string(part_of.size()) + " parts; expected " + std::to_string(model.size()));
+  blocks parts;
+  detail::members_of_one_layer members;
+  for (std::size_t l = 0; l < model.size(); ++l) {
+    const layer& next = model[layer_id(l)];
+    const bool same = l > 0 && part_of[l] >= 0 && part_of[l] == part_of[l - 1];
+    if (!same || members.join(next) != nullptr) {
+      parts.layers.emplace_back();
+      members = {};
+      static_cast<void>(members.join(next));
+    }
+    parts.layers.back().emplace_back(l);
+    parts.block_of.push_back(parts.layers.size() - 1);
+  }
+  return parts;
+}
+
 namespace detail {
 
 HETPLAN_INLINE const char* members_of_one_layer::join(const layer& l) {
@@ -459,8 +534,13 @@ HETPLAN_INLINE const char* members_of_one_layer::join(const layer& l) {
   if (first_ != nullptr) {
     const token_work &a = first_->sequence, &b = l.sequence;
     if (a.per != b.per || a.last_token != b.last_token) return "layers of which some run less often or for the last token only";
-    if (a.attention != b.attention || a.window != b.window) return "layers whose tokens see different tokens";
-    if (a.experts && b.experts) return "two layers with experts";
+    if (attends_ != nullptr && attends(l) && (attends_->sequence.attention != b.attention || attends_->sequence.window != b.window)) {
+      return "layers whose tokens see different tokens";
+    }
+    if (chooses_ != nullptr && b.experts &&
+        (chooses_->sequence.experts->total != b.experts->total || chooses_->sequence.experts->active != b.experts->active)) {
+      return "layers with different numbers of experts";
+    }
     if (l.has_flops != first_->has_flops) return "a layer with forward_flops and one without";
     const auto measured_as_first = [&](const layer_profile& p) { return first_->profile_for(p.device_kind) != nullptr; };
     if (!l.has_flops &&
@@ -470,6 +550,8 @@ HETPLAN_INLINE const char* members_of_one_layer::join(const layer& l) {
   }
   if (first_ == nullptr) first_ = &l;
   if (weighs) weighted_ = &l;
+  if (attends(l)) attends_ = &l;
+  if (l.sequence.experts) chooses_ = &l;
   return nullptr;
 }
 

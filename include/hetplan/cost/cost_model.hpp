@@ -153,6 +153,25 @@ struct work_kind {
   friend bool operator==(const work_kind&, const work_kind&) = default;
 };
 
+/// Seconds of a call by what limits it.
+struct time_parts {
+  seconds compute = {};      ///< arithmetic
+  seconds weights = {};      ///< memory bandwidth, for weights
+  seconds activations = {};  ///< memory bandwidth, for what layers read and write besides
+  seconds cache = {};        ///< memory bandwidth, for the key/value cache
+  seconds launch = {};       ///< fixed costs of kernels
+  seconds exchange = {};     ///< among the accelerators of the device
+
+  [[nodiscard]] seconds memory_bound() const { return weights + activations + cache; }
+  [[nodiscard]] seconds all() const { return compute + memory_bound() + launch + exchange; }
+
+  time_parts& operator+=(const time_parts& o);
+  friend time_parts operator/(const time_parts& p, double by) {
+    return {p.compute / by, p.weights / by, p.activations / by, p.cache / by, p.launch / by, p.exchange / by};
+  }
+  friend bool operator==(const time_parts&, const time_parts&) = default;
+};
+
 template <class M>
 concept times_work = requires(const M& m, const work& w, const device& d) {
   { m.time(w, d) } -> std::same_as<seconds>;  // finite, >= 0; pure: the same question has the same answer
@@ -195,11 +214,12 @@ concept limits_batches = cost_model<M> && requires(const M& m, const work& w, co
   { m.largest_batch(w, d) } -> std::same_as<double>;  // for work like w, whatever its batch; infinite: any; pure
 };
 
-/// A refinement: the part of `time` in which memory, not arithmetic, is the limit, and the device draws power.memory. Without it arithmetic
-/// always is. Asked for devices that have a power.memory of their own, and for plans: searches estimate with power.active.
+/// A refinement: the seconds of `time` by what limits the work. Without it all of them are arithmetic. Asked where a run is explained
+/// (explain), and of devices with a power.memory of their own, which draw it while memory is the limit: searches estimate with
+/// power.active.
 template <class M>
-concept times_memory_bound = cost_model<M> && requires(const M& m, const work& w, const device& d) {
-  { m.memory_bound(w, d) } -> std::same_as<seconds>;  // from 0 to time(w, d); pure
+concept times_parts = cost_model<M> && requires(const M& m, const work& w, const device& d) {
+  { m.parts(w, d) } -> std::same_as<time_parts>;  // each >= 0; they add up to time(w, d); pure
 };
 
 namespace detail {
@@ -221,11 +241,11 @@ struct largest_batch_call {
   template <class M>
   static auto address() -> decltype(&M::largest_batch);
 };
-struct memory_bound_call {
+struct parts_call {
   template <class M, class... A>
-  auto operator()(M& m, const A&... a) const -> decltype(m.memory_bound(a...));
+  auto operator()(M& m, const A&... a) const -> decltype(m.parts(a...));
   template <class M>
-  static auto address() -> decltype(&M::memory_bound);
+  static auto address() -> decltype(&M::parts);
 };
 }  // namespace detail
 
@@ -237,7 +257,7 @@ concept names_boundary = detail::calls_member<detail::boundary_call, const M, la
 template <class M>
 concept names_largest_batch = limits_batches<M> || names_member<M, detail::largest_batch_call, work, device>;
 template <class M>
-concept names_memory_bound = times_memory_bound<M> || names_member<M, detail::memory_bound_call, work, device>;
+concept names_parts = times_parts<M> || names_member<M, detail::parts_call, work, device>;
 
 namespace detail {
 template <class M>
@@ -256,10 +276,9 @@ concept nearly_names_largest_batch =
     HETPLAN_HAS_FUNCTION(M, largestbatch) || HETPLAN_HAS_FUNCTION(M, largestBatch) || HETPLAN_HAS_FUNCTION(M, largest_batches) ||
     HETPLAN_HAS_FUNCTION(M, largest_batchsize) || HETPLAN_HAS_FUNCTION(M, largest_batch_size) || HETPLAN_HAS_FUNCTION(M, larges_batch);
 template <class M>
-concept nearly_names_memory_bound =
-    HETPLAN_HAS_FUNCTION(M, memorybound) || HETPLAN_HAS_FUNCTION(M, memoryBound) || HETPLAN_HAS_FUNCTION(M, memory_bounds) ||
-    HETPLAN_HAS_FUNCTION(M, memory_bounded) || HETPLAN_HAS_FUNCTION(M, memory_bound_s) || HETPLAN_HAS_FUNCTION(M, memory_bound_time) ||
-    HETPLAN_HAS_FUNCTION(M, memory_bond) || HETPLAN_HAS_FUNCTION(M, bound_by_memory);
+concept nearly_names_parts =
+    HETPLAN_HAS_FUNCTION(M, time_parts) || HETPLAN_HAS_FUNCTION(M, parts_of_time) || HETPLAN_HAS_FUNCTION(M, parts_s) ||
+    HETPLAN_HAS_FUNCTION(M, memory_bound) || HETPLAN_HAS_FUNCTION(M, memory_bound_s) || HETPLAN_HAS_FUNCTION(M, bound_by_memory);
 }  // namespace detail
 
 template <class M>
@@ -272,16 +291,16 @@ consteval bool check_cost_model() {
                 "const hetplan::work_kind&, const hetplan::device&) const");
   static_assert(limits_batches<M> || !names_largest_batch<M>,
                 "a cost_model's largest batch is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
-  static_assert(times_memory_bound<M> || !names_memory_bound<M>,
-                "a cost_model's memory-bound time is: hetplan::seconds memory_bound(const hetplan::work&, const hetplan::device&) const");
+  static_assert(times_parts<M> || !names_parts<M>,
+                "a cost_model's parts of a time are: hetplan::time_parts parts(const hetplan::work&, const hetplan::device&) const");
   static_assert(times_optimizer_step<M> || !detail::nearly_names_optimizer_step<M>,
                 "a cost_model's optional member is called optimizer_step; this model has one of nearly that name");
   static_assert(times_boundary<M> || !detail::nearly_names_boundary<M>,
                 "a cost_model's optional member is called boundary; this model has one of nearly that name");
   static_assert(limits_batches<M> || !detail::nearly_names_largest_batch<M>,
                 "a cost_model's optional member is called largest_batch; this model has one of nearly that name");
-  static_assert(times_memory_bound<M> || !detail::nearly_names_memory_bound<M>,
-                "a cost_model's optional member is called memory_bound; this model has one of nearly that name");
+  static_assert(times_parts<M> || !detail::nearly_names_parts<M>,
+                "a cost_model's optional member is called parts; this model has one of nearly that name");
   return cost_model<M>;
 }
 
@@ -311,18 +330,17 @@ template <cost_model M>
   return t;
 }
 
-/// Returns the model's memory-bound part of a time after checks. Throws invalid_model, naming layer, device, phase and batch.
-template <times_memory_bound M>
-[[nodiscard]] double checked_memory_bound_s(const M& model, const work& w, const device& d) {
-  const double t = model.memory_bound(w, d).value();
-  if (t == 0) return 0;
-  const double whole = checked_time_s(model, w, d);
-  if (!(t >= 0 && t <= whole)) {
-    throw invalid_model("cost model: memory_bound(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
-                        std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " + std::to_string(d.id.value) + " \"" +
-                        d.name + "\") = " + to_text(t) + " s; expected from 0 to its time, " + to_text(whole) + " s");
-  }
-  return t;
+namespace detail {
+/// Throws invalid_model unless the parts are >= 0 and add up to the whole.
+void check_parts(const time_parts& parts, double whole_s, const work& w, const device& d);
+}  // namespace detail
+
+/// Returns the parts of the model's time after checks. Throws invalid_model, naming layer, device, phase and batch.
+template <times_parts M>
+[[nodiscard]] time_parts checked_parts(const M& model, const work& w, const device& d) {
+  const time_parts parts = model.parts(w, d);
+  detail::check_parts(parts, checked_time_s(model, w, d), w, d);
+  return parts;
 }
 
 /// Returns the model's time of a boundary after checks. Throws invalid_model, naming both layers, phase, batch and device.
@@ -368,16 +386,16 @@ template <class Time, class Boundary>
 }  // namespace detail
 
 /// Type-erased cost model, held by value and shared by copies (models are pure). One indirect call per question. Steps and boundaries
-/// that the held model does not price take 0 s; without a limit the largest batch is infinite, and without a member nothing memory-bound.
+/// that the held model does not price take 0 s; without a limit the largest batch is infinite, and without parts all time is arithmetic.
 class any_cost_model {
  public:
   template <class M>
     requires(!std::same_as<M, any_cost_model>)
   any_cost_model(M model)
-      : times_optimizer_(times_optimizer_step<M>), times_boundaries_(has_boundary(model)), times_memory_(times_memory_bound<M>) {
+      : times_optimizer_(times_optimizer_step<M>), times_boundaries_(has_boundary(model)), tells_parts_(times_parts<M>) {
     static_assert(check_cost_model<M>());
     if constexpr (requires { model.times_optimizer(); }) times_optimizer_ = model.times_optimizer();
-    if constexpr (requires { model.times_memory(); }) times_memory_ = model.times_memory();
+    if constexpr (requires { model.tells_parts(); }) tells_parts_ = model.tells_parts();
     if constexpr (cost_model<M>) model_ = {std::move(model), calls_of<M>()};
   }
 
@@ -391,10 +409,10 @@ class any_cost_model {
     return model_->boundary(model_.get(), before, after, k, d);
   }
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return model_->largest_batch(model_.get(), w, d); }
-  /// Does the model that it holds tell what is memory-bound?
-  [[nodiscard]] bool times_memory() const { return times_memory_; }
-  /// 0 s where it does not.
-  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const { return model_->memory_bound(model_.get(), w, d); }
+  /// Does the model that it holds tell the parts of its times?
+  [[nodiscard]] bool tells_parts() const { return tells_parts_; }
+  /// All arithmetic where it does not.
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const { return model_->parts(model_.get(), w, d); }
   /// Writes the seconds of every layer of a graph, by id, checked, in one indirect call.
   void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {
     model_->times_s(model_.get(), model, k, d, by_layer);
@@ -411,7 +429,7 @@ class any_cost_model {
     seconds (*optimizer_step)(void*, const layer&, const device&);
     seconds (*boundary)(void*, const layer&, const layer&, const work_kind&, const device&);
     double (*largest_batch)(void*, const work&, const device&);
-    seconds (*memory_bound)(void*, const work&, const device&);
+    time_parts (*parts)(void*, const work&, const device&);
     void (*times_s)(void*, const planning_graph&, const work_kind&, const device&, double* by_layer);
     double (*total_s)(void*, const planning_graph&, std::span<const layer_id>, const work_kind&, const device&, double before);
   };
@@ -428,9 +446,9 @@ class any_cost_model {
       else return seconds();
     };
     c.largest_batch = [](void* m, auto... a) { return checked_largest_batch(as<const M>(m), a...); };
-    c.memory_bound = [](void* m, auto... a) {
-      if constexpr (times_memory_bound<M>) return as<const M>(m).memory_bound(a...);
-      else return seconds();
+    c.parts = [](void* m, auto... a) {
+      if constexpr (times_parts<M>) return as<const M>(m).parts(a...);
+      else return time_parts{.compute = as<const M>(m).time(a...)};
     };
     c.times_s = [](void* m, const planning_graph& graph, const work_kind& k, const device& d, double* by_layer) {
       const M& model = as<const M>(m);
@@ -463,7 +481,7 @@ class any_cost_model {
   }
 
   erased<calls> model_;
-  bool times_optimizer_, times_boundaries_, times_memory_;
+  bool times_optimizer_, times_boundaries_, tells_parts_;
 };
 
 /// Adapts a model whose `time` returns seconds as a plain double; so must its optional members, if it has them.
@@ -485,9 +503,9 @@ struct assume_si {
         { m.largest_batch(w, d) } -> std::same_as<double>;
       }, "the largest batch of a model in assume_si is: double largest_batch(const hetplan::work&, const hetplan::device&) const");
   static_assert(
-      !names_memory_bound<M> || requires(const M& m, const work& w, const device& d) {
-        { m.memory_bound(w, d) } -> std::same_as<double>;
-      }, "the memory-bound time of a model in assume_si is: double memory_bound(const hetplan::work&, const hetplan::device&) const");
+      !names_parts<M> || requires(const M& m, const work& w, const device& d) {
+        { m.parts(w, d) } -> std::same_as<time_parts>;
+      }, "the parts of a time are, in assume_si too: hetplan::time_parts parts(const hetplan::work&, const hetplan::device&) const");
   M model;
   [[nodiscard]] seconds time(const work& w, const device& d) const
     requires requires(const M& m) {
@@ -517,12 +535,12 @@ struct assume_si {
   {
     return model.largest_batch(w, d);
   }
-  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const
     requires requires(const M& m) {
-      { m.memory_bound(w, d) } -> std::same_as<double>;
+      { m.parts(w, d) } -> std::same_as<time_parts>;
     }
   {
-    return seconds(model.memory_bound(w, d));
+    return model.parts(w, d);
   }
 };
 template <class M>
@@ -552,22 +570,25 @@ void check_mode(const planning_graph& model, const workload& w);
 ///
 /// Tensor parallelism g divides FLOP and bytes by g. Per layer it adds the time to gather 2(g-1)/g of the largest out-edge over the
 /// interconnect of g accelerators, in the forward and again in backward_input, but not in a phase without FLOP. A forward always counts, a
-/// backward_input with FLOP or backward_traffic, a backward_weight with FLOP. Memory-bound are those of the two maxima whose second term is
-/// the larger one.
+/// backward_input with FLOP or backward_traffic, a backward_weight with FLOP.
+///
+/// Parts: a maximum is arithmetic if its first term is not the smaller one, else memory bandwidth, divided by bytes: weights and other
+/// traffic, cache and attention's traffic.
 ///
 /// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device in any fitting precision, no share for the model's
 ///         weight format, no interconnect where g > 1.
 /// Source  semantics, section 4.
 struct roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
-  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const;
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const;
 
  private:
   /// A kernel's seconds of arithmetic and of traffic, of which it takes the larger.
   struct kernel {
     seconds arithmetic, traffic;
+    double share = 0;  ///< of the traffic: weights, or cache
     [[nodiscard]] seconds time() const { return std::max(arithmetic, traffic); }
-    [[nodiscard]] seconds memory_bound() const { return traffic > arithmetic ? traffic : seconds(); }
+    [[nodiscard]] bool memory_bound() const { return traffic > arithmetic; }
   };
   struct kernels {
     kernel products, attention;
@@ -600,8 +621,8 @@ struct profiled {
 struct profiled_or_roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
-  /// Returns that of the roofline; a profile does not tell.
-  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const;
+  /// Returns those of the roofline; a profile does not tell, so its time is all arithmetic.
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const;
 };
 
 static_assert(check_cost_model<profiled>() && check_cost_model<profiled_or_roofline>());
@@ -641,15 +662,15 @@ struct slowed {
   {
     return cost.largest_batch(w, d);
   }
-  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const
-    requires times_memory_bound<Cost>
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const
+    requires times_parts<Cost>
   {
-    return cost.memory_bound(w, d) / factor_of(d);
+    return cost.parts(w, d) / factor_of(d);
   }
-  [[nodiscard]] bool times_memory() const
-    requires requires(const Cost& c) { c.times_memory(); }
+  [[nodiscard]] bool tells_parts() const
+    requires requires(const Cost& c) { c.tells_parts(); }
   {
-    return cost.times_memory();
+    return cost.tells_parts();
   }
 
  private:

@@ -54,6 +54,28 @@ HETPLAN_INLINE bytes work::cache_traffic() const {
   return layer.kv_bytes_per_token * fraction * (layer.sequence.kept(context + new_tokens()) + new_tokens());
 }
 
+HETPLAN_INLINE time_parts& time_parts::operator+=(const time_parts& o) {
+  compute += o.compute;
+  weights += o.weights;
+  activations += o.activations;
+  cache += o.cache;
+  launch += o.launch;
+  exchange += o.exchange;
+  return *this;
+}
+
+HETPLAN_INLINE void detail::check_parts(const time_parts& parts, double whole_s, const work& w, const device& d) {
+  const double sum = parts.all().value();
+  bool fits = std::abs(sum - whole_s) <= relative_tolerance * whole_s;
+  for (const seconds s : {parts.compute, parts.weights, parts.activations, parts.cache, parts.launch, parts.exchange})
+    fits = fits && s.value() >= 0;
+  if (fits) return;
+  throw invalid_model("cost model: parts(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
+                      std::string(to_string(w.phase)) + ", batch " + to_text(w.batch) + ", device " + std::to_string(d.id.value) + " \"" +
+                      d.name + "\") add up to " + to_text(sum) + " s; expected numbers >= 0 that add up to its time, " + to_text(whole_s) +
+                      " s");
+}
+
 HETPLAN_INLINE work work_kind::of(const layer& l) const {
   work w{l, phase, batch, tensor_parallel, context, l.is_split() ? fraction : 1, tokens > 0 ? tokens : l.tokens_per_sample, cached};
   if (l.runs_per_request()) {
@@ -102,8 +124,10 @@ HETPLAN_INLINE std::optional<roofline::kernels> roofline::kernels_of(const work&
   const bytes_per_second bandwidth = d.memory_bandwidth * share_for(d.memory_efficiency, w.layer.weight_format, d, "memory_efficiency");
   const double half = d.half_batch + d.half_rows / w.rows();
   const bytes moved = w.cache_traffic() / d.cache_efficiency + w.attention_traffic();
-  return kernels{{products * (w.batch + half) / g / rate, (w.weight_traffic() + w.traffic() * w.batch) / g / bandwidth},
-                 {attention * w.batch / g / rate, moved * w.batch / g / bandwidth}};
+  const bytes weights = w.weight_traffic(), with_rest = weights + w.traffic() * w.batch;
+  const auto share = [](bytes some, bytes all) { return all > bytes{} ? some / all : 0; };
+  return kernels{{products * (w.batch + half) / g / rate, with_rest / g / bandwidth, share(weights, with_rest)},
+                 {attention * w.batch / g / rate, moved * w.batch / g / bandwidth, share(w.cache_traffic() / d.cache_efficiency, moved)}};
 }
 
 HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
@@ -111,9 +135,23 @@ HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
   return k ? k->products.time() + k->attention.time() + w.layer.calls * d.launch + gathering(w, d) : seconds();
 }
 
-HETPLAN_INLINE seconds roofline::memory_bound(const work& w, const device& d) const {
+HETPLAN_INLINE time_parts roofline::parts(const work& w, const device& d) const {
   const auto k = kernels_of(w, d);
-  return k ? k->products.memory_bound() + k->attention.memory_bound() : seconds();
+  if (!k) return {};
+  time_parts p{.launch = w.layer.calls * d.launch, .exchange = gathering(w, d)};
+  if (k->products.memory_bound()) {
+    p.weights = k->products.traffic * k->products.share;
+    p.activations = k->products.traffic - p.weights;
+  } else {
+    p.compute = k->products.arithmetic;
+  }
+  if (k->attention.memory_bound()) {
+    p.cache = k->attention.traffic * k->attention.share;
+    p.activations += k->attention.traffic - p.cache;
+  } else {
+    p.compute += k->attention.arithmetic;
+  }
+  return p;
 }
 
 HETPLAN_INLINE seconds roofline::gathering(const work& w, const device& d) {
@@ -179,8 +217,8 @@ HETPLAN_INLINE seconds profiled_or_roofline::time(const work& w, const device& d
   return w.layer.profile_for(d.kind) != nullptr ? profiled{}.time(w, d) : roofline{}.time(w, d);
 }
 
-HETPLAN_INLINE seconds profiled_or_roofline::memory_bound(const work& w, const device& d) const {
-  return w.layer.profile_for(d.kind) != nullptr ? seconds() : roofline{}.memory_bound(w, d);
+HETPLAN_INLINE time_parts profiled_or_roofline::parts(const work& w, const device& d) const {
+  return w.layer.profile_for(d.kind) != nullptr ? time_parts{.compute = profiled{}.time(w, d)} : roofline{}.parts(w, d);
 }
 
 }  // namespace hetplan

@@ -44,8 +44,8 @@ class remembered_cost {
   [[nodiscard]] bool times_boundaries() const;
   [[nodiscard]] seconds boundary(const layer& before, const layer& after, const work_kind& k, const device& d) const;
   [[nodiscard]] double largest_batch(const work& w, const device& d) const;
-  [[nodiscard]] bool times_memory() const;
-  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const;
+  [[nodiscard]] bool tells_parts() const;
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const;
   void times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const;
   [[nodiscard]] double total_s(const planning_graph& model, std::span<const layer_id> layers, const work_kind& k, const device& d,
                                double before) const;

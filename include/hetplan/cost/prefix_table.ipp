@@ -73,11 +73,11 @@ HETPLAN_INLINE double remembered_cost::largest_batch(const work& w, const device
   return tables_->asked.largest_batch(w, d);
 }
 
-HETPLAN_INLINE bool remembered_cost::times_memory() const { return tables_->asked.times_memory(); }
+HETPLAN_INLINE bool remembered_cost::tells_parts() const { return tables_->asked.tells_parts(); }
 
-HETPLAN_INLINE seconds remembered_cost::memory_bound(const work& w, const device& d) const {
+HETPLAN_INLINE time_parts remembered_cost::parts(const work& w, const device& d) const {
   const std::lock_guard lock(tables_->one_at_a_time);
-  return tables_->asked.memory_bound(w, d);
+  return tables_->asked.parts(w, d);
 }
 
 HETPLAN_INLINE void remembered_cost::times_s(const planning_graph& model, const work_kind& k, const device& d, double* by_layer) const {

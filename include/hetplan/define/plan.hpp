@@ -44,6 +44,7 @@
 #include <hetplan/problem/planning_problem.ipp>
 #include <hetplan/simulate/dispatch.ipp>
 #include <hetplan/simulate/evaluate.ipp>
+#include <hetplan/simulate/explain.ipp>
 #include <hetplan/simulate/fluid_sharing.ipp>
 #include <hetplan/simulate/prescribed.ipp>
 #include <hetplan/simulate/simulation.ipp>

@@ -23,6 +23,7 @@
 #include <hetplan/recipes/dora.ipp>
 #include <hetplan/recipes/dora_partitioner.ipp>
 #include <hetplan/recipes/few_blocks.ipp>
+#include <hetplan/recipes/largest.ipp>
 #include <hetplan/recipes/pipeline.ipp>
 #include <hetplan/recipes/placers.ipp>
 #include <hetplan/recipes/plan_on_view.ipp>

@@ -3,6 +3,7 @@
 /// Report of a planner's answer: a page with the plan, its simulated run, and the reasons for its latency.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/simulate/evaluate.hpp>
+#include <hetplan/simulate/explain.hpp>
 
 namespace hetplan::draw::detail {
 
@@ -34,7 +36,8 @@ struct candidate_point {
 namespace hetplan::draw {
 
 struct report_options {
-  std::size_t max_bars = 4000;  ///< beyond, short tasks and transfers are averaged over pixels
+  std::size_t max_bars = 4000;                    ///< beyond, short tasks and transfers are averaged over pixels
+  std::optional<run_explanation> explained = {};  ///< of the same run; none: no section on limits
 };
 
 /// Returns a self-contained HTML page, without further files, fonts or addresses. Its charts zoom together and have hover texts; without

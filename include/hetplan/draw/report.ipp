@@ -18,6 +18,7 @@
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
+#include <hetplan/draw/report_limits.hpp>
 #include <hetplan/draw/report_timeline.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/plan/describe.hpp>
@@ -441,7 +442,7 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<ranked_plan>& plans, c
 }
 
 [[nodiscard]] HETPLAN_INLINE std::string report_header(const plan_result& result, const planning_graph& model, const cluster& c,
-                                                       const evaluation* e) {
+                                                       const evaluation* e, bool limits = false) {
   std::string text = "<header id=\"summary\">\n<h1>" + xml_text(model.name() + " on " + c.name()) + "</h1>\n<p class=\"quiet\">";
   if (!result.plans.empty()) {
     const plan& p = result.plans.front().plan;
@@ -461,7 +462,11 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<ranked_plan>& plans, c
   if (result.status.proof) text += "<pre id=\"proof\">" + xml_text(describe(*result.status.proof)) + "</pre>\n";
   if (e == nullptr) return text + "</header>\n";
   text += "<div class=\"facts\">\n";
+  if (e->ttft) text += fact(engineering(e->ttft->value(), "s"), "to the first token", "fact-ttft");
   if (e->time_between_tokens) text += fact(engineering(e->time_between_tokens->value(), "s"), "between tokens", "fact-tokens");
+  if (e->tokens_per_second > 0) text += fact(short_number(e->tokens_per_second), "tokens per second", "fact-speed");
+  if (e->prompt_tokens_per_second > 0)
+    text += fact(short_number(e->prompt_tokens_per_second), "prompt tokens per second", "fact-prompt-speed");
   text += fact(engineering(e->latency.value(), "s"), e->time_between_tokens ? "latency, all tokens" : "latency", "fact-latency");
   text += fact(engineering(e->energy().value(), "J"), "energy of one run", "fact-energy");
   if (e->bound.value() > 0)
@@ -476,10 +481,10 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<ranked_plan>& plans, c
     text += fact(at_most(gap_to(e->latency, own)),
                  "slower than this plan can be: no schedule of it is faster than " + engineering(own.value(), "s"), "fact-schedule-gap");
   if (const auto broken = find_broken_limit(*e, c)) text += fact("breaks a limit", to_string(*broken, c), "fact-limit", true);
-  text +=
-      "</div>\n<nav><a href=\"#plan\">plan</a><a href=\"#timeline\">timeline</a><a href=\"#critical\">critical path</a><a "
-      "href=\"#bandwidth\">bandwidth</a>"
-      "<a href=\"#memory\">memory</a><a href=\"#energy\">energy</a><a href=\"#pareto\">latency and energy</a></nav>\n";
+  text += "</div>\n<nav><a href=\"#plan\">plan</a>" + std::string(limits ? "<a href=\"#limits\">limits</a>" : "") +
+          "<a href=\"#timeline\">timeline</a><a href=\"#critical\">critical path</a><a "
+          "href=\"#bandwidth\">bandwidth</a>"
+          "<a href=\"#memory\">memory</a><a href=\"#energy\">energy</a><a href=\"#pareto\">latency and energy</a></nav>\n";
   return text + "</header>\n";
 }
 
@@ -528,10 +533,14 @@ HETPLAN_INLINE std::string report_html(const plan_result& result, const planning
   }
   const auto& [p, e] = result.plans.front();
   const detail::report_run run(result.plans.front(), c, best, options.max_bars);
-  std::string body = detail::report_header(result, model, c, &e);
+  std::string body = detail::report_header(result, model, c, &e, options.explained.has_value());
   body +=
       "<svg width=\"0\" height=\"0\" style=\"position:absolute;min-width:0\" aria-hidden=\"true\">" + detail::sync_pattern() + "</svg>\n";
   body += detail::section("plan", "Plan", "Which layers run where.", detail::plan_table(run, model));
+  if (options.explained)
+    body += detail::section("limits", "What limits the devices",
+                            "Where the time of each device went, in shares of a stretch of the run, and what its memory is for.",
+                            detail::scrolling(detail::limits_charts(*options.explained, c, e)));
   body += detail::regions_section(p, model, c);
   std::string incomplete;
   if (!best.trace.status.ok()) incomplete = "<p class=\"alarm\">Incomplete: " + xml_text(best.trace.status.reason) + ".</p>\n";

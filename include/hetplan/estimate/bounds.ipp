@@ -247,6 +247,11 @@ namespace detail {
 
 }  // namespace detail
 
+HETPLAN_INLINE std::optional<infeasibility_proof::row> excluded_by_memory(const planning_problem& problem) {
+  infeasibility_proof::row row = detail::memory_row(problem, detail::least_holdings(problem));
+  return detail::excludes(row) ? std::optional(std::move(row)) : std::nullopt;
+}
+
 HETPLAN_INLINE std::optional<infeasibility_proof> prove_infeasible(const planning_problem& problem) {
   const std::vector<detail::least_holding> layers = detail::least_holdings(problem);
   infeasibility_proof proof{

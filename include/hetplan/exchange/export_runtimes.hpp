@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Plans as command lines of inference runtimes: distributed-llama, llama.cpp, prima.cpp, torch.distributed.pipelining, vLLM.
+/// Plans as command lines of inference runtimes: distributed-llama, exo, llama.cpp, prima.cpp, torch.distributed.pipelining, vLLM.
 
 #include <cstddef>
 #include <string>
@@ -120,15 +120,30 @@ void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std
 /// Source  b4rtaz/distributed-llama, README.md (q40 models need q80 buffers; --workers takes a list of host:port).
 [[nodiscard]] std::string distributed_llama_commands(const plan& p, const planning_graph& model, const cluster& c);
 
+/// Tensors of some blocks that lie apart from the rest of the block: -ot.
+struct llama_cpp_override {
+  device_id device;
+  std::vector<std::size_t> blocks;  ///< ascending
+  bool whole_mlp = false;           ///< all tensors "ffn_*"; else those of the experts alone, as --cpu-moe has them
+
+  friend bool operator==(const llama_cpp_override&, const llama_cpp_override&) = default;
+};
+
 /// Options of llama.cpp that place a model on devices.
 struct llama_cpp_split {
-  device_id host;                         ///< runs the command; has the embedding and the files
-  std::vector<device_id> devices;         ///< in the order of --device and --tensor-split
-  std::size_t gpu_layers = 0;             ///< -ngl: all blocks and the head
-  std::vector<std::size_t> tensor_split;  ///< -ts: blocks by device; the head counts as one more on its device
+  device_id host;                                  ///< runs the command; has the embedding and the files
+  std::vector<device_id> devices;                  ///< in the order of --device and --tensor-split
+  std::size_t gpu_layers = 0;                      ///< -ngl: all blocks and the head
+  std::vector<std::size_t> tensor_split;           ///< -ts: blocks by device; the head counts as one more on its device
+  std::vector<llama_cpp_override> overrides = {};  ///< -ot; on the host that is no other device: in its processor's memory
 };
 
 /// Returns the options with which llama.cpp places a model as the plan does.
+///
+/// Layers of experts may lie on another device than the rest of their block: on the host, as where experts are too many for a GPU, or on
+/// any other one, which is listed with a share of 0 if it holds nothing else. Where a layer holds more than its experts, as in models at
+/// block level, the whole MLP goes there. Tensors that a stage offloads to a tier of its device's memory would be overrides, too; plans
+/// cannot say that yet.
 ///
 /// The runtime sums up the numbers of -ts and divides by the sum, in float. Layer i of the -ngl layers, the last of which is the head,
 /// goes to the first device whose cumulative share exceeds float(i) / ngl. With layer counts as numbers both sides are equal quotients of
@@ -137,15 +152,18 @@ struct llama_cpp_split {
 ///
 /// The model's file must have exactly the plan's blocks: appended blocks for multi-token prediction would count, too.
 ///
-/// Throws      invalid_input (see runtime_stages; training; more devices than -ts takes).
+/// Throws      invalid_input (see runtime_stages; training; more devices than -ts takes; experts of one block on several devices).
 /// Complexity  that of runtime_stages.
 /// Source      ggml-org/llama.cpp, src/llama-model.cpp (load_tensors: splits, i_gpu_start, act_gpu_layers, dev_input), src/llama.cpp
-///             (devices stay in the order of --device), common/arg.cpp (--tensor-split: fewer than 16 numbers),
-///             ggml/src/ggml-rpc/ggml-rpc.cpp (devices of servers are numbered in their order).
+///             (devices stay in the order of --device), common/arg.cpp (--tensor-split: fewer than 16 numbers;
+///             parse_tensor_buffer_overrides: PATTERN=BUFFER by comma), src/llama-model-loader.cpp (a pattern is searched for in a tensor's
+///             name), ggml/src/ggml-rpc/ggml-rpc.cpp (devices of servers are numbered in their order; ggml_backend_rpc_buffer_type: the
+///             buffers of a server's device k are "RPCk[ENDPOINT]"). -ngl turns --fit off (common/fit.cpp).
 [[nodiscard]] llama_cpp_split split_for_llama_cpp(const plan& p, const planning_graph& model);
 
 /// Returns the command line. Every device is an RPC server with one device; its name stands for its address. A comment repeats upstream's
-/// warning about servers that accept connections from everywhere.
+/// warning about servers that accept connections from everywhere. In generation -c is the length of all sequences, -ub a chunk of a prompt;
+/// several sequences are slots of a server.
 ///
 /// Throws  as split_for_llama_cpp; invalid_input for a device whose name is no address.
 /// Source  ggml-org/llama.cpp, tools/rpc/README.md (the example is fragile and insecure; never on an open network).
@@ -174,6 +192,35 @@ struct prima_cpp_split {
 ///
 /// Throws  as split_for_prima_cpp; invalid_input for a device whose name is no address.
 [[nodiscard]] std::string prima_cpp_commands(const plan& p, const planning_graph& model, const cluster& c);
+
+/// Layers [start, end) of a node of exo, by rank.
+struct exo_shard {
+  device_id device;
+  std::size_t start_layer = 0;
+  std::size_t end_layer = 0;
+
+  friend bool operator==(const exo_shard&, const exo_shard&) = default;
+};
+
+/// Returns the shards with which exo runs a model as the plan does, blocks by rank. Every node of exo also holds the embedding, the norm
+/// and the head, and computes the head: the output of the last rank goes to all.
+///
+/// Throws      invalid_input (see runtime_stages; training; a stage without blocks).
+/// Complexity  that of runtime_stages.
+/// Source      exo-explore/exo, src/exo/shared/types/worker/shards.py (start_layer, end_layer: half-open),
+///             src/exo/worker/engines/mlx/auto_parallel.py (PipelineLastLayer: all_gather).
+[[nodiscard]] std::vector<exo_shard> shards_for_exo(const plan& p, const planning_graph& model);
+
+/// Returns a Python program that makes exo run the plan.
+///
+/// By itself exo gives each node layers in proportion to its free memory (largest remainder, at least one), in an order of its own, and its
+/// placement takes no layers. It starts any instance that it is given, though. So the program asks for previews of the placement, takes the
+/// one that has the plan's nodes in the plan's order, puts in the plan's layers and posts it; without such a preview it fails and says so.
+///
+/// Throws  as shards_for_exo.
+/// Source  exo-explore/exo, src/exo/master/placement_utils.py (allocate_layers_proportionally), src/exo/master/api.py
+///         (GET /instance/previews; POST /instance, CreateInstanceParams: an instance with explicit shards); issue 1720, pull request 2253.
+[[nodiscard]] std::string exo_program(const plan& p, const planning_graph& model, const cluster& c);
 
 /// A boundary between stages: before or after a block.
 struct torch_split_point {
@@ -226,7 +273,7 @@ struct vllm_split {
 /// the command is rank 0, and the others follow in the order of their addresses.
 ///
 /// Throws  as split_for_vllm.
-/// Source  vllm-project/vllm, vllm/executor/ray_distributed_executor.py (sort_by_driver_then_worker_ip).
+/// Source  vllm-project/vllm, vllm/v1/executor/ray_executor.py (sort_by_driver_then_worker_ip; addresses as text).
 [[nodiscard]] std::string vllm_command(const plan& p, const planning_graph& model, const cluster& c);
 
 }  // namespace hetplan::exchange

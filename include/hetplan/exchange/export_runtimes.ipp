@@ -300,10 +300,78 @@ HETPLAN_INLINE std::string distributed_llama_commands(const plan& p, const plann
          "--buffer-float-type q80 --nthreads CORES" + (workers.empty() ? "" : " --workers" + workers) + "\n";
 }
 
+namespace detail {
+
+/// A plan whose blocks are whole, and what lies apart from its block.
+struct experts_apart {
+  plan whole;
+  std::vector<llama_cpp_override> overrides;  ///< by device, then kind
+};
+
+/// Takes layers of experts that lie apart from their block back to it. Nothing if none does, or if that does not explain the plan's cuts.
+[[nodiscard]] HETPLAN_INLINE std::optional<experts_apart> find_experts_apart(const plan& p, const planning_graph& model) {
+  const bool single = p.pipeline_count() == 1 && std::ranges::all_of(p.stages, [](const stage& s) {
+                        return s.devices.size() == 1 && s.devices.front().tensor_parallel == 1 && s.is_plain() && !s.recomputes();
+                      });
+  if (!single || std::ranges::none_of(model.layers(), [](const layer& l) { return l.sequence.experts.has_value(); })) return std::nullopt;
+  std::vector<device_id> on(model.size());
+  for (const stage& s : p.stages) {
+    for (const layer_id l : s.layers) on[l.index()] = s.devices.front().device;
+  }
+  const runtime_layers parts = find_runtime_layers(model);
+  std::map<std::pair<device_id, bool>, std::vector<std::size_t>> apart;
+  for (std::size_t b = 0; b < parts.blocks.size(); ++b) {
+    std::optional<device_id> home, away;
+    bool whole_mlp = false;
+    for (const layer_id l : parts.blocks[b]) {
+      const layer& each = model[l];
+      if (!each.sequence.experts && (each.weight.value() > 0 || each.kind == "attention") && !home) home = on[l.index()];
+    }
+    if (!home) continue;
+    for (const layer_id l : parts.blocks[b]) {
+      const layer& each = model[l];
+      if (!each.sequence.experts || on[l.index()] == *home) continue;
+      if (away && *away != on[l.index()]) return std::nullopt;
+      away = on[l.index()];
+      whole_mlp = whole_mlp || each.weight > each.sequence.experts->weight;
+    }
+    if (!away) continue;
+    // All experts of the block go together, and what has no weights goes with its neighbours.
+    for (const layer_id l : parts.blocks[b]) {
+      const layer& each = model[l];
+      const bool moves = each.sequence.experts.has_value() || each.weight == bytes{};
+      if (each.sequence.experts ? on[l.index()] != *away : on[l.index()] != *home && !(moves && on[l.index()] == *away))
+        return std::nullopt;
+    }
+    for (const layer_id l : parts.blocks[b]) on[l.index()] = *home;
+    apart[{*away, whole_mlp}].push_back(b);
+  }
+  if (apart.empty()) return std::nullopt;
+  experts_apart found{.whole = p, .overrides = {}};
+  found.whole.stages.clear();
+  found.whole.schedule = {};
+  const auto give = [&](const std::vector<layer_id>& layers) {
+    for (const layer_id l : layers) {
+      if (found.whole.stages.empty() || found.whole.stages.back().devices.front().device != on[l.index()])
+        found.whole.stages.push_back({.name = "s" + std::to_string(found.whole.stages.size()),
+                                      .devices = {{.device = on[l.index()], .samples = p.microbatch_size}}});
+      found.whole.stages.back().layers.push_back(l);
+    }
+  };
+  give(parts.embedding);
+  for (const auto& block : parts.blocks) give(block);
+  give(parts.head);
+  for (auto& [where, blocks] : apart) found.overrides.push_back({where.first, blocks, where.second});
+  return found;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE llama_cpp_split split_for_llama_cpp(const plan& p, const planning_graph& model) {
   constexpr std::size_t most_devices = 15;
   detail::require_inference(p, "llama.cpp");
-  const std::vector<runtime_stage> stages = runtime_stages(p, model, "llama.cpp");
+  const auto apart = detail::find_experts_apart(p, model);
+  const std::vector<runtime_stage> stages = runtime_stages(apart ? apart->whole : p, model, "llama.cpp");
   llama_cpp_split split;
   split.host = stages.front().device;
   for (const runtime_stage& s : stages) {
@@ -312,6 +380,12 @@ HETPLAN_INLINE llama_cpp_split split_for_llama_cpp(const plan& p, const planning
     split.devices.push_back(s.device);
     split.tensor_split.push_back(layers);
     split.gpu_layers += layers;
+  }
+  if (apart) split.overrides = apart->overrides;
+  for (const llama_cpp_override& o : split.overrides) {
+    if (o.device == split.host || std::ranges::find(split.devices, o.device) != split.devices.end()) continue;
+    split.devices.push_back(o.device);
+    split.tensor_split.push_back(0);  // no layer: its cumulative share is that of the device before
   }
   if (split.devices.size() > most_devices) {
     detail::refuse_export(
@@ -322,18 +396,103 @@ HETPLAN_INLINE llama_cpp_split split_for_llama_cpp(const plan& p, const planning
 
 HETPLAN_INLINE std::string llama_cpp_command(const plan& p, const planning_graph& model, const cluster& c) {
   const llama_cpp_split split = split_for_llama_cpp(p, model);
-  std::string servers, devices, shares;
+  std::string servers, devices, shares, patterns;
   for (std::size_t k = 0; k < split.devices.size(); ++k) {
     const char* comma = k == 0 ? "" : ",";
     servers += comma + detail::address_of(c[split.devices[k]], "llama.cpp") + ":50052";
     devices += comma + ("RPC" + std::to_string(k));
     shares += comma + std::to_string(split.tensor_split[k]);
   }
+  const auto number = [](std::size_t n) { return std::to_string(n); };
+  for (const llama_cpp_override& o : split.overrides) {
+    const bool remote = std::ranges::find(split.devices, o.device) != split.devices.end();
+    patterns += (patterns.empty() ? "blk\\.(" : ",blk\\.(") + io::joined(o.blocks | ranges::views::transform(number), "|") +
+                (o.whole_mlp ? ")\\.ffn_" : ")\\.ffn_(up|down|gate|gate_up)_(ch|)exps") + "=" +
+                (remote ? "RPC0[" + c[o.device].name + ":50052]" : std::string("CPU"));
+  }
+  const workload& w = p.workload;
+  const bool several = w.mode == mode::generation && p.batch() > 1;
+  std::string length;
+  if (w.mode == mode::generation) {
+    const long long each = static_cast<long long>(w.context) + w.prompt_tokens(model.tokens_per_sample()) + w.all_tokens();
+    length = " -c " + std::to_string(each * p.batch()) + (several ? " -np " + std::to_string(p.batch()) : "");
+    if (w.prompt_chunk > 0) length += " -ub " + std::to_string(w.prompt_chunk);
+  }
   return "# rpc-server asks nobody who they are, and with --host 0.0.0.0 it listens on every network of the device: start it only where\n"
          "# nobody but you can reach it, or give it the address of that one network instead; never on the internet\n"
          "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n# on " +
-         escaped(c[split.host].name) + ", which reads the tokens:\nllama-cli -m MODEL.gguf --rpc " + shell_word(servers) + " --device " +
-         devices + " -ngl " + std::to_string(split.gpu_layers) + " -ts " + shares + "\n";
+         escaped(c[split.host].name) + ", which reads the tokens:\n" + (several ? "llama-server" : "llama-cli") + " -m MODEL.gguf --rpc " +
+         shell_word(servers) + " --device " + devices + " -ngl " + std::to_string(split.gpu_layers) + " -ts " + shares +
+         (patterns.empty() ? "" : " -ot " + shell_word(patterns)) + length + "\n";
+}
+
+HETPLAN_INLINE std::vector<exo_shard> shards_for_exo(const plan& p, const planning_graph& model) {
+  detail::require_inference(p, "exo");
+  const std::vector<runtime_stage> stages = runtime_stages(p, model, "exo");
+  detail::require_blocks(stages, p, "exo");
+  std::vector<exo_shard> shards;
+  for (const runtime_stage& s : stages) shards.push_back({s.device, s.first_block, s.end_block});
+  return shards;
+}
+
+HETPLAN_INLINE std::string exo_program(const plan& p, const planning_graph& model, const cluster& c) {
+  const std::vector<exo_shard> shards = shards_for_exo(p, model);
+  // A JSON string is one of Python's, too.
+  const auto quoted = [&](const exo_shard& s) {
+    const std::string text = io::json_text(c[s.device].name);
+    return text.substr(0, text.find_last_of('"') + 1);
+  };
+  std::string nodes, layers;
+  for (const exo_shard& s : shards) {
+    nodes += "    " + quoted(s) + ": \"NODE_ID\",\n";
+    layers += "    (" + quoted(s) + ", " + std::to_string(s.start_layer) + ", " + std::to_string(s.end_layer) + "),\n";
+  }
+  return R"(# Makes exo run the plan. By itself exo gives each node layers in proportion to its free memory.
+# Every node also holds the embedding and the head, and computes the head.
+import json
+import os
+import urllib.parse
+import urllib.request
+
+EXO = os.environ.get("EXO", "http://localhost:52415")
+MODEL = "MODEL"  # as exo lists it
+NODES = {  # ids of the plan's devices, as exo's /state lists them
+)" + nodes +
+         R"(}
+LAYERS = [  # device, first layer, end; in the order of the pipeline
+)" + layers +
+         R"(]
+
+
+def ask(path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(EXO + path, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+wanted = [NODES[device] for device, first, end in LAYERS]
+query = urllib.parse.urlencode({"model_id": MODEL, "node_ids": wanted}, doseq=True)
+for preview in ask("/instance/previews?" + query)["previews"]:
+    if preview.get("error") or preview["sharding"] != "Pipeline":
+        continue
+    (instance,) = preview["instance"].values()
+    assigned = instance["shardAssignments"]
+    shards = {}
+    for node, runner in assigned["nodeToRunner"].items():
+        (shards[node],) = assigned["runnerToShard"][runner].values()
+    if sorted(shards, key=lambda node: shards[node]["deviceRank"]) != wanted:
+        continue
+    for device, first, end in LAYERS:
+        shard = shards[NODES[device]]
+        if shard["nLayers"] != LAYERS[-1][2]:
+            raise SystemExit(f"the model has {shard['nLayers']} layers, the plan {LAYERS[-1][2]}")
+        shard["startLayer"], shard["endLayer"] = first, end
+    print(ask("/instance", {"instance": preview["instance"]}))
+    break
+else:
+    raise SystemExit("exo offers no pipeline of these nodes in this order")
+)";
 }
 
 HETPLAN_INLINE prima_cpp_split split_for_prima_cpp(const plan& p, const planning_graph& model) {

@@ -17,9 +17,11 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/timeline_json.hpp>
 #include <hetplan/plan/plan_result.hpp>
+#include <hetplan/recipes/largest.hpp>
 #include <hetplan/serve/edge_cloud.hpp>
 #include <hetplan/serve/service_history.hpp>
 #include <hetplan/serve/size_for.hpp>
+#include <hetplan/simulate/explain.hpp>
 
 namespace hetplan::io {
 
@@ -105,10 +107,16 @@ struct adapt_results_options {
 [[nodiscard]] std::string write_sizing(const serve::sizing& s, double target);
 
 /// Returns the output of `simulate --json`. Unused devices are left out, resources are not; broken limits are added.
-[[nodiscard]] std::string write_evaluation(const evaluation& e, const cluster& c);
+///
+/// @param explained  of the same run; null: without "memory" and "limits".
+[[nodiscard]] std::string write_evaluation(const evaluation& e, const cluster& c, const run_explanation* explained = nullptr);
 
 /// Returns the output of `plan --json`.
-[[nodiscard]] std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c);
+///
+/// @param explained  of the best plan; null: without "run".
+/// @param largest    what was found with the plans; null: without "largest".
+[[nodiscard]] std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c,
+                                            const run_explanation* explained = nullptr, const recipes::largest_found* largest = nullptr);
 
 /// Result of one planner in `compare`: its best plan, or the nearest miss, or none.
 struct comparison_row {

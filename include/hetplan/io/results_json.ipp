@@ -315,9 +315,40 @@ HETPLAN_INLINE json write_broken_limits(const std::vector<broken_limit>& limits,
   return list;
 }
 
+HETPLAN_INLINE void put_speeds(json& o, const evaluation& e) {
+  if (e.tokens_per_second > 0) put(o, "tokens_per_second", e.tokens_per_second);
+  if (e.prompt_tokens_per_second > 0) put(o, "prompt_tokens_per_second", e.prompt_tokens_per_second);
+}
+
+/// Adds by used device how memory divides and what limits it, in shares of each stretch of the run.
+HETPLAN_INLINE void put_explained(json& o, const evaluation& e, const run_explanation& x, const cluster& c) {
+  const auto by_used_device = [&](const auto& object_of) {
+    json all = json::object();
+    for (const device& d : c.devices()) {
+      if (e.devices[d.id.index()].used) all[d.name] = object_of(d);
+    }
+    return all;
+  };
+  o["memory"] = by_used_device([&](const device& d) {
+    json parts;
+    for (const memory_part& m : parts_of(x.memory[d.id.index()])) put(parts, std::string(m.name), m.bytes);
+    return parts;
+  });
+  o["limits"] = json::object();
+  for (const run_stretch& r : x.stretches) {
+    json& stretch = o["limits"][std::string(r.name)];
+    put(stretch, "seconds", r.length_s());
+    stretch["devices"] = by_used_device([&](const device& d) {
+      json shares;
+      for (const time_use u : time_uses) put(shares, std::string(to_string(u)), r.share(d.id, u));
+      return shares;
+    });
+  }
+}
+
 }  // namespace detail
 
-HETPLAN_INLINE std::string write_evaluation(const evaluation& e, const cluster& c) {
+HETPLAN_INLINE std::string write_evaluation(const evaluation& e, const cluster& c, const run_explanation* explained) {
   json o;
   put(o, "latency", e.latency);
   o["energy"] = detail::write_energy(e, c);
@@ -331,13 +362,14 @@ HETPLAN_INLINE std::string write_evaluation(const evaluation& e, const cluster& 
     put(o["bytes"], resources[r].name, r < e.resource_bytes.size() ? e.resource_bytes[r].value() : 0);
   }
   detail::put_bounds(o, e);
-  if (e.tokens_per_second > 0) put(o, "tokens_per_second", e.tokens_per_second);
-  if (e.prompt_tokens_per_second > 0) put(o, "prompt_tokens_per_second", e.prompt_tokens_per_second);
+  detail::put_speeds(o, e);
+  if (explained != nullptr) detail::put_explained(o, e, *explained, c);
   if (const auto broken = broken_limits(e, c); !broken.empty()) o["broken_limits"] = detail::write_broken_limits(broken, c);
   return json_text(o);
 }
 
-HETPLAN_INLINE std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c) {
+HETPLAN_INLINE std::string write_plan_result(const plan_result& r, const planning_graph& model, const cluster& c,
+                                             const run_explanation* explained, const recipes::largest_found* largest) {
   json o;
   o["status"] = to_string(r.status.result);
   o["reason"] = r.status.reason;
@@ -346,6 +378,34 @@ HETPLAN_INLINE std::string write_plan_result(const plan_result& r, const plannin
   for (const ranked_plan& p : r.plans) o["plans"].push_back(detail::plan_json(p, model, c));
   o["candidates"] = r.candidates;
   put(o, "elapsed", r.elapsed);
+  if (largest != nullptr) {
+    json& found = o["largest"];
+    found["of"] = to_string(largest->what);
+    if (largest->value) found["value"] = *largest->value;
+    found["bound"] = largest->bound;
+    found["all_tried"] = largest->all_tried;
+    if (const std::string limit = largest->limit(); !limit.empty()) found["limit"] = limit;
+    found["tried"] = json::array();
+    for (const recipes::tried_value& t : largest->tried) {
+      json x;
+      x["value"] = t.value;
+      x["fits"] = t.fits;
+      if (!t.fits) {
+        x["proven"] = t.proven;
+        x["reason"] = t.reason;
+      }
+      found["tried"].push_back(std::move(x));
+    }
+  }
+  if (explained != nullptr && !r.plans.empty()) {
+    const evaluation& e = r.plans.front().evaluation;
+    json& run = o["run"];
+    put(run, "latency", e.latency);
+    if (e.ttft) put(run, "ttft", *e.ttft);
+    if (e.time_between_tokens) put(run, "time_between_tokens", *e.time_between_tokens);
+    detail::put_speeds(run, e);
+    detail::put_explained(run, e, *explained, c);
+  }
   return json_text(o);
 }
 

@@ -110,6 +110,8 @@ HETPLAN_INLINE std::string describe(const ranked_plan& r, const planning_graph& 
   text += "  latency " + readable(e.latency);
   if (e.ttft) text += ", first token " + readable(*e.ttft);
   if (e.time_between_tokens) text += ", between tokens " + readable(*e.time_between_tokens);
+  if (e.tokens_per_second > 0) text += format_line(", %.4g tokens/s", e.tokens_per_second);
+  if (e.prompt_tokens_per_second > 0) text += format_line(", prompt %.4g tokens/s", e.prompt_tokens_per_second);
   text += ", energy " + readable(e.energy());
   text += "\n  ";
   if (e.bound.value() > 0) text += format_line("at most %.3g %% slower than the best plan, ", 100 * readable_gap(e.gap));

@@ -148,11 +148,25 @@ class device_workspace {
 [[nodiscard]] double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                         const workload& w, int microbatches, std::size_t column = 0);
 
-/// Returns the bytes that each device of a plan holds all the time, by device id, with its own overhead. A tensor that several stages of a
-/// device hold is there once, at the largest of their holdings, in any mode and through any pipeline.
+/// Bytes that a device holds all the time.
+struct held_bytes {
+  double state = 0;      ///< weights; in training with gradients and optimizer state
+  double cache = 0;      ///< key/value cache of every sequence
+  double workspace = 0;  ///< temporary memory, and under fsdp the weights that are gathered
+  double overhead = 0;   ///< device::memory_overhead
+
+  [[nodiscard]] double all() const { return state + (cache + workspace) + overhead; }
+  friend bool operator==(const held_bytes&, const held_bytes&) = default;
+};
+
+/// Returns the bytes that each device of a plan holds all the time, by device id. A tensor that several stages of a device hold is there
+/// once, at the largest of their holdings, in any mode and through any pipeline.
 ///
 /// @param p        Valid plan.
 /// Complexity      O(layers of all stages x devices per stage), log where a device holds several stages.   Source  semantics, section 2.
+[[nodiscard]] std::vector<held_bytes> held_by_devices(const plan& p, const planning_graph& model, const any_memory_model& memory,
+                                                      const cluster& c);
+/// Returns the sums of held_by_devices.
 [[nodiscard]] std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
                                                const cluster& c);
 

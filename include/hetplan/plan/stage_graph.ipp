@@ -199,14 +199,14 @@ HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_gr
 HETPLAN_INLINE double memory_bound_s(const any_cost_model& cost, const planning_graph& model, std::span<const layer_id> layers,
                                      const work_kind& k, const device& d) {
   double total = 0;
-  if (!cost.times_memory() || !d.power.tells_memory()) return total;
-  for (const layer_id l : layers) total += checked_memory_bound_s(cost, k.of(model[l]), d);
+  if (!cost.tells_parts() || !d.power.tells_memory()) return total;
+  for (const layer_id l : layers) total += checked_parts(cost, k.of(model[l]), d).memory_bound().value();
   return total;
 }
 
 HETPLAN_INLINE double stage_memory_bound_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
                                            const device& d, phase what, const token_pass& pass, std::size_t column) {
-  if (!cost.times_memory() || !d.power.tells_memory()) return 0;
+  if (!cost.tells_parts() || !d.power.tells_memory()) return 0;
   const auto total_s = [&](phase each, std::span<const layer_id> layers) {
     std::vector<layer_id> some;
     for (const layer_id l : layers) {
@@ -315,18 +315,39 @@ HETPLAN_INLINE double stage_workspace_bytes(const planning_graph& model, const s
   return all.bytes();
 }
 
+namespace detail {
+
+/// Returns what a stage holds on a device whose only stage it is, without the device's own overhead.
+[[nodiscard]] HETPLAN_INLINE held_bytes stage_held_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s,
+                                                         const assignment& a, const workload& w, int microbatches, std::size_t column) {
+  held_bytes held{.cache = stage_cache_bytes(memory, model, s, a, w, microbatches, column),
+                  .workspace = stage_workspace_bytes(model, s, a, w, column)};
+  if (s.is_plain()) {
+    held.state = memory.total_state(model, s.layers, w, s.state_shards());
+    return held;
+  }
+  for_each_tensor(model, s, [&](const layer& l) { held.state += state_of(memory, l, w, s, column); });
+  held.workspace += gathered_bytes(model, s, w);
+  return held;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE double stage_static_bytes(const any_memory_model& memory, const planning_graph& model, const stage& s, const assignment& a,
                                          const workload& w, int microbatches, std::size_t column) {
-  const double cache = stage_cache_bytes(memory, model, s, a, w, microbatches, column) + stage_workspace_bytes(model, s, a, w, column);
-  if (s.is_plain()) return memory.total_state(model, s.layers, w, s.state_shards()) + cache;
-  double state = 0;
-  for_each_tensor(model, s, [&](const layer& l) { state += detail::state_of(memory, l, w, s, column); });
-  return state + detail::gathered_bytes(model, s, w) + cache;
+  return detail::stage_held_bytes(memory, model, s, a, w, microbatches, column).all();
 }
 
 HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_graph& model, const any_memory_model& memory,
                                                 const cluster& c) {
-  std::vector<double> total(c.size(), 0);
+  std::vector<double> total;
+  for (const held_bytes& held : held_by_devices(p, model, memory, c)) total.push_back(held.all());
+  return total;
+}
+
+HETPLAN_INLINE std::vector<held_bytes> held_by_devices(const plan& p, const planning_graph& model, const any_memory_model& memory,
+                                                       const cluster& c) {
+  std::vector<held_bytes> total(c.size());
   std::vector<int> stages_on(c.size(), 0);
   for (const stage& s : p.stages) {
     for (const assignment& a : s.devices) ++stages_on[a.device.index()];
@@ -338,28 +359,29 @@ HETPLAN_INLINE std::vector<double> static_bytes(const plan& p, const planning_gr
       const assignment& a = s.devices[i];
       const std::size_t column = s.column_of(i);
       const int microbatches = p.microbatches_of(s);
-      double& mine = total[a.device.index()];
+      held_bytes& mine = total[a.device.index()];
       if (stages_on[a.device.index()] == 1) {
-        mine = stage_static_bytes(memory, model, s, a, p.workload, microbatches, column);
+        mine = detail::stage_held_bytes(memory, model, s, a, p.workload, microbatches, column);
         continue;
       }
-      double more = 0;
       for_each_tensor(model, s, [&](const layer& l) {
         const double state = detail::state_of(memory, l, p.workload, s, column);
         const auto [is_shared, number] = tensor_of(l);
         double& most = held[{a.device, is_shared, number}];
         if (state <= most) return;
-        more += state - most;
+        mine.state += state - most;
         most = state;
       });
-      mine +=
-          more + detail::gathered_bytes(model, s, p.workload) + stage_cache_bytes(memory, model, s, a, p.workload, microbatches, column);
+      mine.workspace += detail::gathered_bytes(model, s, p.workload);
+      mine.cache += stage_cache_bytes(memory, model, s, a, p.workload, microbatches, column);
       workspace[a.device.index()].add(model, s, a, p.workload, column);
     }
   }
   for (const device& d : c.devices()) {
     const std::size_t i = d.id.index();
-    if (stages_on[i] > 0) total[i] += workspace[i].bytes() + d.memory_overhead.value();
+    if (stages_on[i] == 0) continue;
+    total[i].workspace += workspace[i].bytes();
+    total[i].overhead = d.memory_overhead.value();
   }
   return total;
 }

@@ -100,11 +100,11 @@ struct cost_of_blocks {
     }
     return least;
   }
-  [[nodiscard]] bool times_memory() const { return asked.times_memory(); }
-  [[nodiscard]] seconds memory_bound(const work& w, const device& d) const {
+  [[nodiscard]] bool tells_parts() const { return asked.tells_parts(); }
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const {
     const work_kind k = kind_of(w);
-    seconds all;
-    for (const layer_id l : members.of(w.layer)) all += asked.memory_bound(k.of((*members.model)[l]), d);
+    time_parts all;
+    for (const layer_id l : members.of(w.layer)) all += asked.parts(k.of((*members.model)[l]), d);
     return all;
   }
 

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,6 +61,20 @@ struct parameters {
   matrix_use use = matrix_use::product;
 };
 
+/// What a file stores for an operator: the bytes that stand in place of those of a format.
+struct stored_weights {
+  bytes size = {};
+  double elements = 0;  ///< parameters; 0 if packed, so that they cannot be counted
+  bool used = false;    ///< set by the builder
+};
+
+/// By the operator's full name, as "l0.q".
+using weight_sizes = std::map<std::string, stored_weights, std::less<>>;
+
+/// A layer for each operator, or for what runtimes cut between: embedding, attention and MLP (or experts) of each block with their norms
+/// and sums, head.
+enum class level { operators, parts };
+
 /// A model under construction. Operators are added in topological order.
 ///
 /// build() derives the fields for training by the rules of automatic differentiation:
@@ -77,13 +93,24 @@ class operator_graph {
 
   void scope(std::string prefix) { scope_ = std::move(prefix); }
   void set(training mode) { mode_ = mode; }
+  [[nodiscard]] training mode() const { return mode_; }
+  /// Stores matrices in a format.
+  void store(const weight_format& f);
+  /// Takes the weights' bytes from a file, whose format devices know as `family`.
+  void store(weight_sizes& sizes, std::string family);
+  /// Adds to products adapters of so many columns (Hu et al., "LoRA", 2021) from here on; 0: none.
+  void adapt(int rank) { rank_ = rank; }
+  [[nodiscard]] int rank() const { return rank_; }
   void set(layer_scope per) { per_ = per; }
   [[nodiscard]] layer_scope per() const { return per_; }
   /// Begins a block of layers that can be run again together, or ends it.
   void begin_block() { block_ = blocks_++; }
   void end_block() { block_ = {}; }
+  /// Begins a part, which is one layer at level::parts; "": operators stay layers.
+  void part(const std::string& name, const std::string& kind = "");
 
   [[nodiscard]] double element_bytes() const { return element_; }
+  [[nodiscard]] int tokens() const { return facts_.tokens_per_sample; }
   /// Returns the part of bytes of a sample that belongs to a token (a request).
   [[nodiscard]] bytes per_token(bytes size) const { return size / (per_ == layer_scope::request ? 1.0 : facts_.tokens_per_sample); }
 
@@ -95,7 +122,7 @@ class operator_graph {
   [[nodiscard]] bytes stored(double elements) const { return bytes(elements * element_); }
   /// Returns the bytes of elements of a matrix.
   [[nodiscard]] bytes stored(double elements, matrix_use use) const {
-    return format_ == nullptr ? stored(elements) : bytes(elements * format_->bits(use) / 8);
+    return !format_ ? stored(elements) : bytes(elements * format_->bits(use) / 8);
   }
 
   /// Adds a layer. `spec` leaves out the weight and the fields that build() derives; a scratch is one besides the weights' gradient.
@@ -116,10 +143,13 @@ class operator_graph {
   tensor linear(std::string name, tensor x, double rows, double in, double out, double others = 0, const execution& how = {},
                 matrix_use use = matrix_use::product);
 
+  /// Adds, where adapt() asks for it, A (in x rank) and B (rank x out) beside the product y of x, and their sum. Only they learn.
+  tensor adapted(const std::string& name, tensor x, tensor y, double rows, double in, double out, const execution& how);
+
   /// Adds an embedding table of `entries` rows of `width`, of which one call reads `rows`. A table of a group is the head, too.
   tensor embedding(std::string name, tensor ids, double entries, double rows, double width, std::string group = "");
 
-  [[nodiscard]] planning_graph build() &&;
+  [[nodiscard]] planning_graph build(level l = level::operators) &&;
 
  private:
   /// Returns the tensors of a sample that are alive while each operator works, in their order: outputs until their last reader has ended.
@@ -138,19 +168,26 @@ class operator_graph {
     bytes read_bytes = {};
   };
 
-  /// Returns the bytes of all weights for each parameter; a group counts once.
+  /// Returns the bytes of all weights for each parameter, a group counted once; with adapters, of those that learn.
   [[nodiscard]] double bytes_per_parameter() const;
+  /// Replaces a layer's bytes by those of the file.
+  void take_stored(layer_spec& s, double parameters);
 
   std::string name_;
   model_facts facts_;
   double element_;
-  const weight_format* format_ = nullptr;
+  std::optional<weight_format> format_ = {};
+  weight_sizes* sizes_ = nullptr;
+  int rank_ = 0;
   std::string scope_;
   training mode_ = training::trainable;
   layer_scope per_ = layer_scope::token;
   std::optional<int> block_ = {};
   int blocks_ = 0;
   double score_bytes_ = 0;
+  std::int32_t part_ = -1;
+  std::vector<std::pair<std::string, std::string>> parts_;  ///< names and kinds
+  std::vector<std::int32_t> part_of_;                       ///< by node
   std::vector<node> nodes_;
   std::vector<layer_edge> edges_;
 };
@@ -226,41 +263,85 @@ enum class gating { none, squeeze_excite };
 feature_map inverted_residual(operator_graph& g, const std::string& prefix, const feature_map& x, const inverted_residual_stage& s,
                               int stride, gating gate);
 
-// Blocks of a transformer, for `rows` tokens. A token sees `window` of them at most.
+// Blocks of a transformer, for `rows` tokens.
 
-tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows);
+/// Returns the blocks one by one, each with its own window.
+[[nodiscard]] std::vector<transformer> blocks_of(const transformer& t);
+
+/// `more`: parameters besides its own.
+tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows, double more = 0);
 
 /// Adds the products for scores and values; no weights. FLOP are those of the pairs that a token sees: flash attention skips what the mask
 /// leaves out. It is fused, so the probabilities are not kept: the backward makes the scores again, 5 products after the forward's 2.
-tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows, std::optional<int> window);
+tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows);
 
-tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window);
+tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows);
+
+/// States of an encoder that a decoder reads.
+struct encoder_states {
+  tensor states;
+  double frames;
+};
+
+/// Keys and values of an encoder's states, for one block.
+struct cross_keys {
+  tensor k;
+  tensor v;
+  double frames;
+};
+
+/// Adds keys and values of an encoder's states, which are made once a request.
+cross_keys keys_of(operator_graph& g, const transformer& t, const encoder_states& e);
+
+/// Adds attention to an encoder's states.
+///
+/// Deviations  a step of generation reads them all, but counts a prompt's share of them for each token: for Whisper large a step of one
+///             sequence is up to 14 % too short. That keys and values stay in memory is not counted.
+tensor cross_attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, const cross_keys& keys);
 
 /// Adds a router and the matrices of all experts, a layer for each of gate, up and down. FLOP are those of the active ones.
 tensor experts_branch(operator_graph& g, const transformer& t, tensor x, double rows);
 
 /// Adds SiLU of the gate, which is kept, times `up`. Its backward has the gradients of the product, of both factors and of the gate.
-tensor swiglu(operator_graph& g, tensor gate, tensor up, double elements);
+tensor swiglu(operator_graph& g, const std::string& name, tensor gate, tensor up, double elements);
+
+/// Adds gate, up, their product, and down, `wide` in between.
+tensor gated_mlp(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows, double wide);
 
 /// Adds the MLP, or the experts.
 tensor mlp_branch(operator_graph& g, const transformer& t, tensor x, double rows);
 
 /// Adds a block: two residual branches. The caller sets the scope of names. With tensor parallelism, partial sums are reduced after `o` and
 /// after the last linear layer of the MLP. A column has whole key/value heads, with their queries.
-tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window);
+tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, const std::optional<cross_keys>& keys = {});
 
 /// Adds all blocks, named prefix + "l0." and so on.
-tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows);
+tensor transformer_stack(operator_graph& g, const std::string& prefix, std::span<const transformer> blocks, tensor x, double rows,
+                         const std::optional<encoder_states>& e = {});
 
 /// Adds the embedding of token ids (4 bytes each), and of positions if they are learned.
 tensor embed_tokens(operator_graph& g, const std::string& prefix, const language_model& m, int tokens);
 
 /// Adds all blocks and the last norm. Returns the hidden states.
-tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens);
+tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, std::span<const transformer> blocks, tensor x,
+                     double rows, const std::optional<encoder_states>& e = {});
+
+/// Adds the two convolutions of an encoder of sound.
+tensor sound_features(operator_graph& g, double mel, double frames, double width);
+
+/// Adds the encoder of sound, once a request, and a last norm.
+encoder_states encode_sound(operator_graph& g, const std::string& prefix, const sound_encoder& s);
+
+/// Adds the embedding of an image's patches and the position table.
+tensor embed_patches(operator_graph& g, const image_patches& image, int hidden);
 
 /// Adds the head. A decoder needs the logits of a prompt's last token only; a sample of training or inference has those of every token.
 /// `group`: of the embedding table, if that is the head, too.
-tensor language_head(operator_graph& g, const std::string& name, const language_model& m, tensor x, int tokens, std::string group = "");
+tensor language_head(operator_graph& g, const std::string& name, const language_model& m, tensor x, int tokens,
+                     const std::string& group = "");
+
+/// Adds what comes behind the hidden states: the head that the model has, and its pooler.
+tensor model_head(operator_graph& g, const language_model& m, tensor x, double rows);
 
 /// Throws invalid_input unless 1 <= tokens <= the model's context.
 void check_tokens(const std::string& name, const language_model& m, int tokens);
@@ -272,17 +353,24 @@ struct model_options {
   std::optional<precision> dtype = {};    ///< default: bf16 for language models, fp32 for vision models
   std::string weights = "";               ///< weight_format of a language model's matrices; default: as `dtype`
   double score_bytes = 0;                 ///< of a language model: moved for each pair and head where a runtime writes scores out, about 32
+  int lora = 0;                           ///< of a language model: columns of the adapters, which alone learn; 0: all learns
+  zoo::level level = level::operators;    ///< of a language model
+  std::optional<weight_format> stored = {};  ///< in place of `weights`: a format without a name
 };
 
-/// Returns a language model as a planning graph. Throws invalid_input (tokens outside 1 to the context, an unknown weight format).
-inline planning_graph build_language_model(const std::string& name, const language_model& m, const model_options& o) {
-  check_tokens(name, m, o.tokens);
-  operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens, o.weights);
-  g.score_bytes(o.score_bytes);
-  const tensor x = hidden_states(g, "", m, embed_tokens(g, "", m, o.tokens), o.tokens);
-  language_head(g, "lm_head", m, x, o.tokens, m.tied ? "embed" : "");
-  return std::move(g).build();
-}
+/// Returns a language model as a planning graph.
+///
+/// With `lora`, all products of attention and MLP get adapters: q, k, v, o, gate, up, down (fc1, fc2), those of a shared expert, but
+/// neither router nor experts. The other weights are frozen, so that gradients pass them and need none of their own; an adapter keeps its
+/// input, and `bytes_per_parameter` is that of what learns.
+///
+/// @param blocks  each block; by default all are m.blocks.
+/// @param sizes   bytes of the weights of each operator, in place of those of a format; marks the used ones.
+/// @param family  with sizes: model_facts::weight_format.
+/// Throws         invalid_input (tokens outside 1 to the context; an unknown weight format; sizes without an operator's, or of another
+///                number of parameters).
+planning_graph build_language_model(const std::string& name, const language_model& m, const model_options& o,
+                                    std::span<const transformer> blocks = {}, weight_sizes* sizes = nullptr, std::string family = "");
 
 // Qwen2.5-Omni-3B: audio and vision towers, the language model (thinker), the talker.
 

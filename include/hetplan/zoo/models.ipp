@@ -4,6 +4,9 @@
 #include <hetplan/zoo/models.hpp>
 
 #include <algorithm>
+#include <cmath>
+
+#include <hetplan/coarsen/fuse_operators.hpp>
 
 namespace hetplan::zoo {
 
@@ -12,14 +15,44 @@ HETPLAN_INLINE operator_graph::operator_graph(std::string name, precision dtype,
   if (weights.empty()) return;
   const auto found = std::find(weight_format_names.begin(), weight_format_names.end(), weights);
   if (found == weight_format_names.end()) throw_unknown("zoo::model", "weights", weights, weight_format_names);
-  format_ = &weight_formats[static_cast<std::size_t>(found - weight_format_names.begin())];
-  facts_.weight_format = format_->family;
+  store(weight_formats[static_cast<std::size_t>(found - weight_format_names.begin())]);
+}
+
+HETPLAN_INLINE void operator_graph::store(const weight_format& f) {
+  format_ = f;
+  facts_.weight_format = f.family;
+}
+
+HETPLAN_INLINE void operator_graph::store(weight_sizes& sizes, std::string family) {
+  sizes_ = &sizes;
+  facts_.weight_format = std::move(family);
+}
+
+HETPLAN_INLINE void operator_graph::part(const std::string& name, const std::string& kind) {
+  part_ = name.empty() ? -1 : static_cast<std::int32_t>(parts_.size());
+  if (!name.empty()) parts_.emplace_back(scope_ + name, kind);
+}
+
+HETPLAN_INLINE void operator_graph::take_stored(layer_spec& s, double parameters) {
+  if (sizes_ == nullptr || parameters == 0 || s.kind == "lora") return;
+  const std::string& name = s.weight_group.empty() ? s.name : s.weight_group;
+  const auto found = sizes_->find(name);
+  const std::string expected = "model \"" + escaped(name_) + "\": expected tensors of \"" + escaped(name) + "\"";
+  if (found == sizes_->end()) throw invalid_input(expected + ", got none");
+  stored_weights& file = found->second;
+  if (file.elements != 0 && file.elements != parameters) {
+    throw invalid_input(expected + " with " + to_text(parameters) + " parameters, got " + to_text(file.elements));
+  }
+  file.used = true;
+  if (s.weight_traffic) *s.weight_traffic *= file.size / s.weight;
+  if (s.sequence.experts) s.sequence.experts->weight = file.size;
+  s.weight = file.size;
 }
 
 HETPLAN_INLINE tensor operator_graph::add(layer_spec spec, std::initializer_list<tensor> inputs, bytes output, const parameters& p,
                                           const saved_tensors& saved) {
   const layer_id id(nodes_.size());
-  spec.weight = format_ == nullptr ? stored(p.matrix + p.others) : stored(p.matrix, p.use) + stored(p.others);
+  spec.weight = !format_ ? stored(p.matrix + p.others) : stored(p.matrix, p.use) + stored(p.others);
   spec.sequence.per = per_;
   spec.block = block_;
   if (spec.split_units > 0) {
@@ -29,6 +62,8 @@ HETPLAN_INLINE tensor operator_graph::add(layer_spec spec, std::initializer_list
   }
   for (const tensor& t : inputs) edges_.push_back({t.from, id, t.size, t.size});
   spec.name.insert(0, scope_);
+  take_stored(spec, p.matrix + p.others);
+  part_of_.push_back(part_);
   spec.trainable = mode_ == training::trainable;
   const bool learns = spec.trainable && spec.weight > bytes{};
   nodes_.push_back({std::move(spec), output, p.matrix + p.others, learns, learns, false, saved});
@@ -59,6 +94,26 @@ HETPLAN_INLINE tensor operator_graph::linear(std::string name, tensor x, double 
              {x}, stored(rows * out), {in * out, others, use});
 }
 
+HETPLAN_INLINE tensor operator_graph::adapted(const std::string& name, tensor x, tensor y, double rows, double in, double out,
+                                              const execution& how) {
+  if (rank_ == 0) return y;
+  const training others = mode_;
+  mode_ = training::trainable;
+  const tensor adapter = add({.name = name + ".lora",
+                              .kind = "lora",
+                              .forward_flops = flops(2 * rows * rank_ * (in + out)),
+                              .split = how.split,
+                              .split_units = how.units,
+                              .calls = 3,  // A, B, and the factor of their product
+                              .rows = rows,
+                              .scratch = kernel_workspace},
+                             {x}, stored(rows * out), {0, rank_ * (in + out)}, {.own = stored(rows * rank_)});
+  mode_ = others;
+  const bool stays_split = how.split == layer_split::columns;
+  return weightless(name + ".sum", "add", {y, adapter}, rows * out, {stays_split ? layer_split::along : layer_split::none},
+                    {.inputs = false});
+}
+
 HETPLAN_INLINE tensor operator_graph::embedding(std::string name, tensor ids, double entries, double rows, double width,
                                                 std::string group) {
   const matrix_use use = group.empty() ? matrix_use::embedding : matrix_use::head;
@@ -71,7 +126,7 @@ HETPLAN_INLINE tensor operator_graph::embedding(std::string name, tensor ids, do
 }
 
 HETPLAN_INLINE double operator_graph::bytes_per_parameter() const {
-  if (format_ == nullptr) return element_;
+  if (rank_ > 0 || (!format_ && sizes_ == nullptr)) return element_;
   bytes weight;
   double parameters = 0;
   key_index groups;
@@ -97,7 +152,7 @@ HETPLAN_INLINE std::vector<bytes> operator_graph::alive_tensors() const {
   return alive;
 }
 
-HETPLAN_INLINE planning_graph operator_graph::build() && {
+HETPLAN_INLINE planning_graph operator_graph::build(level l) && {
   // Edges into a layer come after all edges into its predecessors, so that one pass in order settles each rule.
   for (const layer_edge& e : edges_) {
     node& from = nodes_[e.from.index()];
@@ -137,7 +192,31 @@ HETPLAN_INLINE planning_graph operator_graph::build() && {
   for (const layer_edge& e : edges_) {
     builder.add_edge(e.from, e.to, e.forward, nodes_[e.from.index()].gradient ? e.gradient : bytes{});
   }
-  return std::move(builder).build();
+  planning_graph operators = std::move(builder).build();
+  if (l == level::operators) return operators;
+  const coarsen::blocks joined = coarsen::layers_in_parts(operators, part_of_);
+  std::vector<int> pieces(parts_.size(), 0);
+  const auto part_of = [&](const std::vector<layer_id>& members) { return part_of_[members.front().index()]; };
+  for (const auto& members : joined.layers) {
+    if (part_of(members) >= 0) ++pieces[static_cast<std::size_t>(part_of(members))];
+  }
+  std::vector<coarsen::block_label> labels;
+  for (const auto& members : joined.layers) {
+    const auto found = [&](auto&& is) {
+      return std::find_if(members.begin(), members.end(), [&](layer_id m) { return is(operators[m]); });
+    };
+    const bool attends = found([](const layer& x) { return x.kind == "attention"; }) != members.end();
+    const auto part = static_cast<std::size_t>(part_of(members));
+    if (part_of(members) >= 0 && (pieces[part] == 1 || attends)) {
+      labels.push_back({parts_[part].first, parts_[part].second});
+      continue;
+    }
+    auto main = found([](const layer& x) { return x.forward_flops > flops{}; });
+    if (main == members.end()) main = found([](const layer& x) { return x.weight > bytes{}; });
+    const layer& of = operators[main == members.end() ? members.front() : *main];
+    labels.push_back({of.name, of.kind});
+  }
+  return coarsen::joined_graph(operators, joined, labels);
 }
 
 HETPLAN_INLINE feature_map conv_bn(operator_graph& g, std::string name, const feature_map& x, const convolution& c) {
@@ -219,15 +298,20 @@ HETPLAN_INLINE feature_map inverted_residual(operator_graph& g, const std::strin
   return y;
 }
 
-HETPLAN_INLINE tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows) {
+HETPLAN_INLINE std::vector<transformer> blocks_of(const transformer& t) {
+  std::vector<transformer> blocks(static_cast<std::size_t>(t.layers), t);
+  for (int i = 0; i < t.layers; ++i) blocks[static_cast<std::size_t>(i)].window = t.window_of(i);
+  return blocks;
+}
+
+HETPLAN_INLINE tensor norm(operator_graph& g, std::string name, const transformer& t, tensor x, double rows, double more) {
   constexpr double fp32 = 4;  // of its input, which it computes with, and of one number a row
   const double kept = rows * t.hidden + (t.norm == norm_kind::rms ? 1 : 2) * rows;
   return g.add({.name = std::move(name), .kind = "norm", .forward_flops = flops{}, .split = layer_split::none}, {x},
-               g.stored(rows * t.hidden), {0, t.norm_parameters()}, {.inputs = false, .own = bytes(fp32 * kept)});
+               g.stored(rows * t.hidden), {0, t.norm_parameters() + more}, {.inputs = false, .own = bytes(fp32 * kept)});
 }
 
-HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows,
-                                std::optional<int> window) {
+HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor q, tensor k, tensor v, double rows) {
   const double width = 1.0 * t.heads * t.head_dim, kv_width = 1.0 * t.kv_heads * t.head_dim;
   constexpr double fp32 = 4;
   // Flash attention keeps one number for each row and head. PyTorch has no such kernel for fp32 and grouped queries: scores are
@@ -244,9 +328,9 @@ HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor 
   const bytes moved_back = 2 * qkv + 2 * out + bytes(4 * fp32 * rows * width) + (t.heads > t.kv_heads ? 4 * out : bytes{}) + 2 * qkv;
   const flops each(4 * width);
   token_work sees{
-      .attention_flops = each, .attention = t.attention, .window = window, .attention_traffic = bytes(t.heads * g.score_bytes())};
+      .attention_flops = each, .attention = t.attention, .window = t.window, .attention_traffic = bytes(t.heads * g.score_bytes())};
   const flops forward = each * sees.pairs(rows, 0);
-  if (g.per() == layer_scope::request) sees = {};  // its tokens are no tokens of the sequence
+  if (g.per() == layer_scope::request || rows != g.tokens()) sees = {};  // its tokens are no tokens of the sequence
   return g.add({.name = "attn",
                 .kind = "attention",
                 .forward_flops = forward,
@@ -263,24 +347,76 @@ HETPLAN_INLINE tensor attention(operator_graph& g, const transformer& t, tensor 
                {q, k, v}, out, {}, {.output = true, .own = kept});
 }
 
-HETPLAN_INLINE tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window) {
+HETPLAN_INLINE tensor attention_branch(operator_graph& g, const transformer& t, tensor x, double rows) {
   const double d = t.hidden, q_width = 1.0 * t.heads * t.head_dim, kv_width = 1.0 * t.kv_heads * t.head_dim;
   const double bias = t.qkv_bias ? 1 : 0, head_norm = t.qk_norm ? t.head_dim : 0;
   const execution first{layer_split::columns, t.kv_heads}, others{layer_split::columns, t.kv_heads, 0};  // one product makes q, k and v
-  const tensor q = g.linear("q", x, rows, d, q_width, bias * q_width + head_norm, first);
-  const tensor k = g.linear("k", x, rows, d, kv_width, bias * kv_width + head_norm, others);
-  const tensor v = g.linear("v", x, rows, d, kv_width, bias * kv_width, others, matrix_use::sensitive);
-  const tensor seen = attention(g, t, q, k, v, rows, window);
-  return g.linear("o", seen, rows, q_width, d, t.output_bias ? d : 0, {layer_split::rows, t.kv_heads});
+  const execution summed{layer_split::rows, t.kv_heads};
+  tensor q = g.linear("q", x, rows, d, q_width, bias * q_width + head_norm, first);
+  tensor k = g.linear("k", x, rows, d, kv_width, (t.key_bias ? bias : 0) * kv_width + head_norm, others);
+  tensor v = g.linear("v", x, rows, d, kv_width, bias * kv_width, others, matrix_use::sensitive);
+  q = g.adapted("q", x, q, rows, d, q_width, first);
+  k = g.adapted("k", x, k, rows, d, kv_width, first);
+  v = g.adapted("v", x, v, rows, d, kv_width, first);
+  const tensor seen = attention(g, t, q, k, v, rows);
+  const tensor o = g.linear("o", seen, rows, q_width, d, t.output_bias ? d : 0, summed);
+  return g.adapted("o", seen, o, rows, q_width, d, summed);
 }
 
-HETPLAN_INLINE tensor swiglu(operator_graph& g, tensor gate, tensor up, double elements) {
-  return g.add({.name = "act",
+HETPLAN_INLINE cross_keys keys_of(operator_graph& g, const transformer& t, const encoder_states& e) {
+  const double d = t.hidden, width = 1.0 * t.kv_heads * t.head_dim, bias = t.qkv_bias ? width : 0;
+  const execution first{layer_split::columns, t.kv_heads}, others{layer_split::columns, t.kv_heads, 0};
+  const layer_scope before = g.per();
+  g.set(layer_scope::request);
+  g.part("cross_kv", "linear");
+  tensor k = g.linear("cross.k", e.states, e.frames, d, width, t.key_bias ? bias : 0, first);
+  tensor v = g.linear("cross.v", e.states, e.frames, d, width, bias, others, matrix_use::sensitive);
+  k = g.adapted("cross.k", e.states, k, e.frames, d, width, first);
+  v = g.adapted("cross.v", e.states, v, e.frames, d, width, first);
+  g.set(before);
+  return {k, v, e.frames};
+}
+
+HETPLAN_INLINE tensor cross_attention_branch(operator_graph& g, const transformer& t, tensor x, double rows, const cross_keys& keys) {
+  const double d = t.hidden, width = 1.0 * t.heads * t.head_dim;
+  const execution columns{layer_split::columns, t.kv_heads}, summed{layer_split::rows, t.kv_heads};
+  tensor q = g.linear("cross.q", x, rows, d, width, t.qkv_bias ? width : 0, columns);
+  q = g.adapted("cross.q", x, q, rows, d, width, columns);
+  constexpr double fp32 = 4;
+  const flops forward(4 * width * rows * keys.frames);
+  const tensor seen = g.add({.name = "cross.attn",
+                             .kind = "attention",
+                             .forward_flops = forward,
+                             .backward_input_flops = 2.5 * forward,
+                             .split = layer_split::along,
+                             .split_units = t.kv_heads,
+                             .calls = 1,
+                             .rows = rows},
+                            {q, keys.k, keys.v}, g.stored(rows * width), {}, {.output = true, .own = bytes(fp32 * t.heads * rows)});
+  const tensor o = g.linear("cross.o", seen, rows, width, d, t.output_bias ? d : 0, summed);
+  return g.adapted("cross.o", seen, o, rows, width, d, summed);
+}
+
+HETPLAN_INLINE tensor swiglu(operator_graph& g, const std::string& name, tensor gate, tensor up, double elements) {
+  return g.add({.name = name,
                 .kind = "swiglu",
                 .forward_flops = flops{},
                 .split = layer_split::along,
                 .workspace = g.per_token(4 * g.stored(elements))},
                {gate, up}, g.stored(elements), {}, {.own = g.stored(elements)});
+}
+
+HETPLAN_INLINE tensor gated_mlp(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows, double wide) {
+  const double d = t.hidden, wide_bias = t.mlp_bias ? wide : 0, bias = t.mlp_bias ? d : 0;
+  const execution columns{layer_split::columns}, summed{layer_split::rows};
+  const execution in_the_same{layer_split::columns, 0, 0};  // one product makes gate and up
+  tensor gate = g.linear(prefix + "gate", x, rows, d, wide, wide_bias, columns);
+  tensor up = g.linear(prefix + "up", x, rows, d, wide, wide_bias, in_the_same);
+  gate = g.adapted(prefix + "gate", x, gate, rows, d, wide, columns);
+  up = g.adapted(prefix + "up", x, up, rows, d, wide, columns);
+  const tensor a = swiglu(g, prefix + "act", gate, up, rows * wide);
+  const tensor down = g.linear(prefix + "down", a, rows, wide, d, bias, summed, matrix_use::sensitive);
+  return g.adapted(prefix + "down", a, down, rows, wide, d, summed);
 }
 
 HETPLAN_INLINE tensor experts_branch(operator_graph& g, const transformer& t, tensor x, double rows) {
@@ -301,82 +437,188 @@ HETPLAN_INLINE tensor experts_branch(operator_graph& g, const transformer& t, te
   const tensor gate =
       product("gate", {x, choice}, layer_split::columns, 1, g.stored(taken * wide), matrix_use::product, g.stored(taken * d));
   const tensor up = product("up", {x, choice}, layer_split::columns, 0, g.stored(taken * wide), matrix_use::product);
-  const tensor a = swiglu(g, gate, up, taken * wide);
-  return product("down", {a}, layer_split::rows, 1, g.stored(rows * d), matrix_use::sensitive);
+  const tensor a = swiglu(g, "act", gate, up, taken * wide);
+  const tensor chosen = product("down", {a}, layer_split::rows, 1, g.stored(rows * d), matrix_use::sensitive);
+  if (t.shared_intermediate == 0) return chosen;
+  const tensor shared = gated_mlp(g, "shared.", t, x, rows, t.shared_intermediate);
+  if (!t.shared_gate) return g.weightless("shared.add", "add", {chosen, shared}, rows * d, {}, {.inputs = false});
+  const tensor share = g.linear("shared.share", x, rows, d, 1, 0, {layer_split::none, 0, 2});  // a product, then a sigmoid
+  return g.weightless("shared.add", "add", {chosen, shared, share}, rows * d, {}, {});
 }
 
 HETPLAN_INLINE tensor mlp_branch(operator_graph& g, const transformer& t, tensor x, double rows) {
   const double d = t.hidden, wide = t.intermediate;
   const double wide_bias = t.mlp_bias ? wide : 0, bias = t.mlp_bias ? d : 0;
   const execution columns{layer_split::columns}, along{layer_split::along}, summed{layer_split::rows};
-  const execution in_the_same{layer_split::columns, 0, 0};  // one product makes gate and up
   if (t.experts > 0) return experts_branch(g, t, x, rows);
-  if (t.mlp == mlp_kind::plain) {
-    const tensor a = g.weightless("act", "gelu", {g.linear("fc1", x, rows, d, wide, wide_bias, columns)}, rows * wide, along,
-                                  {.own = t.composed_gelu ? 3 * g.stored(rows * wide) : bytes{}});
-    return g.linear("fc2", a, rows, wide, d, bias, summed, matrix_use::sensitive);
-  }
-  const tensor gate = g.linear("gate", x, rows, d, wide, wide_bias, columns);
-  const tensor up = g.linear("up", x, rows, d, wide, wide_bias, in_the_same);
-  return g.linear("down", swiglu(g, gate, up, rows * wide), rows, wide, d, bias, summed, matrix_use::sensitive);
+  if (t.mlp == mlp_kind::gated) return gated_mlp(g, "", t, x, rows, wide);
+  tensor first = g.linear("fc1", x, rows, d, wide, wide_bias, columns);
+  first = g.adapted("fc1", x, first, rows, d, wide, columns);
+  const tensor a = g.weightless("act", "gelu", {first}, rows * wide, along, {.own = t.composed_gelu ? 3 * g.stored(rows * wide) : bytes{}});
+  const tensor second = g.linear("fc2", a, rows, wide, d, bias, summed, matrix_use::sensitive);
+  return g.adapted("fc2", a, second, rows, wide, d, summed);
 }
 
-HETPLAN_INLINE tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows, std::optional<int> window) {
+HETPLAN_INLINE tensor transformer_block(operator_graph& g, const transformer& t, tensor x, double rows,
+                                        const std::optional<cross_keys>& keys) {
   const bool before = t.place != norm_place::after, around = t.place == norm_place::around;
   const double size = rows * t.hidden;
   const execution in_the_norm{{}, 0, 0};  // the kernel of the next norm adds, too
-  const auto branch = [&](const std::string& number, tensor in, auto&& inner) {
+  const std::string mlp = t.experts > 0 ? "experts" : "mlp";
+  if (t.residual != residual_kind::sequential) {
+    g.part("attn", "attention");
+    const tensor normed = norm(g, "norm1", t, x, rows);
+    const tensor seen = attention_branch(g, t, normed, rows);
+    g.part("mlp", mlp);
+    const tensor other = t.residual == residual_kind::parallel_one_norm ? normed : norm(g, "norm2", t, x, rows);
+    const tensor out = mlp_branch(g, t, other, rows);
+    return g.weightless("add", "add", {x, seen, out}, size, in_the_norm, {.inputs = false});
+  }
+  const auto branch = [&](const std::string& part, const std::string& kind, const std::string& number, tensor in, auto&& inner) {
+    g.part(part, kind);
     tensor out = inner(before ? norm(g, "norm" + number, t, in, rows) : in);
     if (around) out = norm(g, "post" + number, t, out, rows);
     const tensor sum = g.weightless("add" + number, "add", {in, out}, size, in_the_norm, {.inputs = false});
     return before ? sum : norm(g, "norm" + number, t, sum, rows);
   };
-  x = branch("1", x, [&](tensor in) { return attention_branch(g, t, in, rows, window); });
-  return branch("2", x, [&](tensor in) { return mlp_branch(g, t, in, rows); });
+  x = branch("attn", "attention", "1", x, [&](tensor in) { return attention_branch(g, t, in, rows); });
+  if (keys) x = branch("cross", "attention", "3", x, [&](tensor in) { return cross_attention_branch(g, t, in, rows, *keys); });
+  return branch("mlp", mlp, "2", x, [&](tensor in) { return mlp_branch(g, t, in, rows); });
 }
 
-HETPLAN_INLINE tensor transformer_stack(operator_graph& g, const std::string& prefix, const transformer& t, tensor x, double rows) {
-  for (int i = 0; i < t.layers; ++i) {
+HETPLAN_INLINE tensor transformer_stack(operator_graph& g, const std::string& prefix, std::span<const transformer> blocks, tensor x,
+                                        double rows, const std::optional<encoder_states>& e) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
     g.scope(prefix + "l" + std::to_string(i) + ".");
+    std::optional<cross_keys> keys;
+    if (e && blocks[i].cross_attention) keys = keys_of(g, blocks[i], *e);
     g.begin_block();
-    x = transformer_block(g, t, x, rows, t.window_of(i));
+    x = transformer_block(g, blocks[i], x, rows, keys);
     g.end_block();
   }
   g.scope(prefix);
+  g.part("");
   return x;
 }
 
 HETPLAN_INLINE tensor embed_tokens(operator_graph& g, const std::string& prefix, const language_model& m, int tokens) {
   g.scope(prefix);
   const transformer& t = m.blocks;
+  g.part("embed", "embedding");
   const tensor ids = g.input("tokens", bytes(4.0 * tokens));
-  tensor x = g.embedding("embed", ids, m.vocabulary, tokens, t.hidden, m.tied ? prefix + "embed" : "");
+  const bool narrow = m.embedding_width > 0 && m.embedding_width != t.hidden;
+  const double width = narrow ? m.embedding_width : t.hidden;
+  tensor x = g.embedding("embed", ids, m.vocabulary, tokens, width, m.tied ? prefix + "embed" : "");
+  if (narrow) x = g.linear("project_in", x, tokens, width, t.hidden);
   // A layer of its own: the head does not share the position table.
-  if (m.learned_positions) x = g.embedding("positions", x, m.context + m.segments, tokens, t.hidden);
-  if (t.place == norm_place::after) x = norm(g, "embed_norm", t, x, tokens);
+  if (m.learned_positions) x = g.embedding("positions", x, m.context + m.more_positions + m.segments, tokens, t.hidden);
+  if (t.place == norm_place::after && m.embedding_norm) x = norm(g, "embed_norm", t, x, tokens);
+  g.part("");
   return x;
 }
 
-HETPLAN_INLINE tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m, tensor x, int tokens) {
-  x = transformer_stack(g, prefix, m.blocks, x, tokens);
-  return m.blocks.place != norm_place::after ? norm(g, "norm", m.blocks, x, tokens) : x;
+HETPLAN_INLINE tensor hidden_states(operator_graph& g, const std::string& prefix, const language_model& m,
+                                    std::span<const transformer> blocks, tensor x, double rows, const std::optional<encoder_states>& e) {
+  x = transformer_stack(g, prefix, blocks, x, rows, e);
+  return m.blocks.place != norm_place::after ? norm(g, "norm", m.blocks, x, rows) : x;
+}
+
+HETPLAN_INLINE tensor sound_features(operator_graph& g, double mel, double frames, double width) {
+  const double first = 3 * mel * width, second = 3 * width * width;
+  return g.add({.name = "conv",
+                .kind = "conv1d",
+                .forward_flops = flops(2 * (2 * frames) * first + 2 * frames * second),
+                .calls = 2,
+                .rows = frames},
+               {g.input("mel", g.stored(mel * 2 * frames))}, g.stored(frames * width), {first + second, 2 * width},
+               {.own = g.stored(5 * frames * width)});  // around both GELU, the last's output apart
+}
+
+/// Adds a table of positions to x, all of it.
+HETPLAN_INLINE tensor add_positions(operator_graph& g, tensor x, double rows, double width) {
+  return g.add({.name = "positions", .kind = "embedding", .forward_flops = flops{}}, {x}, g.stored(rows * width), {0, rows * width},
+               {.inputs = false});
+}
+
+HETPLAN_INLINE encoder_states encode_sound(operator_graph& g, const std::string& prefix, const sound_encoder& s) {
+  const double frames = s.frames, width = s.blocks.hidden;
+  g.scope(prefix);
+  g.set(layer_scope::request);
+  g.part("embed", "conv1d");
+  tensor x = add_positions(g, sound_features(g, s.mel, frames, width), frames, width);
+  x = transformer_stack(g, prefix, blocks_of(s.blocks), x, frames);
+  x = norm(g, "norm", s.blocks, x, frames);
+  g.set(layer_scope::token);
+  return {x, frames};
+}
+
+HETPLAN_INLINE tensor embed_patches(operator_graph& g, const image_patches& image, int hidden) {
+  const double rows = image.positions(), numbers = 1.0 * image.channels * image.patch * image.patch, pixels = image.side;
+  g.part("embed", "embedding");
+  const tensor input = g.input("image", g.stored(image.channels * pixels * pixels));
+  const tensor x = add_positions(g, g.linear("patches", input, rows - 1, numbers, hidden, 2.0 * hidden), rows, hidden);  // bias, class
+  g.part("");
+  return x;
+}
+
+HETPLAN_INLINE tensor model_head(operator_graph& g, const language_model& m, tensor x, double rows) {
+  const double d = m.blocks.hidden;
+  const std::string table = m.tied ? "embed" : "";
+  // The first token's states, if there is a pooler or a class to tell.
+  if (m.pooler) x = g.linear("pooler", x, 1, d, d, d);
+  switch (m.head) {
+    case head_kind::none: return x;
+    case head_kind::classes: return g.linear("classifier", x, 1, d, m.classes, m.classes);
+    case head_kind::masked_tokens:
+      x = g.linear("head_dense", x, rows, d, d, d);
+      x = g.weightless("head_act", "gelu", {x}, rows * d, {}, {});
+      // The bias of a head that is the embedding table: a weight group is one tensor.
+      x = norm(g, "head_norm", m.blocks, x, rows, m.tied && m.head_bias ? m.vocabulary : 0);
+      break;
+    case head_kind::tokens:
+      if (m.embedding_width > 0 && m.embedding_width != m.blocks.hidden)
+        x = g.linear("project_out", x, rows, d, m.embedding_width, 0, {layer_split::none});
+  }
+  return language_head(g, "lm_head", m, x, static_cast<int>(rows), table);
+}
+
+HETPLAN_INLINE planning_graph build_language_model(const std::string& name, const language_model& m, const model_options& o,
+                                                   std::span<const transformer> blocks, weight_sizes* sizes, std::string family) {
+  const int tokens = m.image ? 1 : o.tokens;
+  check_tokens(name, m, tokens);
+  if (o.lora < 0) throw invalid_input("zoo::model: \"" + name + "\": lora = " + std::to_string(o.lora) + "; expected >= 1, or 0 for none");
+  operator_graph g(name, o.dtype.value_or(precision::bf16), tokens, o.weights);
+  if (o.stored) g.store(*o.stored);
+  if (sizes != nullptr) g.store(*sizes, std::move(family));
+  g.score_bytes(o.score_bytes);
+  g.adapt(o.lora);
+  if (o.lora > 0) g.set(training::frozen);
+  const std::vector<transformer> same = blocks.empty() ? blocks_of(m.blocks) : std::vector<transformer>();
+  if (blocks.empty()) blocks = same;
+  std::optional<encoder_states> states;
+  if (m.sound) states = encode_sound(g, "enc.", *m.sound);
+  const double rows = m.image ? m.image->positions() : tokens;
+  const tensor x = m.image ? embed_patches(g, *m.image, m.blocks.hidden) : embed_tokens(g, "", m, tokens);
+  model_head(g, m, hidden_states(g, "", m, blocks, x, rows, states), rows);
+  return std::move(g).build(o.level);
 }
 
 HETPLAN_INLINE tensor language_head(operator_graph& g, const std::string& name, const language_model& m, tensor x, int tokens,
-                                    std::string group) {
-  const double in = m.blocks.hidden, out = m.vocabulary, rows = tokens;
+                                    const std::string& group) {
+  const double in = m.embedding_width > 0 ? m.embedding_width : m.blocks.hidden, out = m.vocabulary, rows = tokens;
   // Cross entropy keeps the logarithms of probabilities in fp32. Behind them come their gradient and that of the fp32 copy of the logits;
   // in the forward that copy beside the logits.
   constexpr double fp32 = 4;
   return g.add({.name = name,
                 .kind = "linear",
                 .forward_flops = flops(2 * rows * in * out),
-                .weight_group = std::move(group),
+                .weight_group = group,
                 .split = layer_split::columns,
                 .sequence = {.last_token = m.blocks.decodes()},
                 .workspace = bytes(2 * fp32 * out),
                 .scratch = kernel_workspace},
-               {x}, g.stored(rows * out), {in * out, 0, matrix_use::head}, {.own = bytes(fp32 * rows * out)});
+               {x}, g.stored(rows * out), {in * out, m.head_bias && group.empty() ? out : 0, matrix_use::head},
+               {.own = bytes(fp32 * rows * out)});
 }
 
 HETPLAN_INLINE void check_tokens(const std::string& name, const language_model& m, int tokens) {
@@ -398,17 +640,9 @@ HETPLAN_INLINE tensor audio_tower(operator_graph& g, const std::string& prefix, 
                           .output_bias = true,
                           .mlp_bias = true,
                           .window = 200};
-  constexpr double frames = omni_audio_frames, mel = 128, d = t.hidden, first = 3 * mel * d, second = 3 * d * d;
+  constexpr double frames = omni_audio_frames, d = t.hidden;
   g.scope(prefix);
-  tensor x = g.input("mel", g.stored(mel * 2 * frames));
-  x = g.add({.name = "conv",
-             .kind = "conv1d",
-             .forward_flops = flops(2 * (2 * frames) * first + 2 * frames * second),
-             .calls = 2,
-             .rows = frames},
-            {x}, g.stored(frames * d), {first + second, 2 * d},
-            {.own = g.stored(5 * frames * d)});  // around both GELU, the last's output apart
-  x = transformer_stack(g, prefix, t, x, frames);
+  const tensor x = transformer_stack(g, prefix, blocks_of(t), sound_features(g, 128, frames, d), frames);
   return g.linear("proj", x, frames / 2, d, out, out);
 }
 
@@ -426,7 +660,7 @@ HETPLAN_INLINE tensor vision_tower(operator_graph& g, const std::string& prefix,
   constexpr double patches = omni_image_patches, numbers = 14 * 14 * 3 * 2, merged = 4.0 * t.hidden;
   g.scope(prefix);
   tensor x = g.linear("embed", g.input("patches", g.stored(patches * numbers)), patches, numbers, t.hidden);
-  x = transformer_stack(g, prefix, t, x, patches);
+  x = transformer_stack(g, prefix, blocks_of(t), x, patches);
   x = g.linear("merge1", x, patches / 4, merged, merged, merged);
   return g.linear("merge2", x, patches / 4, merged, out, out);
 }
@@ -438,25 +672,28 @@ HETPLAN_INLINE tensor talker(operator_graph& g, const std::string& prefix, tenso
   g.scope(prefix);
   const tensor codes = g.embedding("embed", g.input("codes", bytes(4 * rows)), m.vocabulary, rows, width);
   tensor x = g.weightless("join", "add", {thought, codes}, rows * width, {}, {.inputs = false});
-  x = hidden_states(g, prefix, m, g.linear("proj", x, rows, width, d, d), tokens);
+  x = hidden_states(g, prefix, m, blocks_of(m.blocks), g.linear("proj", x, rows, width, d, d), rows);
   return language_head(g, "codec_head", m, x, tokens);
 }
 
 HETPLAN_INLINE planning_graph qwen_omni(const std::string& name, omni_training learns, const model_options& o) {
   constexpr language_model text = omni_text();
   check_tokens(name, text, o.tokens);
-  const training others = learns == omni_training::all ? training::trainable : training::frozen;
+  const training text_part = o.lora > 0 ? training::frozen : training::trainable;
+  const training others = learns == omni_training::all ? text_part : training::frozen;
   operator_graph g(name, o.dtype.value_or(precision::bf16), o.tokens, o.weights);
   g.set(others);
   g.set(layer_scope::request);
   std::optional<std::pair<tensor, tensor>> media;  // in a generation step their outputs are in the caches
   if (o.tokens > 1) media = std::pair{audio_tower(g, "audio.", text.blocks.hidden), vision_tower(g, "vision.", text.blocks.hidden)};
-  g.set(training::trainable);
+  g.set(text_part);
   g.set(layer_scope::token);
   const tensor words = embed_tokens(g, "text.", text, o.tokens);
   const double joined = 1.0 * o.tokens * text.blocks.hidden;
   const tensor x = media ? g.weightless("join", "join", {media->first, media->second, words}, joined, {}, {.inputs = false}) : words;
-  const tensor thought = hidden_states(g, "text.", text, x, o.tokens);
+  g.adapt(o.lora);
+  const tensor thought = hidden_states(g, "text.", text, blocks_of(text.blocks), x, o.tokens);
+  g.adapt(0);
   language_head(g, "lm_head", text, thought, o.tokens, "text.embed");
   g.set(others);
   talker(g, "talker.", thought, o.tokens);

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <hetplan/recipes/largest.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <hetplan/core/error.hpp>
+#include <hetplan/core/sorting.hpp>
+#include <hetplan/cost/token_passes.hpp>
+#include <hetplan/estimate/bounds.hpp>
+#include <hetplan/plan/describe.hpp>
+#include <hetplan/plan/validate.hpp>
+#include <hetplan/recipes/few_blocks.hpp>
+#include <hetplan/search/ranking.hpp>
+#include <hetplan/simulate/evaluate.hpp>
+
+namespace hetplan::recipes {
+
+namespace detail {
+
+/// Bytes of runs of consecutive layers, in the model's order, on one device.
+class packed_bytes {
+ public:
+  explicit packed_bytes(const planning_problem& problem, int microbatch_size) {
+    const workload& w = problem.job.workload;
+    const any_memory_model& memory = problem.models.memory;
+    const planning_graph& model = problem.model;
+    const std::vector<token_pass> shapes = shapes_of(token_passes(w, model));
+    held_.push_back(0);
+    activations_.assign(shapes.size(), {0});
+    std::map<std::int32_t, std::size_t> last_of_group;
+    for (std::size_t i = 0; i < model.size(); ++i) {
+      const layer& l = model[layer_id(i)];
+      const double state = checked_state(memory, l, w, 1);
+      const double cache = w.mode == mode::generation ? checked_bytes(memory.cache(l, w), "cache", l) : 0;
+      held_.push_back(held_.back() + state + cache * problem.job.batch);
+      if (l.weight_group >= 0) {
+        const auto [before, is_first] = last_of_group.insert({l.weight_group, i});
+        if (!is_first) repeats_.push_back({before->second, i, state});
+      }
+      const double kept = checked_bytes(memory.activations(l, w), "activations", l) * microbatch_size;
+      for (std::size_t k = 0; k < shapes.size(); ++k)
+        activations_[k].push_back(activations_[k].back() + kept * (shapes[k].cached ? shapes[k].share_of(l) : 1));
+    }
+  }
+  [[nodiscard]] double operator()(std::size_t first, std::size_t last) const {
+    double bytes = held_[last] - held_[first], most = 0;
+    for (const repeat& r : repeats_) bytes -= r.before >= first && r.layer < last ? r.state : 0;
+    for (const auto& each : activations_) most = std::max(most, each[last] - each[first]);
+    return bytes + most;
+  }
+  [[nodiscard]] std::size_t layers() const { return held_.size() - 1; }
+
+ private:
+  /// A layer whose tensor the first layer of its group holds, too; stages hold it once.
+  struct repeat {
+    std::size_t before, layer;
+    double state;
+  };
+  std::vector<double> held_;
+  std::vector<std::vector<double>> activations_;  ///< by shape of pass
+  std::vector<repeat> repeats_;
+};
+
+HETPLAN_INLINE std::optional<plan> packed_plan(const planning_problem& problem) {
+  constexpr std::size_t most_states = std::size_t{1} << 16;
+  const int size = problem.job.candidate_microbatch_sizes().front();
+  const packed_bytes bytes(problem, size);
+  std::vector<device_id> by_memory;
+  for (const device& d : problem.cluster.devices()) by_memory.push_back(d.id);
+  const auto room = [&](device_id d) { return memory_limit_bytes(problem.cluster[d]); };
+  sort_stably(by_memory, [&](device_id a, device_id b) { return room(a) > room(b); });
+  /// Returns the end of the longest run from `first` that fits.
+  const auto reach = [&](std::size_t first, device_id d) {
+    std::size_t low = first, high = bytes.layers();
+    while (low < high) {
+      const std::size_t middle = low + (high - low + 1) / 2;
+      if (bytes(first, middle) <= room(d)) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  };
+  // A state counts the devices taken of each class of equal memory. The more layers a set of devices holds, the more follow: a run that
+  // begins later and ends at the same place holds less. So the farthest end is all that counts.
+  std::vector<std::vector<device_id>> classes;
+  std::vector<std::size_t> weight;
+  std::size_t states = 1;
+  for (const device_id d : by_memory) {
+    if (classes.empty() || room(classes.back().front()) != room(d)) classes.emplace_back();
+    classes.back().push_back(d);
+  }
+  for (const auto& c : classes) {
+    weight.push_back(states);
+    states *= c.size() + 1;
+    if (states > most_states) break;
+  }
+  std::vector<std::pair<device_id, std::size_t>> stages;  // device and end
+  if (states > most_states) {
+    std::size_t at = 0;
+    for (const device_id d : by_memory) {
+      if (at == bytes.layers()) break;
+      const std::size_t end = reach(at, d);
+      if (end == at) continue;
+      stages.emplace_back(d, at = end);
+    }
+    if (at < bytes.layers()) return std::nullopt;
+  } else {
+    struct farthest {
+      std::size_t end = 0, of_class = 0;
+      int devices = 0;
+    };
+    std::vector<farthest> best(states);
+    std::optional<std::size_t> whole;
+    for (std::size_t s = 1; s < states; ++s) {
+      bool first = true;
+      for (std::size_t k = 0; k < classes.size(); ++k) {
+        const std::size_t taken = s / weight[k] % (classes[k].size() + 1);
+        if (taken == 0) continue;
+        const farthest& before = best[s - weight[k]];
+        const std::size_t end = reach(before.end, classes[k][taken - 1]);
+        if (first || end > best[s].end) best[s] = {end, k, before.devices + 1};
+        first = false;
+      }
+      if (best[s].end == bytes.layers() && (!whole || best[s].devices < best[*whole].devices)) whole = s;
+    }
+    if (!whole) return std::nullopt;
+    for (std::size_t s = *whole; s > 0; s -= weight[best[s].of_class]) {
+      const std::size_t k = best[s].of_class, taken = s / weight[k] % (classes[k].size() + 1);
+      const std::size_t begin = best[s - weight[k]].end;
+      if (best[s].end > begin) stages.emplace_back(classes[k][taken - 1], best[s].end);
+    }
+    std::reverse(stages.begin(), stages.end());
+  }
+  plan p = blank_plan(problem, "packed", size);
+  std::size_t at = 0;
+  for (const auto& [d, end] : stages) {
+    stage s{.name = "s" + std::to_string(p.stages.size())};
+    for (; at < end; ++at) s.layers.push_back(layer_id(at));
+    s.devices.push_back({.device = d, .samples = size});
+    p.stages.push_back(std::move(s));
+  }
+  return p;
+}
+
+/// Returns the first limit on a time that a plan breaks; "" if it keeps all.
+[[nodiscard]] HETPLAN_INLINE std::string broken_time(const qoe_target& q, const run_times& t) {
+  const auto check = [](const char* name, const std::optional<seconds>& wanted, seconds taken) {
+    if (!wanted || at_most(taken, *wanted)) return std::string();
+    return std::string(name) + ": the best plan takes " + readable(taken) + ", which may be " + readable(*wanted);
+  };
+  for (std::string broken : {check("qoe.makespan", q.makespan, t.makespan), check("qoe.ttft", q.ttft, t.ttft),
+                             check("qoe.time_between_tokens", q.time_between_tokens, t.between_tokens)}) {
+    if (!broken.empty()) return broken;
+  }
+  return {};
+}
+
+/// The search of find_largest.
+class largest_search {
+ public:
+  largest_search(const planning_problem& problem, growing what, const asked_planner& planner, const largest_options& options,
+                 const candidate_observer& observer)
+      : problem_(problem), what_(what), planner_(planner), options_(options), observer_(observer) {
+    problem_.job = with_hard_limits(problem.job);
+    const workload& w = problem_.job.workload;
+    if (what == growing::batch) {
+      // Only multiples of a given microbatch size are batches.
+      const std::vector<int>& sizes = problem.job.microbatch_sizes;
+      for (const int size : sizes) step_ = std::gcd(size, &size == sizes.data() ? size : step_);
+      least_ = sizes.empty() ? 1 : *std::min_element(sizes.begin(), sizes.end());
+    }
+    const double context = most_tokens - w.prompt_tokens(problem.model.tokens_per_sample()) - w.tokens;
+    most_ = std::max(least_, options.most.value_or(what == growing::batch ? 65'536 : static_cast<int>(context)));
+    const qoe_target& q = problem_.job.qoe;
+    judged_ = q.makespan || q.ttft || q.time_between_tokens || w.mode == mode::training;
+    for (const device& d : problem.cluster.devices()) judged_ = judged_ || d.energy_budget || d.max_busy < 1;
+  }
+
+  [[nodiscard]] largest_found run() {
+    largest_found out{.what = what_};
+    if (!fits(least_)) {
+      out.bound = least_;
+      out.planned = final_plan(least_);
+      out.planned.plans.clear();
+      finish(out);
+      return out;
+    }
+    out.bound = bound();
+    if (out.bound < most_) static_cast<void>(fits(out.bound + step_));  // tells why
+    int low = least_, above = least_;                                   // low fits; so may above, until a step beyond it does not
+    for (long long more = step_; above < out.bound; more *= 2) {
+      above = static_cast<int>(std::min<long long>(out.bound, low + more));
+      if (!fits(above)) break;
+      low = above;
+    }
+    while (above - low > step_) {
+      const int middle = low + (above - low) / step_ / 2 * step_;
+      (fits(middle) ? low : above) = middle;
+    }
+    long long left = options_.most_tried_above;
+    out.all_tried = true;
+    for (int v = low + step_; v <= out.bound; v += step_) {
+      if (tried_.contains(v) && !tried_.at(v).fits) continue;
+      if (--left < 0 || steps_above_ <= 0) {
+        out.all_tried = false;
+        break;
+      }
+      const long long before = steps_;
+      if (fits(v)) low = v;
+      steps_above_ -= steps_ - before;
+    }
+    while (true) {
+      out.planned = final_plan(low);
+      if (!out.planned.plans.empty() || low == least_) break;
+      tried_.at(low) = {low, false, false, "no plan keeps the limits when it is judged in full"};  // it was judged by shorter runs
+      do low -= step_;
+      while (low > least_ && !fits(low));
+    }
+    out.value = low;
+    finish(out);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] planning_problem at(int value) const {
+    planning_problem p = problem_;
+    if (what_ == growing::batch) p.job.batch = value;
+    else p.job.workload.context = value;
+    p.with_bounds = false;
+    return p;
+  }
+  [[nodiscard]] static bool excluded(const planning_problem& p) { return excluded_by_memory(p).has_value(); }
+
+  /// Returns the largest value that the memory of all devices together does not exclude.
+  [[nodiscard]] int bound() const {
+    int low = least_, high = least_ + (most_ - least_) / step_ * step_;
+    if (!excluded(at(high))) return high;
+    while (high - low > step_) {
+      const int middle = low + (high - low) / step_ / 2 * step_;
+      (excluded(at(middle)) ? high : low) = middle;
+    }
+    return low;
+  }
+
+  void finish(largest_found& out) const {
+    for (const auto& [value, t] : tried_) out.tried.push_back(t);
+  }
+
+  [[nodiscard]] bool keeps(const evaluation& e) const {
+    return !find_broken_limit(e, problem_.cluster) && broken_time(problem_.job.qoe, e.times()).empty();
+  }
+
+  /// Returns whether the devices hold a plan: outside training each holds the activations of one task at a time.
+  [[nodiscard]] static bool has_room(const planning_problem& p, const plan& x) {
+    const std::vector<double> held = static_bytes(x, p.model, p.models.memory, p.cluster);
+    for (const stage& s : x.stages) {
+      for (std::size_t i = 0; i < s.devices.size(); ++i) {
+        const assignment& a = s.devices[i];
+        const double kept = stage_share_memory(p.models.memory, p.model, s, a, x.workload, 0, s.column_of(i)).forward;
+        if (!at_most(held[a.device.index()] + kept, p.cluster[a.device].usable_memory().value())) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Judges a plan for a value; by memory alone where nothing else is limited.
+  [[nodiscard]] bool keeps(const planning_problem& p, plan x) {
+    x.workload = p.job.workload;
+    x.microbatches = p.job.batch / x.microbatch_size;
+    if (x.batch() != p.job.batch || validate(x, p.model, p.cluster)) return false;
+    try {
+      if (!judged_) {
+        if (!has_room(p, x)) return false;
+        plan brief = x;  // has as many routes as the whole run
+        brief.microbatches = 1;
+        brief.workload.tokens = std::min(brief.workload.tokens, 2);
+        static_cast<void>(judge(brief, p.model, p.cluster, p.cost, p.models));
+      } else {
+        const quick_judgement q = judge_quickly(p, x);
+        steps_ += q.steps;
+        if (!keeps(q.evaluation)) return false;
+      }
+    } catch (const invalid_input&) {  // no route, or too many tasks
+      return false;
+    }
+    known_.push_back(std::move(x));
+    if (known_.size() > most_known) known_.erase(known_.begin());
+    return true;
+  }
+
+  bool fits(int value) {
+    const auto known = tried_.find(value);
+    if (known != tried_.end()) return known->second.fits;
+    tried_value t = attempt(value);
+    return tried_.emplace(value, std::move(t)).first->second.fits;
+  }
+
+  [[nodiscard]] tried_value attempt(int value) {
+    planning_problem p = at(value);
+    try {
+      static_cast<void>(p.job.candidate_microbatch_sizes());
+    } catch (const invalid_input& e) {
+      return {value, false, true, e.what()};
+    }
+    if (const auto row = excluded_by_memory(p))
+      return {value, false, true,
+              "memory: " + row->what + ": " + readable(bytes(row->needed)) + " needed, " + readable(bytes(row->available)) + " available"};
+    const auto packed_fits = [&] {
+      if (p.job.workload.mode == mode::training) return false;
+      auto packed = packed_plan(p);
+      return packed && keeps(p, *std::move(packed));
+    };
+    const auto known_fits = [&] {
+      const std::vector<plan> others = known_;  // grows meanwhile
+      return std::any_of(others.rbegin(), others.rend(),
+                         [&](const plan& x) { return p.job.batch % x.microbatch_size == 0 && keeps(p, x); });
+    };
+    // A packing says at once whether memory suffices; it is slow, so where times matter, better plans come first.
+    if (judged_ ? known_fits() || packed_fits() : packed_fits() || known_fits()) return {value, true};
+    return search(std::move(p), value);
+  }
+
+  /// Asks the planner until it has a plan that keeps the limits.
+  [[nodiscard]] tried_value search(planning_problem p, int value) {
+    p.steps = std::max(1LL, problem_.steps / part_of_steps);
+    p.job.objective = objective_kind::latency;
+    std::optional<plan> found;
+    std::optional<few_blocks> blocks;
+    if (p.model.size() > layers_planned_whole) blocks.emplace(p, blocks_of_large_models);
+    const planning_problem& asked = blocks ? blocks->problem() : p;
+    const auto until = [&](const candidate_judged& c) {
+      if (c.best == nullptr || !keeps(c.best->evaluation)) return control::go;
+      found = c.best->plan;
+      return control::stop;
+    };
+    plan_result r = planner_(asked, objective_of_job(p.job), 1, candidate_observer(until));
+    steps_ += r.steps;
+    if (!found && !r.plans.empty() && keeps(r.plans.front().evaluation)) found = r.plans.front().plan;
+    if (found) {
+      if (blocks) found = blocks->expand(*std::move(found));
+      if (keeps(p, *found)) return {value, true};
+    }
+    std::string reason = r.status.reason;
+    if (!r.plans.empty()) reason = broken_time(problem_.job.qoe, r.plans.front().evaluation.times());
+    else if (r.binding) reason = to_string(*r.binding, p.cluster);
+    return {value, false, r.status.result == outcome::infeasible, reason.empty() ? "no plan was found" : std::move(reason)};
+  }
+
+  /// Plans a value by the job's objective. Plans that broke a limit are left out; one that the search has found is always among the others.
+  [[nodiscard]] plan_result final_plan(int value) {
+    planning_problem p = at(value);
+    p.with_bounds = problem_.with_bounds;
+    p.steps = std::max(1LL, problem_.steps / part_for_answer);
+    const objective_of_job objective(p.job);
+    plan_result r = planner_(p, objective, options_.keep, observer_);
+    std::erase_if(r.plans, [&](const ranked_plan& x) { return !keeps(x.evaluation); });
+    if (!r.plans.empty() || !tried_.at(value).fits) return r;
+    ranking rest(p, objective, 1);
+    const std::vector<plan> others = known_;
+    for (auto x = others.rbegin(); x != others.rend(); ++x) {
+      if (p.job.batch % x->microbatch_size != 0 || rest.any_fitted() || !keeps(p, *x)) continue;
+      plan mine = *x;
+      mine.workload = p.job.workload;
+      mine.microbatches = p.job.batch / mine.microbatch_size;
+      static_cast<void>(rest.consider(std::move(mine), 1));
+    }
+    plan_result known = std::move(rest).result();
+    std::erase_if(known.plans, [&](const ranked_plan& x) { return !keeps(x.evaluation); });
+    known.candidates += r.candidates;
+    known.elapsed += r.elapsed;
+    return known;
+  }
+
+  static constexpr std::size_t most_known = 3;
+  static constexpr int part_of_steps = 32;   ///< of the problem's, for each value that the planner is asked for
+  static constexpr int part_for_answer = 4;  ///< for the answer's plan
+  static constexpr std::size_t layers_planned_whole = 100, blocks_of_large_models = 24;
+
+  planning_problem problem_;
+  growing what_;
+  const asked_planner& planner_;
+  const largest_options& options_;
+  const candidate_observer& observer_;
+  int least_ = 0, most_ = 0, step_ = 1;
+  bool judged_ = false;  ///< false: memory alone limits
+  std::map<int, tried_value> tried_;
+  std::vector<plan> known_;  ///< plans that keep the limits of some value, the latest last
+  long long steps_ = 0, steps_above_ = std::max(1LL, problem_.steps / 8);
+};
+
+}  // namespace detail
+
+HETPLAN_INLINE std::string largest_found::limit() const {
+  for (const tried_value& t : tried) {
+    if ((!value || t.value > *value) && !t.fits) return t.reason;
+  }
+  return {};
+}
+
+HETPLAN_INLINE std::string largest_found::describe() const {
+  const std::string name(to_string(what));
+  const auto first = [&] { return tried.empty() ? 0 : tried.front().value; };
+  if (!value) {
+    const std::string least = what == growing::context ? "without a context" : "with a batch of " + std::to_string(first());
+    return "none found: it does not even fit " + least + ": " + escaped(limit()) + "\n";
+  }
+  std::string text = "largest " + name + ": " + std::to_string(*value) + "\n";
+  const auto next = std::find_if(tried.begin(), tried.end(), [&](const tried_value& t) { return t.value > *value; });
+  if (next == tried.end()) return text + "  nothing limits it up to there\n";
+  text += "  " + std::to_string(next->value) + " does not fit: " + escaped(next->reason) + "\n";
+  if (next->value > bound) return text + "  proven: all that is larger needs more\n";
+  const std::string up_to = std::to_string(next->value) + " to " + std::to_string(bound);
+  if (!all_tried) return text + "  of " + up_to + " not all were tried; more than that cannot fit\n";
+  return text + "  no plan was found for " + (bound > next->value ? "any of " + up_to : std::to_string(bound)) +
+         "; more than that cannot fit\n";
+}
+
+HETPLAN_INLINE job with_hard_limits(job j) {
+  j.objective = j.effective_objective() == objective_kind::qoe ? objective_kind::energy : j.effective_objective();
+  if (j.qoe.latency) {
+    const bool tokens = j.workload.mode == mode::generation && j.workload.tokens > 1;
+    std::optional<seconds>& limit = tokens ? j.qoe.time_between_tokens : j.qoe.makespan;
+    limit = limit ? std::min(*limit, *j.qoe.latency) : *j.qoe.latency;
+    j.qoe.latency.reset();
+  }
+  return j;
+}
+
+HETPLAN_INLINE largest_found find_largest(const planning_problem& problem, growing what, const asked_planner& planner,
+                                          const largest_options& options, const candidate_observer& observer) {
+  if (what == growing::context && problem.job.workload.mode != mode::generation)
+    throw invalid_input("find_largest: a context in mode " + std::string(to_string(problem.job.workload.mode)) +
+                        "; expected mode generation, which has a cache");
+  require_function(planner, "find_largest: planner", "a planner, such as recipes::dora");
+  return detail::largest_search(problem, what, planner, options, observer).run();
+}
+
+}  // namespace hetplan::recipes
