@@ -22,6 +22,7 @@ foreach(component IN LISTS components)
 endforeach()
 if(TARGET hetplan_cli)
   install(TARGETS hetplan_cli)
+  install(PROGRAMS examples/torch/export_torch.py TYPE BIN) # a module for the user's own Python, too
 endif()
 
 # While the major version is 0, a new minor version may break its users.

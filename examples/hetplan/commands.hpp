@@ -96,27 +96,37 @@ struct fit_command_options {
   std::string cluster, measured, out, check;
   std::vector<std::string> parameters;  ///< empty: the usual
 };
+struct profile_command_options {
+  std::string model, device, kind, out_model, out_cluster, onto;
+  std::string listen, connect, key;  ///< a link to another machine; "": none
+  std::vector<int> batches;          ///< empty: 1, 2, 4, 8
+  int cores = 0;                     ///< 0: all
+  double limit_s = 300, timeout_s = 60;
+};
 struct show_options {
   std::string what, dot;
 };
 struct import_options {
-  std::string format, file, out,
-      cluster;                      ///< format: pipedream, piper, pipeedge, sailor, moirai, dnn-partitioning, onnx, hf, gguf, safetensors
-  std::string device;               ///< kind of the measured device
-  std::string input_time = "zero";  ///< pipedream
-  std::string configuration = "vanilla";  ///< piper
-  std::string time_unit = "s";            ///< piper
-  std::optional<double> forward_share;    ///< piper
-  std::string types, model;               ///< pipeedge
-  std::vector<std::string> devices;       ///< pipeedge: TYPE=NUMBER
-  std::string sizes, onto;                ///< sailor: exactly one of them
-  int microbatch = 1;                     ///< sailor
-  int degree = 1;                         ///< piper, sailor: tensor parallel degree
-  std::vector<std::string> dimensions;    ///< onnx: NAME=SIZE
-  std::vector<std::string> conditions;    ///< onnx: BRANCH or NAME=BRANCH
-  std::optional<int> tokens_per_sample;   ///< onnx
-  bool fine = false;                      ///< hf, gguf, safetensors: an operator a layer
-  std::string place;                      ///< moirai, dnn-partitioning: contention rule; "": operators are not placed
+  std::string format, file, out, cluster;  ///< format: the name of import's subcommand
+  std::string device;                      ///< kind of the measured device
+  std::string input_time = "zero";         ///< pipedream
+  std::string configuration = "vanilla";   ///< piper
+  std::string time_unit = "s";             ///< piper
+  std::optional<double> forward_share;     ///< piper, metis
+  std::string types, model;                ///< pipeedge
+  std::vector<std::string> devices;        ///< pipeedge: TYPE=NUMBER
+  std::string sizes, onto;                 ///< sailor: exactly one of them
+  int microbatch = 1;                      ///< sailor
+  int degree = 1;                          ///< piper, sailor, metis: tensor parallel degree
+  std::vector<std::string> dimensions;     ///< onnx: NAME=SIZE
+  std::vector<std::string> conditions;     ///< onnx: BRANCH or NAME=BRANCH
+  std::optional<int> tokens_per_sample;    ///< onnx, ncnn
+  std::vector<std::string> shapes;         ///< ncnn: NAME=WIDTHxHEIGHTxCHANNELS
+  std::string memory, sequence;            ///< galvatron
+  std::vector<int> layers;                 ///< galvatron: of each type
+  std::string boundary;                    ///< metis, galvatron: bytes of a layer's output for a sample
+  bool fine = false;                       ///< hf, gguf, safetensors: an operator a layer
+  std::string place;                       ///< moirai, dnn-partitioning: contention rule; "": operators are not placed
 };
 
 /// Commands. They return the exit status: 0 done, 1 no feasible plan. Bad input is thrown and becomes 2.
@@ -130,6 +140,7 @@ int serve_requests(const common_options&, const serve_options&);
 int sweep(const common_options&, const sweep_options&);
 int groups(const common_options&, const groups_options&);
 int fit_devices(const common_options&, const fit_command_options&);
+int profile_machine(const common_options&, const profile_command_options&);
 int show(const common_options&, const show_options&);
 int import_model(const common_options&, const import_options&);
 int init(const common_options&, const std::string& folder);
@@ -241,5 +252,9 @@ std::string chosen_models(const common_options& options, const std::string& plan
 hetplan::recipes::dora_options dora_options(const common_options& options, int keep = 0);
 hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep,
                                  const hetplan::candidate_observer& observer, dora_phase phase = dora_phase::both);
+/// The same for another objective than the job's.
+hetplan::plan_result run_planner(const common_options& options, const std::string& name, const problem& p,
+                                 const hetplan::any_objective& objective, int keep, const hetplan::candidate_observer& observer,
+                                 dora_phase phase = dora_phase::both);
 
 }  // namespace cli

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <map>
 
+#include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/exchange/galvatron_profile.hpp>
 #include <hetplan/exchange/gguf.hpp>
 #include <hetplan/exchange/hf_config.hpp>
+#include <hetplan/exchange/metis_profile.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
+#include <hetplan/exchange/ncnn_param.hpp>
 #ifdef HETPLAN_HAS_ONNX
 #include <hetplan/exchange/onnx_graph.hpp>
 #endif
@@ -91,8 +96,105 @@ imported import_sailor(const common_options& options, const import_options& o) {
   return {exchange::with_sailor_profiles(load_model(options, o.onto), measured)};
 }
 
+std::optional<bytes> boundary_of(const import_options& o) {
+  if (o.boundary.empty()) return std::nullopt;
+  return bytes(read_amount("--boundary", o.boundary, io::dimension_of<bytes>, io::range::above_zero, "32 MiB"));
+}
+
+imported import_metis(const import_options& o) {
+  std::vector<exchange::metis_profile> all;
+  std::vector<std::string> paths;
+  const bool folder = std::filesystem::is_directory(o.file);
+  if (folder) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(o.file)) {
+      if (entry.is_regular_file() && exchange::metis_name_of(entry.path().string()) && entry.path().extension() == ".json")
+        paths.push_back(entry.path().string());
+    }
+    std::sort(paths.begin(), paths.end());
+    if (paths.empty()) throw invalid_input(o.file + ": expected files named DeviceType.KIND_tpN_bsM.json or KIND/mbsM_tmpN.json, got none");
+  } else {
+    paths.push_back(o.file);
+  }
+  for (const std::string& path : paths) {
+    auto name = exchange::metis_name_of(path);
+    if (!name && o.device.empty()) throw invalid_input(path + ": expected a name as DeviceType.KIND_tpN_bsM.json, or --device KIND");
+    if (!name) name = exchange::metis_name{.device_kind = o.device};
+    if (!folder && !o.device.empty()) name->device_kind = o.device;
+    all.push_back(exchange::read_metis(io::json_document::load(path), *name));
+  }
+  exchange::metis_choice choice{.tensor_parallel = o.degree, .output = boundary_of(o)};
+  if (o.forward_share) choice.forward_share = *o.forward_share;
+  return {exchange::metis_chain(all, choice)};
+}
+
+imported import_galvatron(const import_options& o) {
+  const exchange::galvatron_computation times = exchange::read_galvatron_computation(io::json_document::load(o.file));
+  const exchange::galvatron_memory memory = exchange::read_galvatron_memory(io::json_document::load(o.memory));
+  return {exchange::galvatron_chain(times, memory,
+                                    {.device_kind = o.device, .layers = o.layers, .sequence = o.sequence, .boundary = boundary_of(o)},
+                                    exchange::model_name_of(o.file))};
+}
+
+/// Parses "in0=1024x128" into a name and sizes.
+std::pair<std::string, std::vector<long long>> parse_shape(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  std::vector<long long> sizes;
+  bool good = equals != std::string::npos && equals > 0;
+  for (std::size_t at = equals + 1; good && at <= text.size();) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    long long size = 0;
+    good = std::from_chars(text.data() + at, text.data() + end, size).ptr == text.data() + end && end > at && size >= 1 &&
+           size <= 1'000'000'000;
+    sizes.push_back(size);
+    at = end + 1;
+  }
+  if (!good)
+    throw invalid_input("--shape: expected NAME=WIDTH, NAME=WIDTHxHEIGHT or NAME=WIDTHxHEIGHTxCHANNELS, got " + io::in_quotes(text));
+  return {text.substr(0, equals), std::move(sizes)};
+}
+
+imported import_ncnn(const common_options& options, const import_options& o) {
+  exchange::ncnn_options how;
+  if (options.dtype == "bf16") how.element_bytes = 2;
+  how.tokens_per_sample = o.tokens_per_sample.value_or(1);
+  for (const std::string& text : o.shapes) {
+    if (auto shape = parse_shape(text); !how.shapes.insert(shape).second)
+      throw invalid_input("--shape: " + io::in_quotes(shape.first) + " twice");
+  }
+  exchange::ncnn_model m = exchange::read_ncnn(io::read_text(o.file), o.file, how);
+  std::string unknown, assumed;
+  for (const auto& [type, count] : m.unknown)
+    unknown += (unknown.empty() ? "" : ", ") + type + (count > 1 ? " (" + std::to_string(count) + ")" : "");
+  if (!unknown.empty()) warn(o.file + ": operators that are not known count as 0 FLOP: " + unknown);
+  for (const auto& [name, sizes] : m.assumed) {
+    std::string text;
+    for (const long long d : sizes) text += (text.empty() ? "" : "x") + std::to_string(d);
+    assumed += (assumed.empty() ? "" : ", ") + name + "=" + text;
+  }
+  if (!assumed.empty()) warn(o.file + ": inputs without sizes have those that their readers need (--shape): " + assumed);
+  return {std::move(m.graph)};
+}
+
+/// Is it a training workload?
+bool has_backward(const exchange::dnn_partitioning_workload& w) {
+  return std::any_of(w.workload.operators.begin(), w.workload.operators.end(), [](const auto& op) { return op.backward; });
+}
+
+/// Returns a training workload of dnn-partitioning; none for an inference.
+std::optional<imported> import_training(const import_options& o) {
+  if (o.format != "dnn-partitioning") return std::nullopt;
+  const exchange::dnn_partitioning_workload w = exchange::read_dnn_partitioning(io::json_document::load(o.file));
+  if (!has_backward(w)) return std::nullopt;
+  if (!o.place.empty()) throw invalid_input(o.file + ": expected one inference for --place, got a training workload");
+  exchange::dnn_partitioning_model m = exchange::dnn_partitioning_training(w, exchange::model_name_of(o.file));
+  imported result{std::move(m.model)};
+  if (!o.cluster.empty()) result.devices = std::move(m.cluster);
+  return result;
+}
+
 /// Returns operators with times per device; warns of transfer times that bytes and bandwidths cannot express.
 imported import_table(const import_options& o) {
+  if (auto training = import_training(o)) return std::move(*training);
   const io::json_document file = io::json_document::load(o.file);
   place::placement_table table = o.format == "moirai" ? exchange::read_moirai(file) : exchange::read_dnn_partitioning_latency(file);
   exchange::table_model m = exchange::model_of(table, exchange::model_name_of(o.file));
@@ -200,6 +302,9 @@ imported read(const common_options& options, const import_options& o) {
   if (o.format == "piper") return import_piper(o);
   if (o.format == "pipeedge") return import_pipeedge(options, o);
   if (o.format == "onnx") return import_onnx(options, o);
+  if (o.format == "metis") return import_metis(o);
+  if (o.format == "galvatron") return import_galvatron(o);
+  if (o.format == "ncnn") return import_ncnn(options, o);
   if (o.format == "moirai" || o.format == "dnn-partitioning") return import_table(o);
   return import_sailor(options, o);
 }
@@ -242,8 +347,9 @@ int import_model(const common_options& options, const import_options& o) {
     left.weights.clear();
     left.lora.reset();
   }
-  if (o.onto.empty()) require_no_model_options(left, "hetplan import " + o.format, o.format == "pipeedge" || is_transformer(o.format));
-  outputs files({{"--out", o.out}, {"--cluster", o.cluster}}, {o.file, o.types, o.sizes, o.onto});
+  if (o.onto.empty())
+    require_no_model_options(left, "hetplan import " + o.format, o.format == "pipeedge" || o.format == "ncnn" || is_transformer(o.format));
+  outputs files({{"--out", o.out}, {"--cluster", o.cluster}}, {o.file, o.types, o.sizes, o.onto, o.memory});
   const imported result = read(options, o);
   const std::string model = io::write_model(result.model);
   place::operator_schedule schedule;

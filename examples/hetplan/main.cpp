@@ -94,8 +94,8 @@ class command_line {
             "tasks: every task and transfer, for an executor; a runtime: how it is to split the model; plan; placement: the device of "
             "each layer; dot: a picture of it for Graphviz")
         ->required()
-        ->check(
-            CLI::IsMember({"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "distributed-llama", "exo", "plan", "placement", "dot", "onnx"}));
+        ->check(CLI::IsMember(
+            {"tasks", "llama.cpp", "prima.cpp", "vllm", "torch", "distributed-llama", "exo", "plan", "placement", "dot", "onnx"}));
     exported->add_flag("--whole-blocks", export_.whole_blocks, "move cuts inside a block to an end of it");
     exported->add_option("--blocks", export_.blocks, "torch: where the module has its blocks (layers)")->type_name("NAME");
     exported->add_option("--source", export_.source, "onnx: the file that the model was imported from")->type_name("FILE");
@@ -182,6 +182,34 @@ class command_line {
         ->delimiter(',')
         ->type_name("NAME");
 
+    CLI::App* profile = command("profile", "measure this machine, a model's layers on it, and the link to another machine",
+                                [this] { return cli::profile_machine(common_, profile_); });
+    profile
+        ->add_option("model", profile_.model,
+                     "whose layers are timed, as products and moved bytes of their size: a file or a built-in name")
+        ->type_name("MODEL");
+    profile->add_option("--batches", profile_.batches, "samples at once, by comma (1,2,4,8)")
+        ->delimiter(',')
+        ->check(cli::whole_number<int>(1));
+    profile->add_option("--device", profile_.device, "its name in the cluster (the host's)")->type_name("NAME");
+    profile->add_option("--kind", profile_.kind, "its kind, by which a model has times (--device)")->type_name("KIND");
+    profile->add_option("--cores", profile_.cores, "threads that compute (all cores)")->check(CLI::Range(1, 1024));
+    profile->add_option("--limit", profile_.limit_s, "seconds that timing layers may take")
+        ->check(cli::positive_number())
+        ->capture_default_str();
+    profile->add_option("--out-model", profile_.out_model, "write the model with its times");
+    profile->add_option("--out-cluster", profile_.out_cluster, "write the machine, or both with the link between them");
+    profile->add_option("--onto", profile_.onto, "add them to this cluster")->type_name("CLUSTER");
+    CLI::Option* listen =
+        profile->add_option("--listen", profile_.listen, "wait for the other machine there: PORT or HOST:PORT")->type_name("ADDRESS");
+    profile->add_option("--connect", profile_.connect, "measure the link to one that listens: HOST:PORT")
+        ->type_name("ADDRESS")
+        ->excludes(listen);
+    profile->add_option("--key", profile_.key, "what both ends know and others do not")->type_name("TEXT");
+    profile->add_option("--timeout", profile_.timeout_s, "seconds to wait for the other end")
+        ->check(cli::positive_number())
+        ->capture_default_str();
+
     CLI::App* show = command("show", "a model or a cluster, every default spelled out", [this] { return cli::show(common_, show_); });
     show->add_option("what", show_.what, "model or cluster: a file or a built-in name")->required()->type_name("MODEL|CLUSTER");
     show->add_option("--dot", show_.dot, "write a Graphviz file");
@@ -189,6 +217,7 @@ class command_line {
     CLI::App* foreign =
         command("import", "a model from another project's file, as a model file", [this] { return cli::import_model(common_, import_); });
     foreign->require_subcommand(1);
+    foreign->footer("PyTorch modules: export_torch.py, installed beside this program, writes a model file (export_torch.py --help).");
     CLI::App* pipedream = format(foreign, "pipedream", "a graph of PipeDream's profiler: a sample is a minibatch");
     measured_on(pipedream, "pipedream");
     pipedream->add_option("--input-time", import_.input_time, "of the nodes that wait for the data loader")
@@ -220,8 +249,29 @@ class command_line {
         ->check(cli::whole_number<int>(1))
         ->capture_default_str();
 
+    CLI::App* metis = format(foreign, "metis", "layer profiles of Metis: a FILE, or a folder of one model's");
+    metis->add_option("--device", import_.device, "the kind that was measured, for a file whose name does not tell")->type_name("KIND");
+    degree(metis);
+    metis->add_option("--forward-share", import_.forward_share, "of a time that holds forward and backward (1/3)")
+        ->check(CLI::Range(0.0, 1.0));
+    metis->add_option("--boundary", import_.boundary, "bytes of a layer's output for a sample (the files')")->type_name("BYTES");
+    CLI::App* galvatron = format(foreign, "galvatron", "a computation profile of Galvatron, FILE");
+    measured_on(galvatron, "galvatron");
+    galvatron->add_option("--memory", import_.memory, "the memory profile of the same model")->required()->type_name("FILE");
+    galvatron->add_option("--layers", import_.layers, "how many of each type, by comma")
+        ->required()
+        ->delimiter(',')
+        ->check(cli::whole_number<int>(0));
+    galvatron->add_option("--sequence", import_.sequence, "length, of several in the file")->type_name("LENGTH");
+    galvatron->add_option("--boundary", import_.boundary, "bytes from a layer to the next for a sample (the file's)")->type_name("BYTES");
+    CLI::App* ncnn = format(foreign, "ncnn", "a network of ncnn (.param): an operator a layer");
+    ncnn->add_option("--shape", import_.shapes, "sizes of inputs that have none, by comma: NAME=WIDTH, NAME=WIDTHxHEIGHTxCHANNELS")
+        ->delimiter(',');
+    ncnn->add_option("--tokens-per-sample", import_.tokens_per_sample, "a language model: rows of its inputs (1)")
+        ->check(cli::whole_number<int>(1));
+
     for (const auto& [name, text] : {std::pair("moirai", "a sample graph of Moirai: operators with a time on each of its devices"),
-                                     std::pair("dnn-partitioning", "a latency workload of dnn-partitioning: accelerators and CPUs")}) {
+                                     std::pair("dnn-partitioning", "a workload of dnn-partitioning: accelerators and CPUs")}) {
       CLI::App* table = format(foreign, name, text);
       table->add_option("--cluster", import_.cluster, "write the file's devices");
       table->add_option("--place", import_.place, "place the operators by the file's own times, as moirai does: which transfers take turns")
@@ -244,8 +294,9 @@ class command_line {
           std::pair("gguf", "a GGUF file of llama.cpp, of which only the header is read; of a split model any part"),
           std::pair("safetensors",
                     "a safetensors file, or a folder with some, beside a config.json: layers have the bytes of their tensors")}) {
-      format(foreign, name, text)
-          ->add_flag("--fine", import_.fine, "a layer for each operator (one for each attention and MLP, embedding and head)");
+      CLI::App* described = format(foreign, name, text);
+      described->add_flag("--fine", import_.fine, "a layer for each operator (one for each attention and MLP, embedding and head)");
+      described->footer("Takes --tokens, --dtype, --weights (hf) and --lora, as built-in language models do: hetplan --help");
     }
 
     CLI::App* init = command("init", "write commented starter files", [this] { return cli::init(common_, folder_); });
@@ -357,6 +408,7 @@ class command_line {
   cli::sweep_options sweep_;
   cli::groups_options groups_;
   cli::fit_command_options fit_;
+  cli::profile_command_options profile_;
   cli::show_options show_;
   cli::import_options import_;
   std::string folder_, listed_;

@@ -57,14 +57,14 @@ int plan(const common_options& options, const plan_options& o) {
   std::optional<recipes::largest_found> largest;
   {
     progress bar(options, o.planner);
-    const auto planned = [&](const problem& asked, const any_objective&, int keep, const candidate_observer& seen) {
-      return run_planner(options, o.planner, asked, keep, seen, phase);
+    const auto planned = [&](const problem& asked, const any_objective& objective, int keep, const candidate_observer& seen) {
+      return run_planner(options, o.planner, asked, objective, keep, seen, phase);
     };
     if (o.largest.empty()) {
       result = run_planner(options, o.planner, p, o.top.value_or(10), bar, phase);
     } else {
       largest = recipes::find_largest(p, o.largest == "batch" ? recipes::growing::batch : recipes::growing::context, planned,
-                                      {.most = o.most, .keep = o.top.value_or(10)}, bar);
+                                      {.most = o.most, .keep = o.top.value_or(1)}, bar);
       result = std::move(largest->planned);
       wanted = recipes::with_hard_limits(wanted);
     }

@@ -50,7 +50,7 @@ void require_search_options(const common_options& options, std::span<const std::
 }
 
 /// Runs Dora's scheduler alone on an even split.
-plan_result schedule_even_split(const problem& p, const objective_of_job& objective, int keep, const schedule::refine_options& how,
+plan_result schedule_even_split(const problem& p, const any_objective& objective, int keep, const schedule::refine_options& how,
                                 const candidate_observer& observer) {
   candidate_rounds rounds(2, objective, observer);
   const plan_result even = recipes::even_split(p, objective, std::max(keep, 10), rounds.part());
@@ -165,7 +165,11 @@ recipes::dora_options dora_options(const common_options& options, int keep) {
 
 plan_result run_planner(const common_options& options, const std::string& name, const problem& p, int keep,
                         const candidate_observer& observer, dora_phase phase) {
-  const objective_of_job objective(p.job);
+  return run_planner(options, name, p, objective_of_job(p.job), keep, observer, phase);
+}
+
+plan_result run_planner(const common_options& options, const std::string& name, const problem& p, const any_objective& objective, int keep,
+                        const candidate_observer& observer, dora_phase phase) {
   const recipes::dora_options how = dora_options(options, keep);
   if (name == "dora" && phase == dora_phase::both) return recipes::dora(p, objective, keep, how, observer);
   if (name == "dora" && phase == dora_phase::partitioner) return recipes::dora_partitioner(p, objective, keep, how.partitioner, observer);

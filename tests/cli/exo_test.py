@@ -72,9 +72,10 @@ class exo(toy_problem.folder_test):
         self.addCleanup(self.server.shutdown)
         self.write("m.json", toy_problem.model(1, 1, 1, 1, 1))
         self.write("c.json", toy_problem.cluster(a=1, b=2, c=1))
+        stages = [(["l0"], "b"), (["l1", "l2", "l3"], "a"), (["l4"], "c")]
         self.write("p.json", {"format": "hetplan/plan/1", "model": "toy", "cluster": "home", "mode": "inference", "microbatch_size": 1,
-                              "microbatches": 1, "stages": [{"layers": ["l0"], "devices": ["b"]}, {"layers": ["l1", "l2", "l3"], "devices": ["a"]},
-                                                            {"layers": ["l4"], "devices": ["c"]}]})
+                              "microbatches": 1, "stages": [{"layers": layers, "devices": [{"name": device, "samples": 1}]}
+                                                            for layers, device in stages]})
 
     def run_program(self):
         program = self.done("export", "m.json", "c.json", "p.json", "--to", "exo")

@@ -53,7 +53,7 @@ class largest(toy_problem.folder_test):
                 self.assertTrue(found["all_tried"])
                 self.assertEqual(found["value"], self.scanned(what, job, 12 if what == "batch" else 60))
                 best = answer["plans"][0]
-                given = best["microbatch_size"] * best["microbatches"] if what == "batch" else best["context"]
+                given = best["microbatch_size"] * best["microbatches"] if what == "batch" else best["workload"]["context"]
                 self.assertEqual(given, found["value"])
 
     def test_the_answer_says_what_limits(self):

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -136,6 +138,97 @@ TEST_CASE("every published workload is read, and no part of a truncated one") {
   CHECK(read_files >= 15);
   const std::string text = io::read_text((folder / "throughput-inputs/LayerGraphs/bert24_inference.json").string());
   for (std::size_t length = 0; length + 2 < text.size(); length += 97) CHECK(error(text.substr(0, length)).starts_with("f.json: "));
+}
+
+TEST_CASE("a training workload becomes layers with a forward and a backward, and its devices") {
+  // a -> b -> c, each with a gradient; a's output is also read by c's backward, and c's by a's.
+  const auto all = read(R"({"maxSizePerFPGA": 1000, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
+    {"id": 1, "name": "a", "supportedOnFpga": 1, "cpuLatency": 10, "fpgaLatency": 1, "isBackwardNode": 0, "colorClass": 1, "size": 100},
+    {"id": 2, "name": "b", "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "colorClass": 2, "size": 200},
+    {"id": 3, "name": "c", "supportedOnFpga": 1, "cpuLatency": 30, "fpgaLatency": 3, "isBackwardNode": 0, "colorClass": 3, "size": 300},
+    {"id": 6, "supportedOnFpga": 1, "cpuLatency": 40, "fpgaLatency": 4, "isBackwardNode": 1, "colorClass": 3, "size": 1},
+    {"id": 5, "supportedOnFpga": 1, "cpuLatency": 50, "fpgaLatency": 5, "isBackwardNode": 1, "colorClass": 2, "size": 2},
+    {"id": 4, "supportedOnFpga": 1, "cpuLatency": 60, "fpgaLatency": 6, "isBackwardNode": 1, "colorClass": 1, "size": 3}],
+   "edges": [{"sourceId": 1, "destId": 2, "cost": 0.5}, {"sourceId": 2, "destId": 3, "cost": 0.25}, {"sourceId": 6, "destId": 5, "cost": 2},
+    {"sourceId": 5, "destId": 4, "cost": 1}, {"sourceId": 1, "destId": 6, "cost": 0.5}, {"sourceId": 3, "destId": 4, "cost": 4}]})");
+  const exchange::dnn_partitioning_model m = exchange::dnn_partitioning_training(all, "toy");
+  REQUIRE(m.model.size() == 3);
+  CHECK(m.model[layer_id(0)].name == "1 a");
+  CHECK(m.model[layer_id(0)].weight == bytes(103));
+  CHECK(!m.model[layer_id(0)].trainable);
+  CHECK(*m.model[layer_id(1)].profile_for("accelerator") == layer_profile{"accelerator", {1, 2}, {0.002, 0.004}, {0.005, 0.010}});
+  CHECK(m.model[layer_id(2)].profile_for("cpu")->backward_s[0] == near(0.04));
+  REQUIRE(m.model.edges().size() == 3);
+  CHECK(m.model.edges()[0].forward == bytes(500e3));  // a to b
+  CHECK(m.model.edges()[0].gradient == bytes(1e6));
+  CHECK(m.model.edges()[1].forward == bytes(500e3));  // a to c: for c's backward
+  CHECK(m.model.edges()[1].gradient == bytes(4e6));   // c's output, for a's backward
+  CHECK(m.model.edges()[2].gradient == bytes(2e6));
+  REQUIRE(m.cluster.size() == 3);
+  CHECK(m.cluster[device_id(0)].memory == bytes(1000));
+  CHECK(m.cluster[device_id(2)].kind == "cpu");
+  CHECK(m.cluster.network().find(device_id(0), device_id(1))->via.size() == 2);
+  CHECK(m.cluster.network().find(device_id(0), device_id(2))->via.size() == 1);
+  auto none = all;
+  none.workload.operators[1].on_accelerator = false;
+  CHECK(message_of([&] { return exchange::dnn_partitioning_training(none, "toy"); }) ==
+        "model \"toy\": node 2 cannot run on an accelerator; a profile cannot say that");
+  none = all;
+  none.workload.cpus = 60000;
+  CHECK(message_of([&] { return exchange::dnn_partitioning_training(none, "toy"); }) ==
+        "model \"toy\": expected at most 1000 devices, got 60002");
+}
+
+TEST_CASE("published training workloads: all work is in the model, and cuts between layers carry what a device's load counts") {
+  const auto there = test::shared_data("data/dnn-partitioning/throughput-inputs");
+  if (!there) return;
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(*there)) {
+    const std::string path = entry.path().string();
+    if (path.find("training") == std::string::npos) continue;
+    INFO(path);
+    const auto all = exchange::read_dnn_partitioning(io::json_document::load(path));
+    const exchange::dnn_partitioning_model m = exchange::dnn_partitioning_training(all, "m");
+    double work = 0, expected = 0, held = 0, size = 0;
+    for (const layer& l : m.model.layers()) {
+      work += l.profile_for("accelerator")->forward_s[0] + l.profile_for("accelerator")->backward_s[0];
+      held += l.weight.value();
+    }
+    for (const place::placed_operator& o : all.workload.operators) {
+      expected += o.accelerator_time.value();
+      size += o.size.value();
+    }
+    CHECK(work == near(expected));
+    CHECK(held == near(size));
+    ++files;
+    if (path.find("LayerGraphs") == std::string::npos) continue;
+    // One forward and one backward operator a layer: the first layers on one accelerator, the rest on another.
+    std::map<std::string, std::size_t> layer_of;
+    for (const layer& l : m.model.layers()) layer_of[l.name.substr(0, l.name.find(' '))] = l.id.index();
+    std::map<long long, std::size_t> of_color;
+    for (std::size_t i = 0; i < all.ids.size(); ++i) {
+      if (const auto found = layer_of.find(std::to_string(all.ids[i])); found != layer_of.end())
+        of_color[*all.workload.operators[i].color] = found->second;
+    }
+    for (std::size_t cut = 1; cut < m.model.size(); cut += 7) {
+      std::vector<std::size_t> device;
+      for (const place::placed_operator& o : all.workload.operators) device.push_back(of_color.at(*o.color) < cut ? 0 : 1);
+      double first = 0;
+      for (const layer& l : m.model.layers()) {
+        if (l.id.index() < cut) first += l.profile_for("accelerator")->forward_s[0] + l.profile_for("accelerator")->backward_s[0];
+      }
+      std::map<std::size_t, double> out, back;
+      for (const layer_edge& e : m.model.edges()) {
+        if (e.from.index() >= cut || e.to.index() < cut) continue;
+        out[e.from.index()] = std::max(out[e.from.index()], e.forward.value());
+        back[e.to.index()] = std::max(back[e.to.index()], e.gradient.value());
+      }
+      for (const auto& [l, b] : out) first += b / 1e9;
+      for (const auto& [l, b] : back) first += b / 1e9;
+      CHECK(place::device_loads(all.workload, device)[0].value() == near(first));
+    }
+  }
+  CHECK(files == 6);
 }
 
 }  // namespace test_dnn_partitioning_json

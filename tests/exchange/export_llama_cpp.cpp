@@ -111,7 +111,7 @@ namespace {
 struct moe_case {
   bool fine = false;
   int host = 0, head = 0;
-  std::vector<int> home, experts;
+  std::vector<int> home = {}, experts = {};
 
   [[nodiscard]] std::vector<std::string> parts() const {
     return fine ? std::vector<std::string>{".norm1", ".attn", ".router", ".gate", ".act", ".down"}

@@ -297,7 +297,7 @@ TEST_CASE("heads of keys by block, experts, a shared expert and dense blocks com
   for (const zoo::level level : {zoo::level::parts, zoo::level::operators})
     CHECK(bytes_of(exchange::graph_of(d, {.level = level})) == w.bytes_of_tensors());
   const planning_graph g = exchange::graph_of(d);
-  const layer& experts = at(g, "l1.experts");
+  const layer& experts = at(g, "l1.mlp");
   REQUIRE(experts.sequence.experts);
   CHECK(experts.sequence.experts->total == 8);
   CHECK(experts.sequence.experts->active == 3);

@@ -212,7 +212,7 @@ TEST_CASE("packed, fused and expert tensors go to their products") {
       mixtral);
   const planning_graph m = exchange::graph_of(experts);
   CHECK(bytes_of(m) == mixtral.data());
-  CHECK(m[m.find("l0.experts")].sequence.experts->weight == bytes(4 * 3 * 512 * 256 * 2));
+  CHECK(m[m.find("l0.mlp")].sequence.experts->weight == bytes(4 * 3 * 512 * 256 * 2));
 }
 
 TEST_CASE("tensors that are not the configuration's are refused") {

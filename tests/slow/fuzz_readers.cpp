@@ -13,7 +13,10 @@
 
 #include <hetplan/cost/cost_model.hpp>
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/exchange/galvatron_profile.hpp>
+#include <hetplan/exchange/metis_profile.hpp>
 #include <hetplan/exchange/moirai_json.hpp>
+#include <hetplan/exchange/ncnn_param.hpp>
 #include <hetplan/exchange/pipedream_graph.hpp>
 #include <hetplan/exchange/pipeedge_yaml.hpp>
 #include <hetplan/exchange/piper_json.hpp>
@@ -117,6 +120,25 @@ const std::string moirai_text = R"({"n": 3, "devices": 2, "edges": [[0, 1], [0, 
  "edge_time_ms": [[[0, 2], [3, 0]], [[0, 1], [1.5, 0]]], "memory": [100, 200, 0], "capacity": [1e9, 300]})";
 const std::string split_text =
     R"({"cpus": [{"load": 0, "nodes": [9]}], "fpgas": [{"load": -1, "nodes": [4, 2]}, {"nodes": []}], "maxLoad": -1})";
+
+const std::string metis_text = R"({"model": {"model_name": "GPT", "parameters": {"parameters_per_layer_bytes": [100, 200],
+ "activation_parameters_bytes": [64, 80]}}, "execution_time": {"layer_compute_total_ms": [3, 6.5]}, "execution_memory": {"layer_memory_total_mb": [5, 4]}})";
+const std::string galvatron_text = R"({"layernum[2]_bsz1_seq512": 9.5, "layertype_0_bsz1_seq512": 2.0, "layertype_0_bsz4_seq512": 1.5,
+ "layertype_other_0_bsz1_seq512": 6.0, "layertype_other_0_bsz4_seq512": 4.0})";
+const std::string galvatron_memory_text = R"({"1_1_8_sp": {"layernum[1]_bsz8_seq512_rank0_ms": 3.5},
+ "layertype_0_sp": {"512": {"parameter_size": 100.0, "tp_activation_per_bsz_dict": {"1": 40.0, "2": 20.0, "checkpoint": 2.0}}},
+ "other_memory_pp_off_sp": {"512": {"model_states": {"1": 900.0, "2": 450.0}, "activation": {"1": 30.0}}},
+ "other_memory_pp_on_first": {"model_states": 400.0, "activation": 10.0}})";
+const std::vector<std::string> ncnn_texts{
+    "7767517\n12 20\nInput data 0 1 data 0=32 1=16 2=3\nConvolution stem 1 1 data a 0=8 1=3 3=2 4=1 5=1 6=216 9=1 -23330=4,3,16,8,8\n"
+    "Split s 1 2 a a0 a1\nConvolutionDepthWise deep 1 1 a0 b 0=8 1=3 11=1 4=1 14=0 6=24 7=8\nMemoryData scale 0 1 s 0=8\n"
+    "BinaryOp times 2 1 b s d 0=2\nConcat cat 2 1 d a1 e 0=0\nSlice cut 1 2 e f g -23300=2,-233,-233\nPooling pool 1 1 f h 0=1 4=1\n"
+    "Interp up 1 1 g u 0=1 1=2.0 2=2.0\nReduction mean 1 1 u m 0=3 1=0 -23303=2,1,2 4=1\nInnerProduct fc 1 1 h out 0=10 1=1 2=80 8=1\n",
+    "7767517\n12 22\nInput in0 0 1 in0\nInput kv 0 2 ck cv\nSplit s 1 2 in0 a b\nRMSNorm norm 1 1 a n 0=8 2=1\n"
+    "Gemm up 1 1 n u 2=0 3=1 5=1 6=1 8=8 9=8 10=-1\nReshape r 1 1 u w 0=4 1=2 2=-1\nPermute p 1 1 w q 0=2\nExpandDims x 1 1 q y "
+    "-23303=1,1\n"
+    "Tile t 1 1 y z -23302=4,1,2,1,1\nReshape r2 1 1 z k 0=4 1=-1 2=4\nSDPA sdpa 5 3 k k k ck cv o ok ov 7=1\nLSTM l 1 1 u v 0=3 1=96 "
+    "2=2\n"};
 
 /// Damages a text, usually JSON, in one to four ways: bytes, tokens, structure.
 class mutator {
@@ -332,7 +354,50 @@ void try_foreign(counts& n, const std::string& text, Read&& read, Graph&& graph,
 void try_foreign_files(counts& n, test::random_source& random, mutator& damaged) {
   const auto none = [](const auto&) {};
   const auto json = [](const std::string& text) { return io::json_document::parse(text, "f"); };
-  switch (random.integer(0, 6)) {
+  switch (random.integer(0, 11)) {
+    case 7:
+      try_foreign(
+          n, damaged(metis_text),
+          [&](const std::string& text) {
+            return exchange::read_metis(json(text), {"k", 1, 2});
+          },
+          [&](const exchange::metis_profile& p) {
+            return exchange::metis_chain(std::vector{p, exchange::read_metis(json(metis_text), {"k", 1, 4})});
+          },
+          none);
+      return;
+    case 8:
+      try_foreign(
+          n, damaged(galvatron_text), [&](const std::string& text) { return exchange::read_galvatron_computation(json(text)); },
+          [&](const exchange::galvatron_computation& c) {
+            return exchange::galvatron_chain(c, exchange::read_galvatron_memory(json(galvatron_memory_text)), {.layers = {2}}, "m");
+          },
+          none);
+      return;
+    case 9:
+      try_foreign(
+          n, damaged(galvatron_memory_text), [&](const std::string& text) { return exchange::read_galvatron_memory(json(text)); },
+          [&](const exchange::galvatron_memory& m) {
+            return exchange::galvatron_chain(exchange::read_galvatron_computation(json(galvatron_text)), m, {.layers = {2}}, "m");
+          },
+          none);
+      return;
+    case 10:
+      try_foreign(
+          n, damaged(random.pick(ncnn_texts)),
+          [&](const std::string& text) {
+            return exchange::read_ncnn(text, "f", {.shapes = {}, .tokens_per_sample = 3, .element_bytes = 2});
+          },
+          [](const exchange::ncnn_model& m) { return m.graph; }, none);
+      return;
+    case 11:
+      try_foreign(
+          n, damaged(placement_text), [&](const std::string& text) { return exchange::read_dnn_partitioning(json(text)); },
+          [](const exchange::dnn_partitioning_workload& w) { return exchange::dnn_partitioning_training(w, "m").model; },
+          [](const exchange::dnn_partitioning_workload& w) {
+            static_cast<void>(io::write_cluster(exchange::dnn_partitioning_training(w, "m").cluster));
+          });
+      return;
     case 0:
       try_foreign(
           n, damaged(pipedream_text), [](const std::string& text) { return exchange::parse_pipedream_graph(text, "f"); }, std::identity{},

@@ -128,7 +128,7 @@ TEST_CASE("a block is attention and MLP, with norms and sums, between embedding 
   CHECK(at(g, "l3.attn").degrees == std::vector{1, 2, 4, 8});
   CHECK(at(g, "l3.attn").block == 3);
   for (const layer& l : g.layers()) CHECK(g.in_edges(l.id).size() == (l.name == "embed" ? 0U : 1U));  // a chain
-  CHECK(at(zoo::model("qwen3-30b-a3b", {.level = zoo::level::parts}), "l0.experts").kind == "experts");
+  CHECK(at(zoo::model("qwen3-30b-a3b", {.level = zoo::level::parts}), "l0.mlp").kind == "experts");
 }
 
 TEST_CASE("a part takes at most its operators' time, and nearly that where one of work and memory binds") {
@@ -148,8 +148,9 @@ TEST_CASE("a part takes at most its operators' time, and nearly that where one o
       if (k.cached && !decodes) continue;
       INFO(name << " phase " << static_cast<int>(k.phase) << " batch " << k.batch << " tokens " << k.tokens);
       const double one = time(coarse, k), each = time(fine, k);
-      const bool back = k.phase != phase::forward;  // FLOP of attention's backward count among products: a little more than alone
-      CHECK(one <= each * (back ? 1.02 : 1 + 1e-9));
+      // In the backward FLOP of attention count among products, and a part's weight gradient moves all that its operators move.
+      const bool back = k.phase != phase::forward;
+      CHECK(one <= each * (back ? 1.05 : 1 + 1e-9));
       CHECK(one >= each * (k.cached ? 0.99 : back ? 0.4 : 0.6));
     }
   }

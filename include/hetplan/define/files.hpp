@@ -10,10 +10,13 @@
 #include <hetplan/exchange/dnn_partitioning_json.ipp>
 #include <hetplan/exchange/export_runtimes.ipp>
 #include <hetplan/exchange/foreign_model.ipp>
+#include <hetplan/exchange/galvatron_profile.ipp>
 #include <hetplan/exchange/gguf.ipp>
 #include <hetplan/exchange/hf_config.ipp>
+#include <hetplan/exchange/metis_profile.ipp>
 #include <hetplan/exchange/model_description.ipp>
 #include <hetplan/exchange/moirai_json.ipp>
+#include <hetplan/exchange/ncnn_param.ipp>
 #include <hetplan/exchange/pipedream_graph.ipp>
 #include <hetplan/exchange/piper_json.ipp>
 #include <hetplan/exchange/requests_file.ipp>

@@ -36,8 +36,10 @@ namespace hetplan {
 /// Determinism  yes.
 /// Throws       what the models throw.
 [[nodiscard]] std::optional<infeasibility_proof> prove_infeasible(const planning_problem& problem);
-/// Returns what more memory is needed for than devices have together, if that is so: the first thing that prove_infeasible looks at. Cheap.
-[[nodiscard]] std::optional<infeasibility_proof::row> excluded_by_memory(const planning_problem& problem);
+/// Returns the memory row of prove_infeasible if it excludes all plans, else nothing. It then excludes larger batches and contexts, too.
+/// Where the job lets devices share tensors, only all memory together counts, and such plans are excluded as well.
+/// Complexity  O((layers + devices) log).
+[[nodiscard]] std::optional<infeasibility_proof::row> exceeds_memory(const planning_problem& problem);
 
 /// Least times of each layer over batch sizes b and tensor-parallel degrees g, in generation of all passes of the run.
 struct layer_minima {

@@ -247,9 +247,14 @@ namespace detail {
 
 }  // namespace detail
 
-HETPLAN_INLINE std::optional<infeasibility_proof::row> excluded_by_memory(const planning_problem& problem) {
-  infeasibility_proof::row row = detail::memory_row(problem, detail::least_holdings(problem));
-  return detail::excludes(row) ? std::optional(std::move(row)) : std::nullopt;
+HETPLAN_INLINE std::optional<infeasibility_proof::row> exceeds_memory(const planning_problem& problem) {
+  std::vector<detail::least_holding> layers = detail::least_holdings(problem);
+  if (problem.job.split_tensors) {  // no device need hold a whole layer
+    for (detail::least_holding& l : layers) l.alone = l.activations = 0;
+  }
+  infeasibility_proof::row row = detail::memory_row(problem, std::move(layers));
+  if (!detail::excludes(row)) return std::nullopt;
+  return row;
 }
 
 HETPLAN_INLINE std::optional<infeasibility_proof> prove_infeasible(const planning_problem& problem) {

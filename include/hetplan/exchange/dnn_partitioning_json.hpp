@@ -47,6 +47,25 @@ struct dnn_partitioning_workload {
 /// Source   the README of github.com/msr-fiddle/dnn-partitioning, "Human-expert baseline".
 [[nodiscard]] std::vector<std::size_t> read_dnn_partitioning_split(const io::json_document& d, const dnn_partitioning_workload& of);
 
+/// A training workload as a model with profiles, and its devices.
+struct dnn_partitioning_model {
+  planning_graph model;
+  hetplan::cluster cluster;
+};
+
+/// Returns a training workload as layers with a forward and a backward on device kinds `accelerator` and `cpu`. Operators of a color are
+/// one layer, and so are those between which forward edges and turned-round backward edges go in circles. A sample is one run.
+///
+/// A layer's `size` is frozen weight: it takes its bytes once on each device. Tensors have the bytes that their cost takes at 1 GB/s, once
+/// for each layer that reads them: forward ones from layer to layer; backward ones, and forward ones that only a backward of an earlier
+/// layer reads, as gradients. Every accelerator has a link of 1 GB/s out of and one into the memory that the CPUs share.
+///
+/// @param w     as read_dnn_partitioning reads it.
+/// Complexity   O((operators + edges) log).
+/// Throws       invalid_input (an operator that accelerators cannot run, which profiles cannot express).
+/// Source       Tarnawski et al., NeurIPS 2020 (colors, training workloads). Deviation: transfers of an accelerator overlap with its work.
+[[nodiscard]] dnn_partitioning_model dnn_partitioning_training(const dnn_partitioning_workload& w, const std::string& name);
+
 }  // namespace hetplan::exchange
 
 #ifndef HETPLAN_SEPARATE

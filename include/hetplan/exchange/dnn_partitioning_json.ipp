@@ -3,12 +3,21 @@
 
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <boost/graph/strong_components.hpp>
+
+#include <hetplan/cluster/topology.hpp>
 #include <hetplan/core/error.hpp>
+#include <hetplan/exchange/foreign_model.hpp>
 #include <hetplan/io/json_node.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/orders.hpp>
@@ -163,6 +172,122 @@ HETPLAN_INLINE std::vector<std::size_t> read_dnn_partitioning_split(const io::js
     all.push_back(*device[i]);
   }
   return all;
+}
+
+namespace detail {
+
+/// Returns the layer of each operator, numbered by first operators: colors are joined, then circles of forward edges and backward edges
+/// turned round.
+[[nodiscard]] HETPLAN_INLINE std::vector<std::size_t> training_layers(const place::placement_workload& w) {
+  std::vector<std::size_t> label(w.operators.size());
+  std::iota(label.begin(), label.end(), std::size_t{0});
+  std::map<long long, std::size_t> first;
+  for (std::size_t i = 0; i < label.size(); ++i) {
+    if (const auto color = w.operators[i].color) label[i] = first.emplace(*color, i).first->second;
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> edges;
+  for (const auto& [from, to] : w.edges) {
+    if (w.operators[from].backward == w.operators[to].backward && label[from] != label[to])
+      edges.push_back(w.operators[from].backward ? std::pair(label[to], label[from]) : std::pair(label[from], label[to]));
+  }
+  std::sort(edges.begin(), edges.end());
+  const boost::compressed_sparse_row_graph<boost::directedS> g(boost::edges_are_sorted, edges.begin(), edges.end(), label.size());
+  std::vector<std::size_t> component(label.size());
+  boost::strong_components(g, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, g)));
+  std::map<std::size_t, std::size_t> number;
+  for (std::size_t& l : label) l = number.emplace(component[l], number.size()).first->second;
+  return label;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE dnn_partitioning_model dnn_partitioning_training(const dnn_partitioning_workload& all, const std::string& name) {
+  const place::placement_workload& w = all.workload;
+  for (std::size_t i = 0; i < w.operators.size(); ++i) {
+    if (!w.operators[i].on_accelerator && w.accelerators > 0)
+      throw invalid_input("model \"" + name + "\": node " + std::to_string(all.ids[i]) +
+                          " cannot run on an accelerator; a profile cannot say that");
+  }
+  const auto accelerators = static_cast<std::size_t>(w.accelerators), count = accelerators + static_cast<std::size_t>(w.cpus);
+  constexpr std::size_t most_devices = 1000;  // as in cluster files
+  if (count > most_devices) {
+    throw invalid_input("model \"" + name + "\": expected at most " + std::to_string(most_devices) + " devices, got " +
+                        std::to_string(count));
+  }
+  const std::vector<std::size_t> label = detail::training_layers(w);
+  const std::size_t n = *std::max_element(label.begin(), label.end()) + 1;
+  std::vector<layer_spec> layers(n);
+  std::vector<std::array<double, 4>> times(n);  // accelerator and cpu, forward and backward
+  for (std::size_t i = 0; i < label.size(); ++i) {
+    const place::placed_operator& o = w.operators[i];
+    layer_spec& l = layers[label[i]];
+    if (l.name.empty()) l.name = std::to_string(all.ids[i]) + (o.name.empty() ? "" : " " + o.name);
+    l.weight += o.size;
+    times[label[i]][o.backward ? 1 : 0] += o.accelerator_time.value();
+    times[label[i]][o.backward ? 3 : 2] += o.cpu_time.value();
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // of layers
+  for (const auto& [from, to] : w.edges) {
+    const std::size_t a = label[from], b = label[to];
+    if (a != b && w.operators[from].backward == w.operators[to].backward)
+      order.push_back(w.operators[from].backward ? std::pair(b, a) : std::pair(a, b));
+  }
+  std::vector<std::size_t> place(n);
+  {
+    const std::vector<std::size_t> sorted = topological_order(n, order);
+    for (std::size_t i = 0; i < n; ++i) place[sorted[i]] = i;
+  }
+  // Seconds by pair of layers, forward and back; a tensor counts once for each layer that reads it.
+  std::map<std::pair<std::size_t, std::size_t>, std::array<double, 2>> carried;
+  std::set<std::pair<std::size_t, std::size_t>> counted;
+  for (const auto& [from, to] : w.edges) {
+    const std::size_t a = label[from], b = label[to];
+    if (a == b) continue;
+    const bool back = w.operators[from].backward || place[a] > place[b];
+    auto& seconds = carried[back ? std::pair(b, a) : std::pair(a, b)];
+    if (counted.emplace(from, b).second) seconds[back ? 1 : 0] += w.operators[from].transfer.value();
+  }
+  constexpr double link = 1e9;
+  planning_graph_builder model(name);
+  for (std::size_t l = 0; l < n; ++l) {
+    layers[l].kind = "operator";
+    layers[l].trainable = false;
+    for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+      if ((k == 0 ? w.accelerators : w.cpus) == 0) continue;
+      layers[l].profiles.push_back(proportional_beyond({.device_kind = k == 0 ? "accelerator" : "cpu",
+                                                        .batch = {1},
+                                                        .forward_s = {times[l][2 * k]},
+                                                        .backward_s = {times[l][2 * k + 1]}}));
+    }
+    model.add_layer(std::move(layers[l]));
+  }
+  for (const auto& [ends, seconds] : carried)
+    model.add_edge(layer_id(ends.first), layer_id(ends.second), bytes(seconds[0] * link), bytes(seconds[1] * link));
+
+  bytes held;
+  for (const place::placed_operator& o : w.operators) held += o.size;
+  std::vector<device> devices;
+  route_table net;
+  for (std::size_t d = 0; d < count; ++d) {
+    const bool accelerator = d < accelerators;
+    const std::string kind = accelerator ? "accelerator" : "cpu";
+    devices.push_back({.name = kind + std::to_string(accelerator ? d : d - accelerators),
+                       .kind = kind,
+                       .memory = accelerator ? std::max(bytes(1), w.accelerator_memory) : std::max(bytes(1), held)});
+    if (!accelerator) continue;
+    for (const char* way : {" out", " in"}) net.listed.push_back({devices.back().name + way, bytes_per_second(link)});
+  }
+  for (std::size_t a = 0; a < count; ++a) {
+    for (std::size_t b = 0; b < count; ++b) {
+      if (a == b) continue;
+      route r;
+      if (a < accelerators) r.via.push_back({resource_id(2 * a), 1});
+      if (b < accelerators) r.via.push_back({resource_id(2 * b + 1), 1});
+      net.rules.push_back({devices[a].name, devices[b].name, std::move(r)});
+    }
+  }
+  cluster c = count > 1 ? cluster(name, std::move(devices), net) : cluster(name, std::move(devices.front()));
+  return {std::move(model).build(), std::move(c)};
 }
 
 }  // namespace hetplan::exchange

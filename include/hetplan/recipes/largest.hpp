@@ -24,7 +24,7 @@ using asked_planner = std::function<plan_result(const planning_problem&, const a
 
 struct largest_options {
   std::optional<int> most = {};         ///< no larger value is looked for, e.g. the model's longest context; default: see find_largest
-  int keep = 10;                        ///< plans of the answer
+  int keep = 1;                         ///< plans of the answer
   long long most_tried_above = 10'000;  ///< values tried above the largest that a bisection finds, while the steps last
 };
 

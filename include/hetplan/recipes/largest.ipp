@@ -160,6 +160,30 @@ HETPLAN_INLINE std::optional<plan> packed_plan(const planning_problem& problem) 
   return {};
 }
 
+/// Times of a run from those of one that makes fewer tokens, sampled from the same contexts (workload::sampled_from). The last group to
+/// begin is in step; the slowest one waits once, for the prompts of the others, whatever the number of tokens.
+struct whole_run {
+  int tokens = 1, sampled = 1;
+
+  [[nodiscard]] run_times operator()(const run_times& t) const {
+    if (sampled >= tokens || sampled < 2) return t;
+    const double steps = sampled - 1, span_s = std::max(0.0, (t.makespan - t.ttft).value()), each_s = span_s / steps;
+    const double wait_s = std::max(0.0, t.between_tokens.value() * steps - span_s);
+    return {t.ttft + seconds(each_s * (tokens - 1)), t.ttft, seconds(each_s + wait_s / (tokens - 1))};
+  }
+};
+
+/// The objective of a job, of the whole run.
+struct whole_run_objective {
+  objective_of_job objective;
+  whole_run whole;
+
+  [[nodiscard]] double score(const run_times& t, joules energy) const {
+    const run_times w = whole(t);
+    return objective.score(w, t.makespan.value() > 0 ? energy * (w.makespan / t.makespan) : energy);
+  }
+};
+
 /// The search of find_largest.
 class largest_search {
  public:
@@ -177,8 +201,14 @@ class largest_search {
     const double context = most_tokens - w.prompt_tokens(problem.model.tokens_per_sample()) - w.tokens;
     most_ = std::max(least_, options.most.value_or(what == growing::batch ? 65'536 : static_cast<int>(context)));
     const qoe_target& q = problem_.job.qoe;
-    judged_ = q.makespan || q.ttft || q.time_between_tokens || w.mode == mode::training;
-    for (const device& d : problem.cluster.devices()) judged_ = judged_ || d.energy_budget || d.max_busy < 1;
+    steps_matter_ = q.makespan || q.time_between_tokens;
+    judged_ = steps_matter_ || q.ttft || w.mode == mode::training;
+    for (const device& d : problem.cluster.devices()) {
+      judged_ = judged_ || d.energy_budget || d.max_busy < 1;
+      sampled_ = sampled_ && !d.energy_budget;
+    }
+    sampled_ = sampled_ && w.mode == mode::generation && w.sampled_from == 0;
+    large_ = problem.model.size() > layers_planned_whole;
   }
 
   [[nodiscard]] largest_found run() {
@@ -202,7 +232,7 @@ class largest_search {
       const int middle = low + (above - low) / step_ / 2 * step_;
       (fits(middle) ? low : above) = middle;
     }
-    long long left = options_.most_tried_above;
+    long long left = large_ ? 0 : options_.most_tried_above;
     out.all_tried = true;
     for (int v = low + step_; v <= out.bound; v += step_) {
       if (tried_.contains(v) && !tried_.at(v).fits) continue;
@@ -234,15 +264,13 @@ class largest_search {
     p.with_bounds = false;
     return p;
   }
-  [[nodiscard]] static bool excluded(const planning_problem& p) { return excluded_by_memory(p).has_value(); }
-
   /// Returns the largest value that the memory of all devices together does not exclude.
   [[nodiscard]] int bound() const {
     int low = least_, high = least_ + (most_ - least_) / step_ * step_;
-    if (!excluded(at(high))) return high;
+    if (!exceeds_memory(at(high))) return high;
     while (high - low > step_) {
       const int middle = low + (high - low) / step_ / 2 * step_;
-      (excluded(at(middle)) ? high : low) = middle;
+      (exceeds_memory(at(middle)) ? high : low) = middle;
     }
     return low;
   }
@@ -270,13 +298,17 @@ class largest_search {
 
   /// Judges a plan for a value; by memory alone where nothing else is limited.
   [[nodiscard]] bool keeps(const planning_problem& p, plan x) {
+    if (x.workload != p.job.workload || x.batch() != p.job.batch) x.schedule.transfers.clear();  // they name microbatches
     x.workload = p.job.workload;
     x.microbatches = p.job.batch / x.microbatch_size;
     if (x.batch() != p.job.batch || validate(x, p.model, p.cluster)) return false;
+    const bool uniform =
+        x.pipelines.empty() && std::ranges::all_of(x.stages, [](const stage& s) { return s.microbatch_size == 0 && s.cuts.empty(); });
     try {
-      if (!judged_) {
+      if (!judged_ && uniform) {
         if (!has_room(p, x)) return false;
         plan brief = x;  // has as many routes as the whole run
+        brief.schedule.transfers.clear();
         brief.microbatches = 1;
         brief.workload.tokens = std::min(brief.workload.tokens, 2);
         static_cast<void>(judge(brief, p.model, p.cluster, p.cost, p.models));
@@ -307,7 +339,7 @@ class largest_search {
     } catch (const invalid_input& e) {
       return {value, false, true, e.what()};
     }
-    if (const auto row = excluded_by_memory(p))
+    if (const auto row = exceeds_memory(p))
       return {value, false, true,
               "memory: " + row->what + ": " + readable(bytes(row->needed)) + " needed, " + readable(bytes(row->available)) + " available"};
     const auto packed_fits = [&] {
@@ -321,64 +353,98 @@ class largest_search {
                          [&](const plan& x) { return p.job.batch % x.microbatch_size == 0 && keeps(p, x); });
     };
     // A packing says at once whether memory suffices; it is slow, so where times matter, better plans come first.
-    if (judged_ ? known_fits() || packed_fits() : packed_fits() || known_fits()) return {value, true};
+    if (!judged_ && packed_fits()) return {value, true};
+    if (known_fits()) return {value, true};
+    if (judged_ && (!large_ || known_.empty()) && packed_fits()) return {value, true};
     return search(std::move(p), value);
+  }
+
+  /// Samples the tokens of a job's run if it would make more than about `most` tasks. The first token is not changed by that.
+  [[nodiscard]] whole_run sample(job& j, double most) const {
+    workload& w = j.workload;
+    const double wanted = most / (static_cast<double>(j.batch) * static_cast<double>(problem_.cluster.size()));
+    const int least = steps_matter_ ? 5 : 2, tokens = w.tokens;
+    if (sampled_ && wanted < tokens && least < tokens) {
+      w.sampled_from = tokens;
+      w.tokens = std::max(least, static_cast<int>(wanted));
+    }
+    return {tokens, w.tokens};
   }
 
   /// Asks the planner until it has a plan that keeps the limits.
   [[nodiscard]] tried_value search(planning_problem p, int value) {
+    const planning_problem given = p;
     p.steps = std::max(1LL, problem_.steps / part_of_steps);
     p.job.objective = objective_kind::latency;
+    const whole_run whole = sample(p.job, large_ ? 0 : most_tasks);
+    if (large_ && !blocks_) blocks_.emplace(p, blocks_of_large_models);
+    if (large_) {
+      blocks_->problem().job = p.job;
+      blocks_->problem().steps = p.steps;
+    }
     std::optional<plan> found;
-    std::optional<few_blocks> blocks;
-    if (p.model.size() > layers_planned_whole) blocks.emplace(p, blocks_of_large_models);
-    const planning_problem& asked = blocks ? blocks->problem() : p;
+    const auto keeps_whole = [&](const evaluation& e) {
+      return !find_broken_limit(e, problem_.cluster) && broken_time(problem_.job.qoe, whole(e.times())).empty();
+    };
     const auto until = [&](const candidate_judged& c) {
-      if (c.best == nullptr || !keeps(c.best->evaluation)) return control::go;
+      if (c.best == nullptr || !keeps_whole(c.best->evaluation)) return control::go;
       found = c.best->plan;
       return control::stop;
     };
-    plan_result r = planner_(asked, objective_of_job(p.job), 1, candidate_observer(until));
+    plan_result r =
+        planner_(large_ ? blocks_->problem() : p, whole_run_objective{objective_of_job(p.job), whole}, 1, candidate_observer(until));
     steps_ += r.steps;
-    if (!found && !r.plans.empty() && keeps(r.plans.front().evaluation)) found = r.plans.front().plan;
-    if (found) {
-      if (blocks) found = blocks->expand(*std::move(found));
-      if (keeps(p, *found)) return {value, true};
-    }
+    if (!found && !r.plans.empty() && keeps_whole(r.plans.front().evaluation)) found = r.plans.front().plan;
+    if (found && keeps(given, large_ ? blocks_->expand(*found) : *found)) return {value, true};
     std::string reason = r.status.reason;
-    if (!r.plans.empty()) reason = broken_time(problem_.job.qoe, r.plans.front().evaluation.times());
+    if (!r.plans.empty()) reason = broken_time(problem_.job.qoe, whole(r.plans.front().evaluation.times()));
     else if (r.binding) reason = to_string(*r.binding, p.cluster);
     return {value, false, r.status.result == outcome::infeasible, reason.empty() ? "no plan was found" : std::move(reason)};
   }
 
-  /// Plans a value by the job's objective. Plans that broke a limit are left out; one that the search has found is always among the others.
+  /// Plans a value by the job's objective. The latest plan that the search has found competes. Plans that break a limit are left out.
   [[nodiscard]] plan_result final_plan(int value) {
     planning_problem p = at(value);
-    p.with_bounds = problem_.with_bounds;
-    p.steps = std::max(1LL, problem_.steps / part_for_answer);
+    const double questions = static_cast<double>(p.model.size() * p.cluster.size()) * p.job.batch;
+    p.with_bounds = problem_.with_bounds && questions <= most_questions;
+    planning_problem asked = p;
+    asked.steps = std::max(1LL, problem_.steps / part_for_answer);
+    asked.with_bounds = false;
     const objective_of_job objective(p.job);
-    plan_result r = planner_(p, objective, options_.keep, observer_);
-    std::erase_if(r.plans, [&](const ranked_plan& x) { return !keeps(x.evaluation); });
-    if (!r.plans.empty() || !tried_.at(value).fits) return r;
-    ranking rest(p, objective, 1);
-    const std::vector<plan> others = known_;
-    for (auto x = others.rbegin(); x != others.rend(); ++x) {
-      if (p.job.batch % x->microbatch_size != 0 || rest.any_fitted() || !keeps(p, *x)) continue;
-      plan mine = *x;
-      mine.workload = p.job.workload;
-      mine.microbatches = p.job.batch / mine.microbatch_size;
-      static_cast<void>(rest.consider(std::move(mine), 1));
+    const whole_run whole = sample(asked.job, most_tasks);
+    plan_result r = planner_(asked, whole_run_objective{objective, whole}, options_.keep, observer_);
+    ranking all(p, objective, options_.keep);
+    for (ranked_plan& x : r.plans) {
+      if (x.plan.workload == p.job.workload) {
+        all.know(std::move(x));
+        continue;
+      }
+      x.plan.workload = p.job.workload;
+      static_cast<void>(all.consider(std::move(x.plan), options_.keep));
     }
-    plan_result known = std::move(rest).result();
-    std::erase_if(known.plans, [&](const ranked_plan& x) { return !keeps(x.evaluation); });
-    known.candidates += r.candidates;
-    known.elapsed += r.elapsed;
-    return known;
+    if (tried_.at(value).fits && !known_.empty() && p.job.batch % known_.back().microbatch_size == 0 && keeps(p, known_.back())) {
+      plan mine = known_.back();
+      static_cast<void>(all.consider(std::move(mine), options_.keep));
+    }
+    const bool none = !all.any_fitted();
+    const double before_s = r.elapsed.value();
+    const long long candidates = r.candidates;
+    if (!none || r.status.ok()) {
+      const status how = r.status;
+      r = std::move(all).result(options_.keep);
+      if (!r.plans.empty()) r.status = how.result == outcome::stopped ? how : status{};
+      r.candidates += candidates;
+      r.elapsed += seconds(before_s);
+    }
+    std::erase_if(r.plans, [&](const ranked_plan& x) { return !keeps(x.evaluation); });
+    return r;
   }
 
   static constexpr std::size_t most_known = 3;
-  static constexpr int part_of_steps = 32;   ///< of the problem's, for each value that the planner is asked for
-  static constexpr int part_for_answer = 4;  ///< for the answer's plan
+  static constexpr int part_of_steps = 32;             ///< of the problem's, for each value that the planner is asked for
+  static constexpr int part_for_answer = 8;            ///< for the answer's plan
+  static constexpr double most_tasks = 20'000;         ///< of a run that is judged in full while the planner searches
+  static constexpr double most_questions = 1'000'000;  ///< of bounds, for the answer to have them
   static constexpr std::size_t layers_planned_whole = 100, blocks_of_large_models = 24;
 
   planning_problem problem_;
@@ -387,10 +453,14 @@ class largest_search {
   const largest_options& options_;
   const candidate_observer& observer_;
   int least_ = 0, most_ = 0, step_ = 1;
-  bool judged_ = false;  ///< false: memory alone limits
+  bool judged_ = false;        ///< false: memory alone limits
+  bool steps_matter_ = false;  ///< a limit on times behind the first token
+  bool sampled_ = true;        ///< tokens may be sampled
+  bool large_ = false;         ///< is planned in blocks
+  std::optional<few_blocks> blocks_;
   std::map<int, tried_value> tried_;
   std::vector<plan> known_;  ///< plans that keep the limits of some value, the latest last
-  long long steps_ = 0, steps_above_ = std::max(1LL, problem_.steps / 8);
+  long long steps_ = 0, steps_above_ = std::max(1LL, problem_.steps / 16);
 };
 
 }  // namespace detail
