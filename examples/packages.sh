@@ -4,7 +4,7 @@
 # POSIX sh. Package names are Debian's; what is looked for is the thing itself, so other systems are served too.
 
 build_packages="cmake ninja-build g++ libboost-dev librange-v3-dev libeigen3-dev libglpk-dev nlohmann-json3-dev libyaml-cpp-dev"
-build_packages="$build_packages libcli11-dev libonnx-dev libprotobuf-dev"
+build_packages="$build_packages libcli11-dev libssl-dev libonnx-dev libprotobuf-dev"
 # Each brings an executor or lets one measure better; without them the others run.
 executor_packages="libopenmpi-dev openmpi-bin python3-torch libopenblas0-pthread iproute2"
 test_packages="catch2 python3 coinor-libclp-dev coinor-libcbc-dev"
@@ -35,6 +35,7 @@ is_present() {
     nlohmann-json3-dev) has_header nlohmann/json.hpp ;;
     libyaml-cpp-dev) has_header yaml-cpp/yaml.h ;;
     libcli11-dev) has_header CLI/CLI.hpp ;;
+    libssl-dev) has_header openssl/evp.h ;;
     coinor-libclp-dev) has_header coin/Clp_C_Interface.h ;;
     coinor-libcbc-dev) has_header coin/Cbc_C_Interface.h ;;
     libonnx-dev) has_header onnx/onnx_pb.h ;;

@@ -140,6 +140,7 @@ int adapt(const common_options& options, const adapt_options& o) {
   };
   warn_of_timeline(true);
   check_pair(model, devices, o.cluster, wanted.workload);
+  check_pins(o.job, wanted, model, devices);
   std::vector<std::string> read = io::trace_files(document);
   read.insert(read.end(), {o.model, o.cluster, o.job, o.timeline});
   outputs files({{"--html", o.html}, {"--svg", o.svg}}, read);

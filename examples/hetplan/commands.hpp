@@ -179,6 +179,9 @@ hetplan::cluster load_cluster(const std::string& name);
 /// @param objective  replaces the job's; "": its own.   @param schedules  likewise; empty: its own.
 hetplan::job load_job(const std::string& file, const hetplan::io::job_use& use = {}, const std::string& objective = "",
                       const std::vector<std::string>& schedules = {});
+/// Throws invalid_input that names the job's file if its pins name layers or devices that are not there.
+void check_pins(const std::string& job_file, const hetplan::job& wanted, const hetplan::planning_graph& model,
+                const hetplan::cluster& devices);
 /// Throws if a model and a cluster do not fit together (io::check_together). Warns of unused profiles.
 void check_pair(const hetplan::planning_graph& model, const hetplan::cluster& devices, const std::string& cluster,
                 std::optional<hetplan::workload> w = {});

@@ -50,6 +50,7 @@ int compare(const common_options& options, const compare_options& o) {
   const cluster devices = load_cluster(o.cluster);
   const job wanted = load_job(o.job, {}, "", o.schedules);
   check_pair(model, devices, o.cluster, wanted.workload);
+  check_pins(o.job, wanted, model, devices);
   for (const std::string& name : o.planners) require_planner("--planners", name);
   require_each_once("--planners", o.planners);
   std::vector<std::string> names = o.planners.empty() ? planner_names() : o.planners;

@@ -5,6 +5,7 @@
 
 #include <hetplan/coarsen/merge_small.hpp>
 #include <hetplan/draw/dot.hpp>
+#include <hetplan/exchange/export_llama_cpp.hpp>
 #include <hetplan/exchange/export_runtimes.hpp>
 #ifdef HETPLAN_HAS_ONNX
 #include <hetplan/exchange/onnx_graph.hpp>

@@ -40,6 +40,7 @@ int plan(const common_options& options, const plan_options& o) {
     throw invalid_input("--schedule: expected \"1f1b\" or \"gpipe\" outside training, got " +
                         io::in_quotes(to_string(wanted.orders.front())));
   check_pair(model, devices, o.cluster, wanted.workload);
+  check_pins(o.job, wanted, model, devices);
   if (o.largest == "context" && wanted.workload.mode != mode::generation)
     throw invalid_input("--largest context: expected a job in mode \"generation\", which has a cache, got " +
                         io::in_quotes(to_string(wanted.workload.mode)));

@@ -34,9 +34,9 @@ struct layer_kernels {
   double attention_share = 1;  ///< of attention in its backward
 };
 
-/// Returns the product with the layer's FLOP, rows and weights: inner is what its in-edges carry for each row, else as much as columns; rows
-/// are more than the layer tells where its FLOP need more than its weights.
-/// Attention is one product of tokens by tokens; moved bytes are the traffic that the products do not have.
+/// Returns the product with the layer's FLOP, rows and weights: inner is what its in-edges carry for each row, else as much as columns;
+/// rows are more than the layer tells where its FLOP need more than its weights. Attention is one product of tokens by tokens; moved bytes
+/// are the traffic that the products do not have.
 [[nodiscard]] layer_kernels kernels_of(const hetplan::planning_graph& g, const hetplan::layer& l, int batch);
 
 /// Threads that measure. Times are medians of runs; before each run the caches are filled with other data, as between layers of a model.

@@ -2,13 +2,14 @@
 #include "profile_link.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <random>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -21,6 +22,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
 #include <hetplan/core/error.hpp>
 #include <hetplan/io/json_document.hpp>
 
@@ -32,66 +38,6 @@ using hetplan::invalid_input;
 
 namespace {
 
-/// SHA-256 (FIPS 180-4).
-class sha256 {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) {
-      block_[used_++] = static_cast<std::uint8_t>(c);
-      ++length_;
-      if (used_ == block_.size()) take();
-    }
-  }
-  [[nodiscard]] std::array<std::uint8_t, 32> result() {
-    const std::uint64_t bits = length_ * 8;
-    add(std::string_view("\x80", 1));
-    while (used_ != 56) add(std::string_view("\0", 1));
-    for (int i = 7; i >= 0; --i) {
-      const char byte = static_cast<char>(bits >> (8 * i) & 255);
-      add({&byte, 1});
-    }
-    std::array<std::uint8_t, 32> out{};
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)) & 255);
-    return out;
-  }
-
- private:
-  void take() {
-    static constexpr std::array<std::uint32_t, 64> k{
-        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,
-        0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa,
-        0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85,
-        0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3,
-        0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
-        0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-    std::array<std::uint32_t, 64> w{};
-    for (std::size_t i = 0; i < 16; ++i) {
-      for (std::size_t b = 0; b < 4; ++b) w[i] = w[i] << 8 | block_[4 * i + b];
-    }
-    for (std::size_t i = 16; i < 64; ++i) {
-      const std::uint32_t a = w[i - 15], b = w[i - 2];
-      w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] + (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
-    }
-    auto [a, b, c, d, e, f, g, h] = state_;
-    for (std::size_t i = 0; i < 64; ++i) {
-      const std::uint32_t one = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + k[i] + w[i];
-      const std::uint32_t two = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-      h = std::exchange(g, std::exchange(f, std::exchange(e, d + one)));
-      d = std::exchange(c, std::exchange(b, std::exchange(a, one + two)));
-    }
-    const std::array<std::uint32_t, 8> more{a, b, c, d, e, f, g, h};
-    for (std::size_t i = 0; i < 8; ++i) state_[i] += more[i];
-    used_ = 0;
-  }
-
-  std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<std::uint8_t, 64> block_{};
-  std::size_t used_ = 0;
-  std::uint64_t length_ = 0;
-};
-
-std::string text_of(const std::array<std::uint8_t, 32>& bytes) { return {bytes.begin(), bytes.end()}; }
-
 constexpr std::size_t nonce_bytes = 32, proof_bytes = 32;
 constexpr std::uint64_t most_text = 1'000'000, most_transfer = 1ULL << 31;
 constexpr double greeting_s = 5;  ///< for all of it, however slowly a stranger speaks
@@ -99,27 +45,23 @@ constexpr double greeting_s = 5;  ///< for all of it, however slowly a stranger 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::string nonce() {
-  std::random_device device;
-  std::string all;
-  while (all.size() < nonce_bytes) {
-    const unsigned v = device();
-    for (unsigned b = 0; b < 4; ++b) all.push_back(static_cast<char>(v >> (8 * b) & 255));
-  }
-  return all;
+  std::array<unsigned char, nonce_bytes> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw std::runtime_error("no random numbers from OpenSSL");
+  return {bytes.begin(), bytes.end()};
 }
 
 /// The role is in it: what one end says proves nothing for the other.
 std::string proof(const std::string& key, std::string_view role, const std::string& accepting, const std::string& connecting) {
-  return text_of(keyed_hash(key, std::string("hetplan profile 1 ") + std::string(role) + accepting + connecting));
+  const std::string text = std::string("hetplan profile 1 ") + std::string(role) + accepting + connecting;
+  std::array<unsigned char, proof_bytes> hash{};
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+           hash.data(), nullptr) == nullptr)
+    throw std::runtime_error("no HMAC-SHA-256 from OpenSSL");
+  return {hash.begin(), hash.end()};
 }
 
 /// Compares in a time that does not tell where two texts differ.
-bool same(const std::string& a, const std::string& b) {
-  unsigned differs = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    differs |= static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
-  return differs == 0;
-}
+bool same(const std::string& a, const std::string& b) { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
 
 /// A socket that closes itself.
 class descriptor {
@@ -403,26 +345,6 @@ measured_link measure(connection& c, const std::string& own) {
 }
 
 }  // namespace
-
-std::array<std::uint8_t, 32> keyed_hash(std::string_view key, std::string_view text) {
-  constexpr std::size_t block = 64;
-  std::string k(key);
-  if (k.size() > block) {
-    sha256 shorter;
-    shorter.add(k);
-    k = text_of(shorter.result());
-  }
-  k.resize(block, '\0');
-  std::string inner = k, outer = k;
-  for (char& c : inner) c = static_cast<char>(c ^ 0x36);
-  for (char& c : outer) c = static_cast<char>(c ^ 0x5c);
-  sha256 first, second;
-  first.add(inner);
-  first.add(text);
-  second.add(outer);
-  second.add(text_of(first.result()));
-  return second.result();
-}
 
 measured_link listen_for_link(const std::string& address, const link_options& o, const std::string& own) {
   const descriptor at = listener(address);

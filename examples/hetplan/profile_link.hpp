@@ -2,19 +2,13 @@
 #pragma once
 // Latency and bandwidth between two machines that run `hetplan profile`, over one TCP connection.
 //
-// Both ends prove first that they have the key: a challenge each way (HMAC-SHA-256; RFC 2104, FIPS 180-4); what comes before is random
+// Both ends prove first that they have the key: a challenge each way (HMAC-SHA-256); what comes before is random
 // numbers. What is sent afterwards is neither encrypted nor signed, its sizes are checked, and everything has to happen within the time.
 // Then the end that connected measures: round trips of a byte, and transfers each way that last half a second.
 
-#include <array>
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace cli {
-
-/// Returns the keyed hash of a text (HMAC-SHA-256).
-[[nodiscard]] std::array<std::uint8_t, 32> keyed_hash(std::string_view key, std::string_view text);
 
 struct link_options {
   std::string key;

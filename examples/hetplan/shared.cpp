@@ -208,6 +208,10 @@ job load_job(const std::string& file, const io::job_use& use, const std::string&
   return wanted;
 }
 
+void check_pins(const std::string& job_file, const job& wanted, const planning_graph& model, const cluster& devices) {
+  static_cast<void>(pinned_devices(wanted, model, devices, job_file.empty() ? "job" : job_file));
+}
+
 void check_pair(const planning_graph& model, const cluster& devices, const std::string& cluster, std::optional<workload> w) {
   io::check_together(model, devices, cluster, w);
   if (const auto line = io::unused_profiles(model, devices)) warn(*line);

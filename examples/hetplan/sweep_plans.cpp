@@ -97,6 +97,7 @@ plan_sweep::plan_sweep(const common_options& options, const std::string& file, c
       below(file, where("/jobs/", i), [&] { check_mode(models_[m].value, wanted.workload); });
       for (const auto& c : clusters_) {
         io::check_together(models_[m].value, c.value, c.name, wanted.workload);
+        below(file, where("/jobs/", i), [&] { check_pins(s.jobs[i].name, wanted, models_[m].value, c.value); });
         if (auto line = io::unused_profiles(models_[m].value, c.value)) warnings_.push_back(std::move(*line));
       }
     }

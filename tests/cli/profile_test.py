@@ -194,9 +194,10 @@ class Link(toy_problem.folder_test):
         out, _ = self.end(self.connect(proxy.port, "--json"))
         self.end(listener)
         link = json.loads(out)["link"]
-        self.assertAlmostEqual(link["out"] / there, 1, delta=0.1)
-        self.assertAlmostEqual(link["in"] / back, 1, delta=0.1)
-        self.assertAlmostEqual(link["latency"] / delay, 1, delta=0.3)
+        # A machine that is busy passes bytes on late, never early.
+        self.assertTrue(0.3 * there < link["out"] < 1.1 * there, link)
+        self.assertTrue(0.3 * back < link["in"] < 1.1 * back, link)
+        self.assertTrue(0.9 * delay < link["latency"] < 10 * delay, link)
 
     def test_who_has_another_key_is_refused_and_the_next_one_admitted(self):
         listener, port = self.listen()

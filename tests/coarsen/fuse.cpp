@@ -415,7 +415,7 @@ TEST_CASE("fusing the models of the zoo keeps their sizes and never costs time")
       CAPTURE(name, rules.name);
       const blocks b = fuse_operators(model, rules);
       const planning_graph g = fused_graph(model, b, rules);
-      if (name != "gemma3-4b") CHECK(g.size() < model.size());  // its norms stand between products and sums
+      if (!name.starts_with("gemma3")) CHECK(g.size() < model.size());  // its norms stand between products and sums
       CHECK(g.parameters() == Approx(model.parameters()).epsilon(1e-12));
       CHECK(g.forward_flops().value() == Approx(model.forward_flops().value()).epsilon(1e-12));
       CHECK(fused_graph(g, fuse_operators(g, rules), rules).size() <= g.size());

@@ -40,7 +40,7 @@ TEST_CASE("the command lines for distributed-llama, by hand") {
         "# on d1:\ndllama worker --port 9999 --nthreads CORES\n"
         "# on d0:\ndllama worker --port 9999 --nthreads CORES\n"
         "# on d3, which has the files:\ndllama chat --model MODEL.m --tokenizer TOKENIZER.t --buffer-float-type q80 --nthreads CORES "
-        "--workers d2:9999 d1:9999 d0:9999\n");
+        "--max-seq-len 16 --workers d2:9999 d1:9999 d0:9999\n");
   CHECK(exchange::nodes_for_distributed_llama(grid(m, {1}), m) == std::vector{device_id(0)});
   CHECK(exchange::nodes_for_distributed_llama(grid(m, {2, 2}), m) == std::vector{device_id(1), device_id(0)});
 }
@@ -54,6 +54,13 @@ TEST_CASE("what distributed-llama cannot run is refused") {
   CHECK(refusal(grid(m, std::vector<int>(16, 1))) == begin + "it has no more nodes than the model has key/value heads, 8; the plan has 16");
   CHECK(refusal(grid(m, {1, 1}, 2)) == begin + "its nodes share tensors, not samples; stage \"s0\" has 2 rows");
   plan two = grid(m, {1, 1});
+  two.microbatches = 2;
+  CHECK(refusal(two) == begin + "it generates one sequence at a time; the plan has 2");
+  two.microbatches = 1;
+  two.workload.prompt_chunk = 64;
+  CHECK(refusal(two) == begin + "it passes prompts in chunks of 32; the plan's have 64");
+  two.workload.prompt_chunk = 32;
+  CHECK(exchange::nodes_for_distributed_llama(two, m).size() == 2);
   two.workload.mode = mode::training;
   CHECK(refusal(two) == begin + "it runs inference; the plan is for training");
   two = grid(m, {1});
@@ -70,7 +77,6 @@ TEST_CASE("exports that know no grids refuse them with the reason") {
   const std::string reason = "it knows stages of whole layers; stage \"s0\" is a grid, whose columns share tensors";
   CHECK(refused(exchange::llama_cpp_command) == "export to llama.cpp: " + reason);
   CHECK(refused(exchange::prima_cpp_commands) == "export to prima.cpp: " + reason);
-  CHECK(refused(exchange::vllm_command) == "export to vLLM: " + reason);
   CHECK(refused([](const plan& q, const planning_graph& g, const cluster& d) { return exchange::torch_split_spec(q, g, d); }) ==
         "export to torch: " + reason);
   CHECK(refused([](const plan& q, const planning_graph& g, const cluster& d) { return exchange::write_placement(q, g, d); }) ==

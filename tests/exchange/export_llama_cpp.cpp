@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/exchange/export_llama_cpp.hpp>
 #include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/io/json_document.hpp>
 
@@ -20,19 +21,41 @@ using test::block_split;
 
 namespace {
 
+/// Returns the line of the command.
+std::string command_line(const std::string& text) {
+  for (const std::string& line : test::split_text(text, '\n')) {
+    if (line.find(" -m MODEL.gguf") != std::string::npos) return line;
+  }
+  return {};
+}
+
+/// Returns the numbers of the cluster's devices that RPC0, RPC1, ... are; a processor's is -1 - its device's.
+std::vector<int> numbered(const std::string& text) {
+  std::string with_processor;  // d1, d2
+  for (const std::string& line : test::split_text(text, '\n')) {
+    if (const auto end = line.find(" with --device GPU,CPU"); end != std::string::npos) with_processor = line.substr(4, end - 4) + ",";
+  }
+  std::vector<int> all;
+  for (const std::string& server : test::split_text(test::option(command_line(text), "--rpc"), ',')) {
+    const std::string name = server.substr(0, server.find(':'));
+    all.push_back(std::stoi(name.substr(1)));
+    if (with_processor.find(name + ",") != std::string::npos) all.push_back(-1 - all.back());
+  }
+  return all;
+}
+
 /// Returns the owner of each block and, last, of the head by llama.cpp's rule; -1 is the host's processor. The rule, in float as
 /// there: shares are accumulated and divided by their sum. Of the last `ngl` layers (n + 1 with the head), each goes to the first
 /// device whose share exceeds the layer's position. Newer versions count the head to find the first of these layers (`counts_head`),
 /// others do not; for all layers both must agree.
 std::vector<int> owners_in_llama_cpp(const std::string& command, int n_layer, bool counts_head) {
-  const std::string line = test::split_text(command, '\n')[4];
-  const std::vector<std::string> servers = test::split_text(test::option(line, "--rpc"), ',');
+  const std::string line = command_line(command);
+  const std::vector<int> known = numbered(command);
   const std::vector<std::string> names = test::split_text(test::option(line, "--device"), ',');
   std::vector<int> devices;  // of the cluster, in the order of --device
   for (const std::string& name : names) {
     REQUIRE(name.substr(0, 3) == "RPC");
-    const std::string& server = servers.at(std::stoul(name.substr(3)));
-    devices.push_back(std::stoi(server.substr(1, server.find(':') - 1)));
+    devices.push_back(known.at(std::stoul(name.substr(3))));
   }
   std::vector<float> splits;
   for (const std::string& number : test::split_text(test::option(line, "-ts"), ',')) splits.push_back(std::stof(number));
@@ -160,9 +183,18 @@ struct moe_case {
   }
 };
 
-/// Returns the device of a tensor by the rule of -ot: the first pattern that is found in its name; -1 for "CPU"; nothing if none is found.
-std::optional<int> overridden(const std::string& command, const std::string& tensor) {
-  const std::string line = test::split_text(command, '\n')[4];
+/// Returns the devices of --device, numbered as `numbered`.
+std::vector<int> owners_listed(const std::string& command) {
+  std::vector<int> all;
+  for (const std::string& name : test::split_text(test::option(command_line(command), "--device"), ','))
+    all.push_back(numbered(command).at(std::stoul(name.substr(3))));
+  return all;
+}
+
+/// Returns the device of a tensor by the rule of -ot: the first pattern that is found in its name; -1 - host for "CPU", and likewise for
+/// another device's processor; nothing if none is found.
+std::optional<int> overridden(const std::string& command, const std::string& tensor, int host) {
+  const std::string line = command_line(command);
   if (line.find(" -ot ") == std::string::npos) return std::nullopt;
   std::string given = test::option(line, "-ot");
   REQUIRE(given.size() > 2);
@@ -171,9 +203,14 @@ std::optional<int> overridden(const std::string& command, const std::string& ten
     const auto at = each.find('=');
     if (!std::regex_search(tensor, std::regex(each.substr(0, at)))) continue;
     const std::string buffer = each.substr(at + 1);
-    if (buffer == "CPU") return -1;
-    REQUIRE(buffer.rfind("RPC0[d", 0) == 0);  // the server's only device
-    return std::stoi(buffer.substr(6));
+    if (buffer == "CPU") return -1 - host;
+    REQUIRE((buffer.starts_with("RPC0[d") || buffer.starts_with("RPC1[d")));
+    const int device = std::stoi(buffer.substr(6));
+    const std::vector<int> known = numbered(command), listed = owners_listed(command);
+    const int wanted = buffer[3] == '0' ? device : -1 - device;
+    CHECK(std::ranges::count(known, wanted) == 1);
+    CHECK(std::ranges::count(listed, wanted) == 1);  // else it has no backend
+    return wanted;
   }
   return std::nullopt;
 }
@@ -215,8 +252,8 @@ TEST_CASE("llama.cpp puts every tensor of 400 random plans with experts apart wh
     for (std::size_t i = 0; i < c.home.size(); ++i) {
       const std::string block = "blk." + std::to_string(i) + ".";
       const auto device_of = [&](const std::string& tensor) {
-        const int found = overridden(command, block + tensor + ".weight").value_or(c.home[i]);
-        return found == -1 ? c.host : found;
+        const int found = overridden(command, block + tensor + ".weight", c.host).value_or(c.home[i]);
+        return found < 0 ? c.host : found;
       };
       for (const char* tensor : {"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}) CHECK(device_of(tensor) == c.experts[i]);
       for (const char* tensor : {"attn_q", "attn_norm", "attn_output"}) CHECK(device_of(tensor) == c.home[i]);
@@ -226,6 +263,173 @@ TEST_CASE("llama.cpp puts every tensor of 400 random plans with experts apart wh
     if (own_host) CHECK(command.find("on d" + std::to_string(c.host) + ", which reads the tokens") != std::string::npos);
   }
   CHECK(apart > 500);
+}
+
+namespace {
+
+/// Layers of a block by name, each with its tensors in GGUF.
+using block_layers = std::vector<std::pair<std::string, std::vector<std::string>>>;
+const std::vector<block_layers> levels{
+    {{"attn", {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "attn_q_norm", "post_attention_norm"}},
+     {"mlp", {"ffn_norm", "ffn_gate", "ffn_up", "ffn_down", "post_ffw_norm"}}},
+    {{"norm1", {"attn_norm"}},
+     {"q", {"attn_q", "attn_q_norm"}},
+     {"k", {"attn_k", "attn_k_norm"}},
+     {"v", {"attn_v"}},
+     {"o", {"attn_output"}},
+     {"norm2", {"ffn_norm"}},
+     {"gate", {"ffn_gate"}},
+     {"up", {"ffn_up"}},
+     {"down", {"ffn_down"}}},
+    {{"attn", {"attn_norm", "attn_q", "attn_output"}},
+     {"mlp", {"ffn_norm", "ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}}},
+    {{"attn_qkv", {"attn_qkv"}}, {"attn_output", {"attn_output"}}, {"ffn_up", {"ffn_up"}}, {"ffn_down", {"ffn_down"}}},
+    {{"router", {"ffn_gate_inp"}},
+     {"gate", {"ffn_gate_exps"}},
+     {"up", {"ffn_up_exps"}},
+     {"down", {"ffn_down_exps"}},
+     {"shared.gate", {"ffn_gate_shexp"}},
+     {"shared.up", {"ffn_up_shexp"}},
+     {"shared.down", {"ffn_down_shexp"}}}};
+
+planning_graph model_of_blocks(const block_layers& parts, std::size_t blocks, bool tied) {
+  planning_graph_builder b("blocks");
+  std::size_t layers = 0;
+  const auto add = [&](layer_spec l) {
+    b.add_layer(std::move(l));
+    if (layers > 0) b.add_edge(layer_id(layers - 1), layer_id(layers), 1_B);
+    ++layers;
+  };
+  const std::string group = tied ? "tokens" : "";
+  add({.name = "embed", .forward_flops = flops(1), .weight = 8_B, .weight_group = group});
+  for (std::size_t i = 0; i < blocks; ++i) {
+    for (const auto& [name, tensors] : parts) {
+      layer_spec l{.name = "l" + std::to_string(i) + "." + name, .forward_flops = flops(1), .weight = 8_B};
+      if (tensors.back().ends_with("_exps")) l.sequence.experts = expert_weights{4, 1, name == "mlp" ? 6_B : 8_B};
+      add(std::move(l));
+    }
+  }
+  add({.name = "norm", .forward_flops = flops(1), .weight = 1_B});
+  add({.name = "lm_head", .forward_flops = flops(1), .weight = 8_B, .weight_group = group});
+  return std::move(b).build();
+}
+
+/// Returns devices with RAM and disk.
+cluster row_with_tiers(int n) {
+  const cluster plain = test::row_of_devices(n);
+  std::vector<device> all(plain.devices().begin(), plain.devices().end());
+  for (device& d : all) d.tiers = {{"ram", 1_GB, 1_GB_per_s}, {"disk", 1_GB, 1_GB_per_s}};
+  return plain.with_devices(std::move(all));
+}
+
+}  // namespace
+
+TEST_CASE("llama.cpp puts every tensor of 400 random plans with weights in RAM where the plan has it") {
+  int moved = 0, remote = 0;
+  for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
+    INFO("seed " << seed);
+    test::random_source random(seed);
+    const block_layers& parts = random.pick(levels);
+    const int devices = random.integer(1, 4);
+    const std::vector<int> split = random.split(random.integer(devices, 12), devices);
+    std::size_t blocks = 0;
+    for (const int s : split) blocks += static_cast<std::size_t>(s);
+    const bool tied = devices == 1 && random.chance(0.5);
+    const planning_graph model = model_of_blocks(parts, blocks, tied);
+    hetplan::plan p{.model = "blocks", .cluster = "row"};
+    p.workload.mode = mode::inference;
+    std::size_t next = 0;
+    std::vector<int> home;
+    for (int d = 0; d < devices; ++d) {
+      const int blocks_here = split[static_cast<std::size_t>(d)];
+      home.insert(home.end(), static_cast<std::size_t>(blocks_here), d);
+      std::size_t end = next + (d == 0 ? 1 : 0) + static_cast<std::size_t>(blocks_here) * parts.size();
+      if (d + 1 == devices) end = model.size();
+      stage s{.name = "s" + std::to_string(d), .devices = {{.device = device_id(d)}}};
+      const double often = random.pick(std::vector{0.0, 0.2, 0.6, 1.0});
+      for (; next < end; ++next) {
+        s.layers.emplace_back(next);
+        if (random.chance(often)) s.offload.push_back({layer_id(next), "ram"});
+      }
+      p.stages.push_back(std::move(s));
+    }
+    if (tied) {  // one tensor
+      std::vector<offloaded_layer>& mine = p.stages.front().offload;
+      std::erase_if(mine, [&](const offloaded_layer& o) { return o.layer.index() == 0 || o.layer.index() + 1 == model.size(); });
+      if (random.chance(0.5)) {
+        mine.insert(mine.begin(), {layer_id(0), "ram"});
+        mine.push_back({layer_id(model.size() - 1), "ram"});
+      }
+    }
+    const std::string command = exchange::llama_cpp_command(p, model, row_with_tiers(devices));
+    INFO(command);
+    std::vector<int> owners = home;
+    owners.push_back(devices - 1);
+    for (const bool counts_head : {false, true}) CHECK(owners_in_llama_cpp(command, static_cast<int>(blocks), counts_head) == owners);
+    const auto check = [&](std::size_t layer, const std::string& tensor, int device) {
+      const bool offloaded = p.stages[static_cast<std::size_t>(device)].tier_of(layer_id(layer)) != nullptr;
+      moved += offloaded ? 1 : 0;
+      remote += offloaded && device > 0 ? 1 : 0;
+      INFO(tensor);
+      CHECK(overridden(command, tensor + ".weight", 0).value_or(device) == (offloaded ? -1 - device : device));
+    };
+    std::size_t layer = 1;
+    for (std::size_t b = 0; b < blocks; ++b) {
+      for (const auto& [name, tensors] : parts) {
+        for (const std::string& t : tensors) check(layer, "blk." + std::to_string(b) + "." + t, home[b]);
+        ++layer;
+      }
+    }
+    check(layer, "output_norm", devices - 1);
+    check(layer + 1, tied ? "token_embd" : "output", devices - 1);
+  }
+  CHECK(moved > 1000);
+  CHECK(remote > 500);
+}
+
+TEST_CASE("weights in RAM in llama.cpp, by hand, and what it cannot place") {
+  const planning_graph m = model_of_blocks(levels[0], 3, false);
+  hetplan::plan p{.model = "blocks", .cluster = "row"};
+  p.workload.mode = mode::inference;
+  p.stages = {{.name = "s0", .layers = {layer_id(0), layer_id(1), layer_id(2)}, .devices = {{.device = device_id(0)}}},
+              {.name = "s1", .layers = {}, .devices = {{.device = device_id(1)}}}};
+  for (std::size_t l = 3; l < m.size(); ++l) p.stages[1].layers.emplace_back(l);
+  p.stages[0].offload = {{layer_id(2), "ram"}};
+  p.stages[1].offload = {{layer_id(3), "ram"}, {layer_id(4), "ram"}, {layer_id(6), "ram"}};
+  const cluster c = row_with_tiers(2);
+  const auto lines = test::split_text(exchange::llama_cpp_command(p, m, c), '\n');
+  CHECK(lines[3] == "# on d1 with --device GPU,CPU (GPU: its name there, as CUDA0): the processor holds weights, too");
+  CHECK(lines[5] ==
+        "llama-cli -m MODEL.gguf --rpc d0:50052,d1:50052 --device RPC0,RPC1,RPC2 -ngl 4 -ts 1,3,0 -ot "
+        "'blk\\.(0)\\.(ffn_|post_ffw_)=CPU,blk\\.(1)\\.=RPC1[d1:50052],blk\\.(2)\\.(ffn_|post_ffw_)=RPC1[d1:50052]'");
+  const auto refusal = [&] { return test::message_of([&] { return exchange::llama_cpp_command(p, m, c); }); };
+  p.stages[1].offload[2].tier = "disk";
+  CHECK(refusal() ==
+        "export to llama.cpp: it knows a processor's memory and no tiers of it; stage \"s1\" has weights in \"ram\" and \"disk\"");
+  p.stages[1].offload = {{layer_id(6), "disk"}};
+  CHECK(refusal() ==
+        "export to llama.cpp: what is not in a device's memory is in its processor's, the first of its tiers; stage \"s1\" has weights in "
+        "tier \"disk\"");
+  const std::string why = "; stage \"s0\" has weights in tier \"ram\"";
+  CHECK(test::message_of([&] { return exchange::exo_program(p, m, c); }) ==
+        "export to exo: its nodes hold all of their weights in memory" + why);
+  CHECK(test::message_of([&] { return exchange::prima_cpp_commands(p, m, c); }) ==
+        "export to prima.cpp: its ranks choose themselves what they map from files" + why);
+  CHECK(test::message_of([&] { return exchange::vllm_command(p, m, c); }) ==
+        "export to vLLM: it offloads a number of bytes, the same on every device, and no layers" + why);
+  CHECK(test::message_of([&] { return exchange::torch_split_spec(p, m, c, "layers"); }) ==
+        "export to torch: a split says no place of weights" + why);
+  const planning_graph odd = model_of_blocks({{"mixer", {"ssm"}}, {"mlp", {"ffn_up"}}}, 3, true);
+  p.stages[1].offload = {{layer_id(3), "ram"}};
+  CHECK(test::message_of([&] { return exchange::llama_cpp_command(p, odd, c); }) ==
+        "export to llama.cpp: it takes weights by their names in GGUF; layer \"l1.mixer\" in tier \"ram\" is no block, attention, MLP or "
+        "known "
+        "product of one");
+  p.stages[1].offload = {{layer_id(8), "ram"}};
+  CHECK(test::message_of([&] { return exchange::llama_cpp_command(p, odd, c); }) ==
+        "export to llama.cpp: it has one tensor for embedding and head, which stays on the machine that runs the command; layer "
+        "\"lm_head\" has "
+        "it in tier \"ram\" of another device");
 }
 
 TEST_CASE("experts of one block on several devices, or without their neighbours, are refused") {

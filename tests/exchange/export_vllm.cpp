@@ -44,7 +44,7 @@ std::vector<int> owners_in_vllm(const std::string& command, int n_layer) {
 TEST_CASE("the command line for vLLM, by hand") {
   CHECK(exchange::vllm_command(block_split{{4, 2}}.plan(mode::generation), test::block_model(6), test::row_of_devices(2)) ==
         "# on d1; pipeline ranks: d1, d0\n"
-        "VLLM_PP_LAYER_PARTITION=4,2 vllm serve MODEL --pipeline-parallel-size 2\n");
+        "VLLM_PP_LAYER_PARTITION=4,2 vllm serve MODEL --pipeline-parallel-size 2 --max-model-len 16 --max-num-seqs 1\n");
 }
 
 TEST_CASE("vLLM gives random splits to the planned devices") {
@@ -52,6 +52,34 @@ TEST_CASE("vLLM gives random splits to the planned devices") {
     CHECK(owners_in_vllm(exchange::vllm_command(s.plan(), test::block_model(s.total()), test::row_of_devices(s.stages())), s.total()) ==
           s.owners());
   });
+}
+
+TEST_CASE("ranks whose devices share tensors, and the lengths of a generation, as vLLM has them") {
+  plan p = block_split{{4, 2}}.plan(mode::generation);  // on d1, d0
+  p.stages[0].devices = {{device_id(3)}, {device_id(1)}};
+  p.stages[1].devices = {{device_id(2)}, {device_id(0)}};
+  p.stages[0].columns = {1, 1};
+  p.stages[1].columns = {3, 3};
+  p.microbatch_size = 2;
+  p.microbatches = 4;
+  p.workload.context = 100;
+  p.workload.tokens = 28;
+  const planning_graph m = test::block_model(6);
+  const auto command = [&] { return exchange::vllm_command(p, m, test::row_of_devices(4)); };
+  CHECK(command() ==
+        "# on d3; pipeline ranks: d3 + d1, d2 + d0\n"
+        "VLLM_PP_LAYER_PARTITION=4,2 vllm serve MODEL --pipeline-parallel-size 2 --tensor-parallel-size 2 --max-model-len 128 "
+        "--max-num-seqs 8\n");
+  p.stages[1].columns = {1, 2};
+  CHECK(test::message_of(command) ==
+        "export to vLLM: it gives every device of a rank the same part; the columns of stage \"s1\" do not weigh the same");
+  p.stages[1].columns = {};
+  p.stages[1].devices = {{device_id(2)}};
+  CHECK(test::message_of(command) ==
+        "export to vLLM: all its ranks share tensors among as many devices; stage \"s1\" has 1 columns, stage \"s0\" has 2");
+  p.stages[1].devices = {{device_id(2)}, {device_id(3)}};
+  p.stages[1].columns = {1, 1};
+  CHECK(test::message_of(command) == "export to vLLM: it gives a device one range of blocks; that of stage \"s1\" has another stage");
 }
 
 TEST_CASE("what vLLM cannot run is refused") {

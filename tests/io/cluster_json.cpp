@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/io/cluster_json.hpp>
+#include <hetplan/zoo/devices.hpp>
 
 #include "io/reading.hpp"
 
@@ -63,6 +64,40 @@ TEST_CASE("a cluster file means what it says, and the rest is default") {
   CHECK(b.max_busy == 0.5);
   CHECK(c.network().resources()[0] == resource{"shared", 600_Mbit_per_s});
   CHECK(c.network().find(device_id(0), device_id(2))->latency == seconds(0.002));
+}
+
+TEST_CASE("a device like a built-in one has its fields where the file gives none") {
+  const auto one = [](const std::string& fields) {
+    return read(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [{"name": "a")" + fields + "}]}")[device_id(0)];
+  };
+  for (const std::string_view kind : zoo::device_kinds()) {
+    device built_in = zoo::device(kind, "a");
+    built_in.id = device_id(0);
+    CHECK(one(R"(, "like": ")" + std::string(kind) + "\"") == built_in);
+  }
+  const device plain = zoo::device("rtx3090", "a");
+  device d = one(R"(, "like": "rtx3090", "kind": "card", "memory": "12 GB", "compute": "10 TFLOP/s", "half_batch": 3,
+                    "power": {"idle": 1}, "tiers": [{"name": "ram", "memory": "64 GB", "bandwidth": "40 GB/s"}])");
+  CHECK(d.kind == "card");
+  CHECK(d.memory == 12_GB);
+  CHECK_FALSE(d.memory_budget);
+  CHECK(d.compute == 10_TFLOP_per_s);
+  CHECK(d.compute_by_precision.empty());
+  CHECK(d.half_rows == 0);
+  CHECK(d.half_batch == 3);
+  CHECK(d.power.idle == 1_W);
+  CHECK(d.power.active == plain.power.active);
+  CHECK(d.memory_bandwidth == plain.memory_bandwidth);
+  CHECK(d.efficiency == plain.efficiency);
+  CHECK(d.tiers == std::vector{memory_tier{"ram", 64_GB, 40_GB_per_s}});
+  CHECK(one(R"(, "like": "rtx3090", "compute": {"bf16": "1 TFLOP/s"})").compute_by_precision.size() == 1);
+  const std::string unknown = error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [{"name": "a", "like": "rtx309"}]})");
+  INFO(unknown);
+  CHECK(unknown.starts_with("c.json: /devices/0/like: "));
+  CHECK(unknown.find("rtx3090") != std::string::npos);
+  CHECK(unknown.find("rtx309\"") != std::string::npos);
+  CHECK(error(R"({"format": "hetplan/cluster/1", "name": "x", "devices": [{"like": "rtx3090"}]})") ==
+        "c.json: /devices/0/name: expected a name, got nothing");
 }
 
 TEST_CASE("power is idle where active is not given") {

@@ -79,6 +79,7 @@ TEST_CASE("the schemas describe the keys that the readers accept") {
                                    {"edge", set_of(k::edge)}});
   CHECK(properties("cluster") == map{{"", set_of(k::cluster)},
                                      {"device", set_of(io::keys_of<device>())},
+                                     {"tier", set_of(io::keys_of<memory_tier>())},
                                      {"by_precision", names_of_precisions},
                                      {"power", set_of(io::keys_of<power_profile>())},
                                      {"topology", set_of(k::topology)},

@@ -187,7 +187,11 @@ TEST_CASE("the schemas say what the lists of fields say") {
   cloud.merge(schemas_of<serve::registered_device>("device"));
   check_schema("cloud", with_fields(read_schema("cloud"), cloud));
   check_schema("services", with_fields(read_schema("services"), schemas_of<serve::service_variant>("variant")));
-  check_schema("cluster", with_fields(read_schema("cluster"), schemas_of<device>("device")));
+  std::map<std::string, json> clusters = schemas_of<device>("device");
+  clusters.merge(schemas_of<memory_tier>("tier"));
+  json cluster = with_fields(read_schema("cluster"), clusters);
+  cluster["$defs"]["device"]["required"] = {"name"};  // and memory, unless it is like a built-in device
+  check_schema("cluster", cluster);
 }
 
 }  // namespace test_fields

@@ -25,6 +25,8 @@ FORMS = ["grid", "fsdp", "zero2", "cuts"]       # what a stage may be besides re
 DEEPCEE_KINDS = [*FORMS, "forms"]               # each of them, and any in one plan
 LANGUAGE_KINDS = ["language_generation", "language_inference", "language_training"]    # of token models
 KINDS += DEEPCEE_KINDS + LANGUAGE_KINDS
+TIER_KINDS = ["tiers", "language_tiers"]        # weights below the devices' memory
+KINDS += TIER_KINDS
 GRANTED = ("exclusive", "per_link")     # the order of simultaneous flows matters
 TOPOLOGIES = ["shared", "ring", "star", "mesh", "hierarchical", "explicit"]
 
@@ -34,7 +36,7 @@ def features_of(kind, rng):
     f = {"dag": rng.random() < 0.25, "several": False, "explicit": False, "pipelines": False,
          "sizes": False, "tied": False, "frozen": rng.random() < 0.1, "tensor_parallel": False,
          "profile": rng.random() < 0.3, "savers": False, "mode": "training", "network": "fair_share", "flows": None,
-         "transfers": "overlap", "forms": [], "language": False, "copies": False, "even": False}
+         "transfers": "overlap", "forms": [], "language": False, "copies": False, "even": False, "tiers": False}
     if kind == "chain":
         f["dag"] = False
     elif kind == "dag":
@@ -106,6 +108,21 @@ def features_of(kind, rng):
             f["flows"] = rng.choice([None, None, "priority", "chunks"])
     elif kind in LANGUAGE_KINDS:
         language_features(f, kind.removeprefix("language_"), rng)
+    elif kind == "language_tiers":
+        language_features(f, rng.choice(["generation", "generation", "inference", "training"]), rng)
+    elif kind == "tiers":
+        f["mode"] = rng.choice(["training", "inference", "generation"])
+        f["several"] = f["explicit"] = rng.random() < 0.4
+        for name, chance in ("dag", 0.3), ("pipelines", 0.2), ("sizes", 0.2), ("tied", 0.4), ("tensor_parallel", 0.3):
+            f[name] = rng.random() < chance
+        if f["mode"] == "training" and rng.random() < 0.4:
+            f["savers"] = True
+        if rng.random() < 0.25:
+            f["forms"], f["pipelines"] = [rng.choice(["grid", "cuts"] if f["mode"] != "generation" else ["grid"])], False
+        f["network"] = rng.choice(["fair_share", *semantics.POLICIES])
+        f["transfers"] = "block" if not f["forms"] and rng.random() < 0.2 else "overlap"
+    if kind in TIER_KINDS:
+        f["tiers"], f["frozen"] = True, True
     if f["mode"] == "generation" and not f["language"]:
         # a group is a microbatch of the plan, and an entry of `flows` names one step of one group
         f["sizes"], f["flows"] = False, None
@@ -403,6 +420,8 @@ def random_cluster(rng, f, topology):
             random_language_device(rng, f, device)
     names = [d["name"] for d in devices]
     capacity = rate(rng, spread(rng, 1e7, 2e8))
+    if f["tiers"]:
+        random_tiers(rng, devices)
     if topology == "explicit":
         cluster.update(random_routes(rng, names))
     else:
@@ -418,6 +437,8 @@ def random_cluster(rng, f, topology):
                                "capacity": rate(rng, spread(rng, 2e7, 4e8)), "latency": delay(rng)})
                 members = members[n:]
             cluster["topology"]["groups"] = groups
+    if f["tiers"]:
+        share_tiers(rng, cluster)
     return cluster
 
 
@@ -444,6 +465,36 @@ def random_language_device(rng, f, device):
             device[key] = 1e-3 if f["even"] else written(rng, spread(rng, 1e-5, 5e-3), (1e-3, "ms"), (1e-6, "us"))
     if rng.random() < 0.3:
         device["memory_overhead"] = rng.choice(["0.8 GB", spread(rng, 1e5, 1e8)])
+
+
+def random_tiers(rng, devices):
+    """One to three, some of them of a resource (named later: the network makes the names)."""
+    for device in devices:
+        if rng.random() < 0.85:
+            device["tiers"] = [{"name": name, "memory": written(rng, spread(rng, 1e10, 1e12), (1e9, "GB"), (2.0**30, "GiB")),
+                                "bandwidth": rate(rng, spread(rng, 1e8, 1e11))}
+                               for name in rng.choice([["ram"], ["ram", "disk"], ["disk", "ram"], ["ram", "disk", "net"]])]
+
+
+def share_tiers(rng, cluster):
+    """Gives some tiers a resource of the network; one of several devices, or one that transfers take, too."""
+    capacities = semantics.Cluster(cluster).capacity
+    for device in cluster["devices"]:
+        for tier in device.get("tiers", []):
+            if capacities and rng.random() < 0.4:
+                tier["resource"] = rng.choice(list(capacities))
+                if rng.random() < 0.7:
+                    tier["bandwidth"] = spread(rng, 1e7, 1e10)
+
+
+def random_offload(rng, stage, model, cluster, mode):
+    """Some layers of a stage, in tiers that all of its devices have."""
+    tiers = [{t["name"] for t in d.get("tiers", [])} for d in cluster["devices"] if d["name"] in {s["name"] for s in stage["devices"]}]
+    common = sorted(set.intersection(*tiers))
+    frozen = [l for l in model["layers"] if l["name"] in stage["layers"]
+              and (mode != "training" or not l.get("trainable", True) or not l.get("weight"))]
+    if common and rng.random() < 0.85:
+        stage["offload"] = {l["name"]: rng.choice(common) for l in frozen if rng.random() < 0.6}
 
 
 def random_routes(rng, names):
@@ -633,6 +684,9 @@ def random_plan(rng, f, model, cluster):
     for index, stage in enumerate(s for p in listed for s in p["stages"]):
         if rng.random() < 0.5:
             stage["name"] = f"part{index}"
+    if f["tiers"]:
+        for stage in (s for p in listed for s in p["stages"]):
+            random_offload(rng, stage, model, cluster, f["mode"])
     if f["explicit"]:
         plan["schedule"] = {"kind": "explicit", "orders": {}}
     elif f["mode"] == "training" and any("cuts" in s for p in listed for s in p["stages"]):
@@ -874,11 +928,13 @@ def random_case(rng, kind, number):
             # with unequal sizes an edge without gradient can close a circle that the rule of §5 does not see;
             # a tensor of a grid, fsdp or zero2 may not stand in another stage; a device may have no precision that
             # will do, a layer not this degree, and chunks in flight can close a circle with an explicit order
-            if kind not in ("microbatch_sizes", "mixed", "block", "memory_savers", *DEEPCEE_KINDS, *LANGUAGE_KINDS):
+            if kind not in ("microbatch_sizes", "mixed", "block", "memory_savers", *DEEPCEE_KINDS, *LANGUAGE_KINDS, *TIER_KINDS):
                 raise
             continue
         listed = plan.get("stages") or [s for p in plan["pipelines"] for s in p["stages"]]
         if kind in DEEPCEE_KINDS and not any(has_form(stage, kind) for stage in listed):
+            continue
+        if f["tiers"] and not any(stage.get("offload") for stage in listed):
             continue
         if expected["latency"] == 0 or (f["flows"] and not plan["flows"]):
             continue

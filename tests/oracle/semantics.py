@@ -308,6 +308,14 @@ class Model:
 # -------------------------------------------------------------------------------------- §3 cluster
 
 @dataclass
+class Tier:
+    """Memory below a device's own, where a plan may put weights (§3)."""
+    memory: float
+    bandwidth: float
+    resource: object        # its name, or None
+
+
+@dataclass
 class Device:
     index: int
     name: str
@@ -330,6 +338,7 @@ class Device:
     memory: float           # power while memory is the limit of the work
     send: float
     receive: float
+    tiers: dict             # name -> Tier (§3)
 
     def peak(self, model):
         """FLOP/s that the model's work attains at best (§L2)."""
@@ -383,6 +392,9 @@ class Cluster:
                 uses[hop["resource"]] = uses.get(hop["resource"], 0.0) + quantity(hop.get("weight", 1))
             self._listed.append((entry["from"], entry["to"],
                                  Route(quantity(entry.get("latency", 0)), uses)))
+        for device in self.devices:
+            for tier in device.tiers.values():
+                require(tier.resource is None or tier.resource in self.capacity, f"device {device.name}: tiers: resource")
 
     @staticmethod
     def _device(index, entry):
@@ -405,7 +417,12 @@ class Cluster:
             overheads[key] = quantity(entry.get(key, 0))
             require(overheads[key] >= 0, f"{where}: {key}")
         require("half_rows" not in entry or "half_batch" not in entry, f"{where}: half_rows and half_batch")
-        return Device(index=index, name=entry["name"], kind=entry.get("kind", entry["name"]),
+        tiers = {}
+        for t in entry.get("tiers", []):
+            require(t["name"] and t["name"] not in tiers, f"{where}: tiers: {t['name']}")
+            tiers[t["name"]] = Tier(quantity(t["memory"]), quantity(t["bandwidth"]), t.get("resource"))
+            require(all(0 < v < math.inf for v in (tiers[t["name"]].memory, tiers[t["name"]].bandwidth)), f"{where}: tiers")
+        return Device(index=index, name=entry["name"], kind=entry.get("kind", entry["name"]), tiers=tiers,
                       compute=compute, memory_bandwidth=quantity(entry.get("memory_bandwidth", math.inf)),
                       half=quantity(entry.get("half_rows", entry.get("half_batch", 0))),
                       counts_rows="half_rows" in entry, **shares, **overheads,
@@ -497,9 +514,34 @@ def interpolate(batches, seconds, batch):
     return found
 
 
-def layer_seconds(model, layer, phase, batch, part, at):
+def reads_weights(layer, phase, kind):
+    """Does a call read the weights of its layer? (§4)"""
+    flops = layer.flops[phase]
+    if phase == FORWARD:
+        return True
+    if kind in layer.profile:
+        both = layer.flops[BACKWARD_INPUT] + layer.flops[BACKWARD_WEIGHT]
+        return flops > 0 or both == 0
+    return flops > 0 or (phase == BACKWARD_INPUT and layer.backward_traffic > 0)
+
+
+def bytes_read(layer, batch, part, at):
+    """Weights that a call with this batch reads: of experts the expected distinct ones, of a grid the column's."""
+    return layer.fraction(part) * layer.weights_read(batch * layer.new(at))
+
+
+def layer_seconds(model, layer, phase, batch, part, at, tier):
     """One layer, one phase (F, B: the input part, W: the weight part) of one round on one device of its stage: its
-    seconds, and those of them in which memory is the limit."""
+    seconds, and those of them in which memory is the limit. The weights lie in a tier below the device's memory, or
+    in that (None); from a tier with a resource they have come before."""
+    seconds, by_memory = layer_seconds_alone(model, layer, phase, batch, part, at, tier is None)
+    if tier is not None and tier.resource is None and reads_weights(layer, phase, part.device.kind):
+        reading = bytes_read(layer, batch, part, at) / tier.bandwidth
+        return seconds + reading, by_memory + reading
+    return seconds, by_memory
+
+
+def layer_seconds_alone(model, layer, phase, batch, part, at, in_memory):
     device, degree, fraction = part.device, part.degree, layer.fraction(part)
     flops, share = layer.flops[phase], layer.share(at)
     table = layer.profile.get(device.kind)
@@ -518,7 +560,8 @@ def layer_seconds(model, layer, phase, batch, part, at):
     # §L2: b·f·n·(r + h)/r with r = b·n·rows/T, or with r = b, where the b of numerator and rows is cancelled
     half = device.half / (layer.rows * share) if device.counts_rows else device.half
     arithmetic = fraction * layer.linear_flops(phase) * share / degree * (batch + half) / compute
-    movement = fraction * (layer.weights_read(batch * layer.new(at)) + traffic * batch * share) / degree / bandwidth
+    weights = bytes_read(layer, batch, part, at) if in_memory else 0.0
+    movement = (weights + fraction * traffic * batch * share) / degree / bandwidth
     seconds = max(arithmetic, movement) + device.launch * layer.calls
     by_memory = movement if movement > arithmetic else 0.0
     # attention is a kernel of its own
@@ -534,9 +577,10 @@ def layer_seconds(model, layer, phase, batch, part, at):
     return seconds, by_memory
 
 
-def stage_seconds(model, layers, phases, batch, part, at):
+def stage_seconds(model, stage, layers, phases, batch, part, at):
     """All layers in all phases: seconds, and those in which memory is the limit."""
-    each = [layer_seconds(model, layer, phase, batch, part, at) for layer in layers for phase in phases]
+    each = [layer_seconds(model, layer, phase, batch, part, at, stage.tier(layer, part)) for layer in layers
+            for phase in phases]
     return sum(s for s, _ in each), sum(m for _, m in each)
 
 
@@ -570,6 +614,11 @@ class Stage:
     shard: str              # fsdp, zero2 or none
     units: list             # of layers, for fsdp and zero2
     boundaries: dict        # phase -> samples of the pipeline at which its passes begin, and the last end
+    offload: dict           # layer name -> tier name
+
+    def tier(self, layer, part):
+        """The tier in which a device of the stage has a layer's weights; None: its memory."""
+        return part.device.tiers[self.offload[layer.name]] if layer.name in self.offload else None
 
     def passes(self, phase):
         return len(self.boundaries[phase]) - 1
@@ -678,7 +727,30 @@ class Plan:
                     f"stage {s.index}: a grid, fsdp or zero2 with a tensor of another stage")
         if self.mode == "generation":
             self._check_generation(model)
+        self._check_offload()
         self._cuts(model)
+
+    def _check_offload(self):
+        """§5: frozen weights of the stage's own layers, in tiers that each of its devices has and where they fit."""
+        held = {}       # (device, tier) -> tensor -> bytes
+        for s in self.stages:
+            for layer in s.layers:
+                if layer.name not in s.offload:
+                    continue
+                require(self.mode != "training" or not layer.trainable or layer.weight == 0, f"stage {s.index}: offload: trained")
+                require(s.shard == "none", f"stage {s.index}: offload under {s.shard}")
+                for p in s.parts:
+                    tier = s.offload[layer.name]
+                    require(tier in p.device.tiers, f"stage {s.index}: offload: tier {tier}")
+                    require(self.transfers == "overlap" or p.device.tiers[tier].resource is None,
+                            f"stage {s.index}: offload: reads over a resource beside transfers that block")
+                    here = held.setdefault((p.device.name, tier), {})
+                    here[layer.tensor] = max(here.get(layer.tensor, 0.0), layer.weight * layer.fraction(p))
+            require(not set(s.offload) - {l.name for l in s.layers}, f"stage {s.index}: offload: no layer of the stage")
+            for p in s.parts:
+                for name, tier in p.device.tiers.items():
+                    full = sum(held.get((p.device.name, name), {}).values())
+                    require(full <= tier.memory * (1 + CHECK), f"stage {s.index}: offload: tier {name} is too full")
 
     def _rounds(self, workload, model):
         """§L3: chunks of the prompt, then steps. Training and inference ask for a whole sample once (§L2)."""
@@ -723,7 +795,7 @@ class Plan:
         shard, units = self._shard(index, entry, layers, parts)
         return Stage(index, entry.get("name", f"s{index}"), pipeline, layers, parts, size, samples // size, first,
                      self._saver(entry, "recompute", "blocks"), self._saver(entry, "shard_state"), shard, units,
-                     self._boundaries(index, entry, size, samples, parts))
+                     self._boundaries(index, entry, size, samples, parts), entry.get("offload", {}))
 
     @staticmethod
     def _replicas(index, entry, layers, cluster):
@@ -965,6 +1037,8 @@ class Task(Node):
     part: Part
     is_first: bool = True   # of the parts of its pass: only fsdp has more than one
     is_last: bool = True
+    reads: tuple = ((), 0.0)    # flows that it waits for once the device is free for it, and their least seconds
+    unread: int = field(default=0, init=False)  # of these, and of the least time, what has not ended
 
 
 @dataclass(eq=False)
@@ -979,11 +1053,19 @@ class Flow(Node):
     index: tuple = ()       # (microbatch, stage, device, round), then whatever makes it unique
     names: tuple = ()       # (kind, sender, receiver, from_stage, to_stage, microbatch): what entries of `flows` ask for
     sender_place: int = 0   # of the sender in the list of its stage
+    is_read: bool = False   # from a tier: nobody sends it, and it waits for no port
     # while draining:
     left: float = field(default=0.0, init=False)
     rate: float = field(default=0.0, init=False)
     since: float = field(default=0.0, init=False)
     due: float = field(default=math.inf, init=False)
+
+
+@dataclass
+class Reader:
+    """What waits for a read: a task that its device has taken up."""
+    task: Task
+    simulation: object
 
 
 def link(before, after):
@@ -1053,12 +1135,34 @@ class TaskGraph:
             seconds, by_memory = part.device.overhead, 0
             again = stage.again(layers) if phase == BACKWARD_INPUT else []      # §2: their F once more
             for those, what in ((again, FORWARD), (layers, phases)):
-                more, of_memory = stage_seconds(self.model, those, what, high - low, part, at)
+                more, of_memory = stage_seconds(self.model, stage, those, what, high - low, part, at)
                 seconds += more + self._all_reduces(stage, part, those, what, high - low, at)
                 by_memory += of_memory
             tasks.append(Task(stage.index, phase, part.device.index, m, at.number, low, high, seconds, by_memory, part,
                               is_first=not tasks, is_last=len(tasks) == len(units) - 1))
+            tasks[-1].reads = self._reads(stage, part, ((again, FORWARD), (layers, phases)), high - low, at)
         return tasks
+
+    def _reads(self, stage, part, work, batch, at):
+        """§6: what a task waits for from tiers with a resource: flows [(bytes, uses)] that begin when the device would
+        begin the task, and the least seconds that its own tiers take for them."""
+        wanted = {}
+        for layers, phases in work:
+            for layer in layers:
+                tier = stage.tier(layer, part)
+                if tier is None or tier.resource is None:
+                    continue
+                for phase in phases:
+                    if reads_weights(layer, phase, part.device.kind):
+                        name = stage.offload[layer.name]
+                        wanted[name] = wanted.get(name, 0.0) + bytes_read(layer, batch, part, at)
+        flows, least = [], 0.0
+        for name, volume in wanted.items():
+            if volume > 0:
+                tier = part.device.tiers[name]
+                flows.append(Flow(part.device.index, part.device.index, volume, 0.0, {tier.resource: 1.0}, is_read=True))
+                least = max(least, volume / tier.bandwidth)
+        return flows, least
 
     def _all_reduces(self, stage, part, layers, phases, samples, at):
         """The seconds that a device of a grid spends in the all-reduces of its row, once for every F and
@@ -1462,6 +1566,9 @@ class Simulation:
     def _end(self, node):
         node.end = self.now
         for after in node.then:
+            if isinstance(after, Reader):
+                after.simulation._read(after.task)
+                continue
             after.waits -= 1
             if after.waits == 0 and isinstance(after, Flow):
                 self._flow_ready(after)
@@ -1491,9 +1598,29 @@ class Simulation:
             if not self.running[device] and place < len(tasks) and tasks[place].waits == 0:
                 self.position[device] += 1
                 self.running[device] = started = True
-                self._start(tasks[place])
-                self._at(self.now + tasks[place].seconds, self._end_task, tasks[place])
+                self._begin(tasks[place])
         return started
+
+    def _begin(self, task):
+        """§6: first the reads from tiers; the device takes no other task, but is not busy yet."""
+        flows, least = task.reads
+        if not flows:
+            self._run_task(task)
+            return
+        task.unread = len(flows) + 1
+        for flow in flows:
+            flow.then = [Reader(task, self)]
+            self._drain(flow)
+        self._at(self.now + least, self._read, task)
+
+    def _read(self, task):
+        task.unread -= 1
+        if task.unread == 0:
+            self._run_task(task)
+
+    def _run_task(self, task):
+        self._start(task)
+        self._at(self.now + task.seconds, self._end_task, task)
 
     # -- flows: ready -> (granted) -> latency -> draining -> end
 
@@ -1505,6 +1632,8 @@ class Simulation:
 
     def _holds(self, flow):
         """What a flow has to itself from grant to end."""
+        if flow.is_read:
+            return set()
         if self.policy == "exclusive":
             return {("out", flow.sender), ("in", flow.receiver)}
         return set(flow.uses) if self.policy == "per_link" else set()
@@ -1612,8 +1741,9 @@ def peak_memory(graph, device):
                 continue
             for at in plan.rounds:
                 moves[stage.index, at.number] = activations(plan, stage, part, stage.index in splits, at)
-            for tensor, layer in stage.tensors().items():
-                tensors[tensor] = max(tensors.get(tensor, 0.0), holding(plan, stage, part, layer))
+            for layer in stage.layers:
+                if layer.name not in stage.offload:     # what is offloaded lies elsewhere (§2)
+                    tensors[layer.tensor] = max(tensors.get(layer.tensor, 0.0), holding(plan, stage, part, layer))
             if stage.shard != "none":
                 whole = {"fsdp": lambda l: 2 * l.weight, "zero2": lambda l: plan.trained(l)[1]}[stage.shard]
                 held += max(sum(map(whole, distinct(unit).values())) for unit in stage.units)
@@ -1672,9 +1802,11 @@ def simulate(case):
     latency = Simulation(graph.order, graph.flows, cluster.capacity, plan.network).run()
 
     sent, received, carried = {}, {}, {name: 0.0 for name in cluster.capacity}
-    for flow in graph.flows + graph.carried:
-        sent[flow.sender] = sent.get(flow.sender, 0.0) + flow.volume
-        received[flow.receiver] = received.get(flow.receiver, 0.0) + flow.volume
+    reads = [flow for tasks in graph.order.values() for task in tasks for flow in task.reads[0]]
+    for flow in graph.flows + graph.carried + reads:
+        if not flow.is_read:
+            sent[flow.sender] = sent.get(flow.sender, 0.0) + flow.volume
+            received[flow.receiver] = received.get(flow.receiver, 0.0) + flow.volume
         for resource, weight in flow.uses.items():
             carried[resource] += flow.volume * weight
     result = {"latency": latency, "energy": {}, "peak_memory": {}, "busy": {}, "bytes": carried, "span": {}}

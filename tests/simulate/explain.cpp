@@ -62,7 +62,8 @@ void check_sums(const plan& p, const planning_graph& m, const cluster& c, const 
     for (const run_stretch& r : e.stretches) {
       const use_seconds& s = r.devices[d];
       CHECK(s.all() == Approx(j.graph.used[d] ? r.length_s() : 0).epsilon(1e-9).margin(1e-12 * end_s));
-      own_s += s[time_use::compute] + s[time_use::weights] + s[time_use::activations] + s[time_use::cache] + s[time_use::overhead];
+      own_s += s[time_use::compute] + s[time_use::weights] + s[time_use::activations] + s[time_use::cache] + s[time_use::tiers] +
+               s[time_use::overhead];
       memory_s += s[time_use::weights] + s[time_use::activations] + s[time_use::cache];
       idle_s += s[time_use::waiting];
     }
@@ -114,6 +115,34 @@ TEST_CASE("what a device waits for is the network from the end of the task whose
   both[0].send_overhead = 2_s;  // in the task of a: sending
   const run_explanation sends = explained(p, m, {"two", both, mesh{bytes_per_second(1), seconds(1)}});
   check_seconds(sends.stretches[0].devices[0], {{time_use::compute, 2}, {time_use::network, 2}, {time_use::waiting, 9}});
+}
+
+TEST_CASE("reading weights from tiers is a use of its own, tier by tier") {
+  layer_spec l = product();
+  const planning_graph m = model_of({l, product("b"), product("c")}, {{0, 1, 0}, {1, 2, 0}});
+  device d = gpu();
+  d.tiers = {{.name = "ram", .memory = 6_B, .bandwidth = bytes_per_second(0.5)},
+             {.name = "disk", .memory = 6_B, .bandwidth = bytes_per_second(0.25)}};
+  plan p = plan_of(mode::inference, 1, 1, {stage_of({0, 1, 2}, {{0, 1}})});
+  p.stages[0].offload = {{layer_id(1), "disk"}, {layer_id(2), "ram"}};
+  const cluster alone("alone", d);
+  const run_explanation e = explained(p, m, alone);
+  // a: 6 s for its weights; b and c compute for 2 s each, behind 24 s and 12 s of reading.
+  check_seconds(e.stretches[0].devices[0], {{time_use::weights, 6}, {time_use::compute, 4}, {time_use::tiers, 36}});
+  CHECK(e.stretches[0].devices[0].of_tier(0) == near(12));
+  CHECK(e.stretches[0].devices[0].of_tier(1) == near(24));
+  CHECK(e.memory[0].held.state == 6);
+  CHECK(describe(e, alone) ==
+        "  gpu          memory  weights 0.006 kB, activations 0.003 kB\n"
+        "               run     compute 8.7 %, weights 13.0 %, tier ram 26.1 %, tier disk 52.2 %\n");
+
+  // A tier of a resource: the task waits for the read.
+  d.tiers = {{.name = "disk", .memory = 12_B, .bandwidth = bytes_per_second(9), .resource = "r0"}};
+  const cluster host("host", std::vector<device>{d, gpu("other")}, route_table{{{"r0", bytes_per_second(2)}}, {}});
+  p.stages[0].offload = {{layer_id(1), "disk"}, {layer_id(2), "disk"}};
+  const run_explanation waits = explained(p, m, host);
+  check_seconds(waits.stretches[0].devices[0], {{time_use::weights, 6}, {time_use::compute, 4}, {time_use::tiers, 6}});
+  CHECK(waits.stretches[0].devices[0].of_tier(0) == near(6));
 }
 
 TEST_CASE("activations, exchange among accelerators and a cost model without parts") {

@@ -191,7 +191,6 @@ TEST_CASE("a profile does not tell what memory bounds") {
   d.kind = "gpu";
   CHECK(profiled_or_roofline{}.parts(profiled_one, d) == time_parts{.compute = 6_s});
   CHECK(profiled_or_roofline{}.parts(other, d) == time_parts{.weights = 6_s});
-  CHECK_FALSE(any_cost_model(profiled{}).tells_parts());
   CHECK(any_cost_model(profiled{}).parts(profiled_one, d) == time_parts{.compute = 6_s});
 }
 

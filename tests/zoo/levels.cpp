@@ -148,9 +148,10 @@ TEST_CASE("a part takes at most its operators' time, and nearly that where one o
       if (k.cached && !decodes) continue;
       INFO(name << " phase " << static_cast<int>(k.phase) << " batch " << k.batch << " tokens " << k.tokens);
       const double one = time(coarse, k), each = time(fine, k);
-      // In the backward FLOP of attention count among products, and a part's weight gradient moves all that its operators move.
+      // In the backward FLOP of attention count among products, and a part's weight gradient moves all that its operators move, those
+      // without weights too.
       const bool back = k.phase != phase::forward;
-      CHECK(one <= each * (back ? 1.05 : 1 + 1e-9));
+      CHECK(one <= each * (k.phase == phase::backward_weight ? 1.15 : back ? 1.05 : 1 + 1e-9));
       CHECK(one >= each * (k.cached ? 0.99 : back ? 0.4 : 0.6));
     }
   }

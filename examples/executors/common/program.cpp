@@ -62,6 +62,9 @@ void require_executable(const hetplan::plan& p, const hetplan::cluster& c) {
       refuse("/stages/" + std::to_string(s) + "/cuts", "backward passes of other samples than the forward passes",
              "stages whose backward passes are those of the forward");
     }
+    if (!p.stages[s].offload.empty()) {
+      refuse("/stages/" + std::to_string(s) + "/offload", "weights in tiers", "stages whose weights lie in the devices' memory");
+    }
     if (p.stages[s].recompute == hetplan::recomputation::blocks) {
       refuse("/stages/" + std::to_string(s) + "/recompute", "\"blocks\"", "stages that keep activations or recompute as a whole");
     }

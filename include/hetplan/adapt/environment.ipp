@@ -65,12 +65,23 @@ HETPLAN_INLINE conditions offered(conditions now, std::span<const foreign_traffi
   return now;
 }
 
+namespace detail {
+
+/// Returns the job with the pins of devices that are there: one that is away cannot keep its layers.
+[[nodiscard]] HETPLAN_INLINE job with_pins_of(job j, const cluster& there) {
+  std::erase_if(j.pins,
+                [&](const pin& p) { return std::ranges::none_of(there.devices(), [&](const device& d) { return d.name == p.device; }); });
+  return j;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE present_problem::present_problem(const planning_problem& whole, const conditions& now, const qoe_target& wanted)
     : part_(part_of(whole.cluster, now.working(), now.capacity)), devices_(whole.cluster.size()),
       problem_(whole.model, part_.devices, slow_down(whole.cost, part_.original | ranges::views::transform([&](device_id d) {
                                                                    return now.speed[d.index()];
                                                                  }) | ranges::to<std::vector>()),
-               whole.job, whole.models, whole.lp, whole.steps) {
+               detail::with_pins_of(whole.job, part_.devices), whole.models, whole.lp, whole.steps) {
   problem_.job.qoe = wanted;
 }
 

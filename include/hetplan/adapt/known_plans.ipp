@@ -135,6 +135,7 @@ HETPLAN_INLINE std::optional<plan> reschedule(const planning_problem& problem, c
   }
   const tasks::task_graph work = tasks::expand(stage_costs(problem, p));
   for (const tasks::transfer& t : work.transfers) {
+    if (t.kind == transfer_kind::read) continue;
     if (!is_open(problem.cluster.network().find(t.from, t.to), noticed)) return std::nullopt;
   }
   const present_problem there(problem, offered(noticed, traffic, problem.cluster.network()), wanted);

@@ -236,6 +236,7 @@ HETPLAN_INLINE std::string reason_not_to_replay(const plan& p) {
     if (s.state_shards() > 1) {
       return "replay counts on devices that hold the whole optimizer's state; those of stage \"" + s.name + "\" share it out";
     }
+    if (!s.offload.empty()) return "replay counts on weights in memory; stage \"" + s.name + "\" has some in tiers";
     if (const std::string more = beyond_plain(s, s.devices.size() == 1); !more.empty()) {
       return "replay counts on stages whose devices share microbatches by samples alone; stage \"" + s.name + "\" is " + more;
     }

@@ -17,7 +17,8 @@ namespace hetplan {
 ///
 ///     const cluster home("home", {laptop, phone}, shared_medium{600_Mbit_per_s, 2_ms});
 ///
-/// Throws  invalid_input (an invalid device, a repeated name, no device); invalid_model (an invalid network).
+/// Throws  invalid_input (an invalid device, a repeated name, no device, a tier of an unknown resource); invalid_model (an invalid
+/// network).
 class cluster {
  public:
   template <class M>
@@ -25,15 +26,21 @@ class cluster {
     static_assert(check_network_model<M>());
     number_devices();
     if constexpr (network_model<M>) network_ = hetplan::network(net, std::span<const device>(devices_));
+    find_tier_resources();
   }
   /// Makes a cluster of one device, which needs no network.
-  cluster(std::string name, device only) : name_(std::move(name)), devices_{std::move(only)} { number_devices(); }
+  cluster(std::string name, device only) : name_(std::move(name)), devices_{std::move(only)} {
+    number_devices();
+    find_tier_resources();
+  }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::size_t size() const { return devices_.size(); }
   [[nodiscard]] std::span<const device> devices() const { return devices_; }
   [[nodiscard]] const device& operator[](device_id d) const { return devices_[d.index()]; }
   [[nodiscard]] const hetplan::network& network() const { return network_; }
+  /// Returns true if a device has tiers below its memory.
+  [[nodiscard]] bool has_tiers() const;
 
   /// Returns the cluster with other devices in the same places of the network, which stays as it is.
   ///
@@ -48,6 +55,7 @@ class cluster {
 
  private:
   void number_devices();
+  void find_tier_resources();
 
   std::string name_;
   std::vector<device> devices_;
@@ -75,8 +83,8 @@ struct cluster_part {
 /// Source  PipeDream, Dapple and HetPipe as Asteroid, section 5.2, describes them.
 [[nodiscard]] cluster without_memory_limits(const cluster& c);
 
-/// Returns the view of a planner that balances work and ignores communication: transfers take no time. Plans of the view are
-/// plans of the cluster if it joins all pairs of devices.
+/// Returns the view of a planner that balances work and ignores communication: transfers take no time, and devices read their tiers alone.
+/// Plans of the view are plans of the cluster if it joins all pairs of devices.
 ///
 /// Source  GPipe's partition as Asteroid, section 5.5, describes it.
 [[nodiscard]] cluster without_network_costs(const cluster& c);
@@ -86,7 +94,7 @@ struct cluster_part {
 [[nodiscard]] device_id median_device(const cluster& c);
 
 /// Returns the view of a planner for clusters of equal machines. Each device is a copy of one of them, with the least memory of
-/// all, as a single stated memory must exist on every device. Each pair has a full-duplex wire of the mean peak bandwidth and
+/// all, as a single stated memory must exist on every device, and no tiers. Each pair has a full-duplex wire of the mean peak bandwidth and
 /// the mean latency of the pairs that are joined at finite rates.
 ///
 /// Plans of the view are plans of the cluster if all pairs of devices are joined and each device has the accelerators that its
@@ -101,7 +109,7 @@ struct cluster_part {
 
 // View of a cluster in which every pair of devices has its peak bandwidth to itself.
 
-/// Returns the view of a planner that knows the bandwidths between pairs and ignores contention.
+/// Returns the view of a planner that knows the bandwidths between pairs and ignores contention; devices read their tiers alone.
 ///
 /// Plans of the view are plans of the cluster: devices keep their ids and names. A plan's latency on the view is no bound, but
 /// no schedule on the cluster ends before the best schedule of the same plan on the view with full-duplex wires.

@@ -20,6 +20,7 @@ HETPLAN_INLINE cluster cluster::with_devices(std::vector<device> devices) const 
   cluster other = *this;
   other.devices_ = std::move(devices);
   other.number_devices();
+  other.find_tier_resources();
   return other;
 }
 
@@ -28,6 +29,10 @@ HETPLAN_INLINE device_id cluster::find(std::string_view name) const {
     if (d.name == name) return d.id;
   }
   throw invalid_input("cluster \"" + name_ + "\" has no device \"" + std::string(name) + "\"");
+}
+
+HETPLAN_INLINE bool cluster::has_tiers() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const device& d) { return !d.tiers.empty(); });
 }
 
 HETPLAN_INLINE void cluster::number_devices() {
@@ -42,7 +47,35 @@ HETPLAN_INLINE void cluster::number_devices() {
   }
 }
 
+HETPLAN_INLINE void cluster::find_tier_resources() {
+  for (device& d : devices_) {
+    for (memory_tier& t : d.tiers) {
+      t.shared = {};
+      if (t.resource.empty()) continue;
+      const auto all = network_.resources();
+      const auto known = std::find_if(all.begin(), all.end(), [&](const resource& r) { return r.name == t.resource; });
+      if (known == all.end())
+        throw invalid_input("cluster \"" + name_ + "\": tier \"" + t.name + "\" of device \"" + d.name + "\" has the resource \"" +
+                            t.resource + "\"; expected one of the network");
+      t.shared = resource_id(static_cast<std::size_t>(known - all.begin()));
+    }
+  }
+}
+
 namespace detail {
+
+/// Returns the devices with tiers of their own, each as fast as its resource alone.
+[[nodiscard]] HETPLAN_INLINE std::vector<device> with_own_tiers(const cluster& c) {
+  std::vector<device> all(c.devices().begin(), c.devices().end());
+  for (device& d : all) {
+    for (memory_tier& t : d.tiers) {
+      if (t.shared.valid()) t.bandwidth = std::min(t.bandwidth, c.network()[t.shared].capacity);
+      t.resource.clear();
+      t.shared = {};
+    }
+  }
+  return all;
+}
 
 /// Network model of the kept devices, without the routes over a resource that is down.
 struct part_of_network {
@@ -107,9 +140,7 @@ HETPLAN_INLINE cluster without_memory_limits(const cluster& c) {
   return c.with_devices(std::move(roomy));
 }
 
-HETPLAN_INLINE cluster without_network_costs(const cluster& c) {
-  return {c.name(), {c.devices().begin(), c.devices().end()}, detail::free_routes{}};
-}
+HETPLAN_INLINE cluster without_network_costs(const cluster& c) { return {c.name(), detail::with_own_tiers(c), detail::free_routes{}}; }
 
 HETPLAN_INLINE device_id median_device(const cluster& c) {
   std::vector<device_id> by_rate;
@@ -124,8 +155,10 @@ HETPLAN_INLINE cluster homogeneous(const cluster& c, device_id like) {
   std::vector<device> alike;
   double rate = 0, latency = 0;
   int pairs = 0;
+  device copied = c[like];
+  copied.tiers.clear();  // a tier of that name must exist on every device
   for (const device& d : c.devices()) {
-    device copy = c[like];
+    device copy = copied;
     copy.id = d.id;
     copy.name = d.name;
     copy.memory = least;
@@ -190,7 +223,7 @@ class private_wires {
 }  // namespace detail
 
 HETPLAN_INLINE cluster uncontended(const cluster& c, duplex wires) {
-  return {c.name(), {c.devices().begin(), c.devices().end()}, detail::private_wires(c, wires)};
+  return {c.name(), detail::with_own_tiers(c), detail::private_wires(c, wires)};
 }
 
 }  // namespace hetplan

@@ -44,6 +44,18 @@ struct attained_share {
   friend bool operator==(const attained_share&, const attained_share&) = default;
 };
 
+/// Memory below a device's own, such as RAM or a disk, where a plan may put weights. Each call of a layer reads them from there.
+/// Source  semantics, section 3.
+struct memory_tier {
+  std::string name;
+  bytes memory = {};
+  bytes_per_second bandwidth = {};  ///< of the device's reads
+  std::string resource = "";        ///< of the network: reads share it with those of other devices and with transfers; empty: none
+  resource_id shared = {};          ///< set by the cluster: the id of `resource`, invalid if there is none
+
+  friend bool operator==(const memory_tier&, const memory_tier&) = default;
+};
+
 /// Device. `compute` and `memory_bandwidth` are per accelerator, `memory` and `power` per device. Budgets may be below
 /// the device's capacities; planners keep them, the simulator reports against them.
 struct device {
@@ -69,7 +81,10 @@ struct device {
   power_profile power = {};
   std::optional<joules> energy_budget = {};  ///< per iteration
   double max_busy = 1;                       ///< limit of the busy share
+  std::vector<memory_tier> tiers = {};       ///< below its memory; unique names
 
+  /// Returns the tier of that name, or null.
+  [[nodiscard]] const memory_tier* find_tier(std::string_view of_name) const;
   [[nodiscard]] flops_per_second total_compute() const { return compute * accelerators; }
   /// Returns the peak in a precision, or in the nearest that may stand in for it (any_substitute). Throws invalid_input if there is none.
   [[nodiscard]] flops_per_second compute_in(hetplan::precision p) const;

@@ -30,6 +30,13 @@ HETPLAN_INLINE flops_per_second device::compute_in(hetplan::precision p) const {
                       ", nor for a precision that can stand in for it; expected one");
 }
 
+HETPLAN_INLINE const memory_tier* device::find_tier(std::string_view of_name) const {
+  for (const memory_tier& t : tiers) {
+    if (t.name == of_name) return &t;
+  }
+  return nullptr;
+}
+
 HETPLAN_INLINE const double* attained_share::find(std::string_view format) const {
   if (by_format.empty()) return &of_all;
   const double* others = nullptr;
@@ -90,6 +97,13 @@ HETPLAN_INLINE void check_device(const device& d) {
   amount(d.power.receive, "power.receive");
   if (d.energy_budget) amount(*d.energy_budget, "energy_budget");
   require(d.max_busy > 0 && d.max_busy <= 1, "max_busy", d.max_busy, "a share in (0, 1]");
+  for (const memory_tier& t : d.tiers) {
+    if (t.name.empty()) throw invalid_input("device \"" + d.name + "\": a tier has an empty name");
+    if (d.find_tier(t.name) != &t) throw invalid_input("device \"" + d.name + "\": tier \"" + t.name + "\" appears twice");
+    const std::string of = "tier \"" + t.name + "\": ";
+    require(is_finite(t.memory) && t.memory.value() > 0, (of + "memory").c_str(), t.memory.value(), "bytes > 0");
+    require(is_finite(t.bandwidth) && t.bandwidth.value() > 0, (of + "bandwidth").c_str(), t.bandwidth.value(), "a rate > 0");
+  }
 }
 
 }  // namespace hetplan

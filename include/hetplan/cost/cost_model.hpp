@@ -108,6 +108,14 @@ struct work {
   double fraction = 1;  ///< of the layer's tensors, FLOP and bytes: less than 1 where devices share them (the columns of a grid)
   int tokens = 0;       ///< new tokens of each sequence; 0: those of a sample. Whoever asks a model tells them.
   bool cached = false;  ///< generation: reads and writes the key/value cache
+  /// At which the call reads its weights from a tier below the device's memory; 0: they lie in that memory. Infinite: they have arrived
+  /// before the call, so that it neither reads nor waits for them.
+  bytes_per_second tier_bandwidth = {};
+
+  /// Do the weights lie in a tier below the device's memory?
+  [[nodiscard]] bool offloaded() const { return tier_bandwidth.value() > 0; }
+  /// Returns the time to read them from there, which tensor parallelism does not divide; 0 if they do not lie there.
+  [[nodiscard]] seconds tier_time() const { return offloaded() ? weight_traffic() / tier_bandwidth : seconds(); }
 
   [[nodiscard]] double new_tokens() const { return tokens > 0 ? tokens : layer.tokens_per_sample; }
   /// Returns the part of a sample's amounts that the new tokens make.
@@ -144,9 +152,10 @@ struct work_kind {
   double batch = 1;
   int tensor_parallel = 1;
   int context = 0;
-  double fraction = 1;  ///< of split layers; others are whole
-  int tokens = 0;       ///< new tokens of each sequence; 0: those of a sample
-  bool cached = false;  ///< generation
+  double fraction = 1;                   ///< of split layers; others are whole
+  int tokens = 0;                        ///< new tokens of each sequence; 0: those of a sample
+  bool cached = false;                   ///< generation
+  bytes_per_second tier_bandwidth = {};  ///< of weights in a tier below the device's memory: see work
 
   /// Returns the work of a layer that runs in it. In generation a layer per request has its request, and one of the last token that one.
   [[nodiscard]] work of(const layer& l) const;
@@ -159,15 +168,16 @@ struct time_parts {
   seconds weights = {};      ///< memory bandwidth, for weights
   seconds activations = {};  ///< memory bandwidth, for what layers read and write besides
   seconds cache = {};        ///< memory bandwidth, for the key/value cache
+  seconds tier = {};         ///< bandwidth of a tier below the device's memory, for weights there
   seconds launch = {};       ///< fixed costs of kernels
   seconds exchange = {};     ///< among the accelerators of the device
 
-  [[nodiscard]] seconds memory_bound() const { return weights + activations + cache; }
+  [[nodiscard]] seconds memory_bound() const { return weights + activations + cache + tier; }
   [[nodiscard]] seconds all() const { return compute + memory_bound() + launch + exchange; }
 
   time_parts& operator+=(const time_parts& o);
   friend time_parts operator/(const time_parts& p, double by) {
-    return {p.compute / by, p.weights / by, p.activations / by, p.cache / by, p.launch / by, p.exchange / by};
+    return {p.compute / by, p.weights / by, p.activations / by, p.cache / by, p.tier / by, p.launch / by, p.exchange / by};
   }
   friend bool operator==(const time_parts&, const time_parts&) = default;
 };
@@ -182,6 +192,8 @@ concept times_work = requires(const M& m, const work& w, const device& d) {
 /// * Times are finite and >= 0; else `invalid_model` with layer, device, phase and batch. Called by one thread at a time.
 /// * A call has `work::tokens` new tokens of each sequence behind `work::context` cached ones; `work` gives FLOP and bytes for these. A
 ///   model whose answer depends on neither is refused where a job has passes of several lengths (check_tokens).
+/// * Weights in a tier below the device's memory (work::offloaded) are read at work::tier_bandwidth, behind all else that the call does. A
+///   model whose answer does not depend on it is refused where devices have tiers (check_tiers).
 /// * No code assumes time proportional to batch. `recipes::data_parallel` finds the best shares if time never falls with the batch.
 /// * A layer is priced alone, and a stage takes the sum of its layers. `times_boundary` adds what two successive layers cost on top.
 ///   Savings between layers cannot be expressed: make one layer of both.
@@ -555,6 +567,11 @@ namespace detail {
 
 }  // namespace detail
 
+/// Does a call read the weights of its layer? A forward does; a backward_input with FLOP or backward_traffic, and a backward_weight with
+/// FLOP. Of a layer with a profile for the device's kind, each phase with a part of the measured backward.
+/// Source  semantics, section 4.
+[[nodiscard]] bool reads_weights(const work& w, const device& d);
+
 /// Checks that a mode can run a model; called for problems, plans, tables and bounds.
 ///
 /// Throws  invalid_input (generation, and a layer with attention over all tokens would be cut into chunks).
@@ -565,6 +582,8 @@ void check_mode(const planning_graph& model, const workload& w);
 ///     max(b FLOP (r + h) / r / (peak eff), (weights + b traffic) / (bandwidth meff))
 ///   + max(b attention FLOP / (peak eff), b (cache / ceff + attention traffic) / (bandwidth meff)) + calls launch
 ///
+/// Weights in a tier below the device's memory leave the first maximum, and weights / (bandwidth of the tier) is added.
+///
 /// Rows r are b rows n / T (by default b n); h is the device's half_rows, or its half_batch, which counts samples: r = b. `eff`, `meff` and
 /// `ceff` are its attained shares (efficiency, memory_efficiency, cache_efficiency), its peak is that of the model's precision.
 ///
@@ -573,7 +592,7 @@ void check_mode(const planning_graph& model, const workload& w);
 /// backward_input with FLOP or backward_traffic, a backward_weight with FLOP.
 ///
 /// Parts: a maximum is arithmetic if its first term is not the smaller one, else memory bandwidth, divided by bytes: weights and other
-/// traffic, cache and attention's traffic.
+/// traffic, cache and attention's traffic. The reading of a tier is a part of its own.
 ///
 /// Throws  invalid_input: unknown FLOP of the layer, unknown compute of the device in any fitting precision, no share for the model's
 ///         weight format, no interconnect where g > 1.
@@ -602,12 +621,15 @@ static_assert(check_cost_model<roofline>());
 
 /// Measured times: piecewise linear in the batch, in generation in batch times new tokens, from the layer's profile for the device's kind.
 /// Below the first entry its value holds, above the last the last slope; one entry is constant. The measured backward is divided between
-/// backward_input and backward_weight in proportion to their FLOP, in halves if both are 0.
+/// backward_input and backward_weight in proportion to their FLOP, in halves if both are 0. Reading weights from a tier comes on top, in
+/// the forward and in each part of the backward that is not 0.
 ///
 /// Throws  invalid_input: no profile for the kind, no backward in it, tensor parallelism > 1; in generation, a sample of several tokens.
 ///         unknown_time: the last slope falls, and the batch is so large that its time would be negative.
 struct profiled {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
+  /// Returns what reading a tier takes; a profile does not tell more, so the rest is all arithmetic.
+  [[nodiscard]] time_parts parts(const work& w, const device& d) const;
   /// Returns the last batch whose time is not negative if the last slope falls, else infinity.
   [[nodiscard]] double largest_batch(const work& w, const device& d) const;
 
@@ -621,7 +643,7 @@ struct profiled {
 struct profiled_or_roofline {
   [[nodiscard]] seconds time(const work& w, const device& d) const;
   [[nodiscard]] double largest_batch(const work& w, const device& d) const { return profiled{}.largest_batch(w, d); }
-  /// Returns those of the roofline; a profile does not tell, so its time is all arithmetic.
+  /// Returns those of the roofline, or of the profile.
   [[nodiscard]] time_parts parts(const work& w, const device& d) const;
 };
 

@@ -59,6 +59,7 @@ HETPLAN_INLINE time_parts& time_parts::operator+=(const time_parts& o) {
   weights += o.weights;
   activations += o.activations;
   cache += o.cache;
+  tier += o.tier;
   launch += o.launch;
   exchange += o.exchange;
   return *this;
@@ -67,7 +68,7 @@ HETPLAN_INLINE time_parts& time_parts::operator+=(const time_parts& o) {
 HETPLAN_INLINE void detail::check_parts(const time_parts& parts, double whole_s, const work& w, const device& d) {
   const double sum = parts.all().value();
   bool fits = std::abs(sum - whole_s) <= relative_tolerance * whole_s;
-  for (const seconds s : {parts.compute, parts.weights, parts.activations, parts.cache, parts.launch, parts.exchange})
+  for (const seconds s : {parts.compute, parts.weights, parts.activations, parts.cache, parts.tier, parts.launch, parts.exchange})
     fits = fits && s.value() >= 0;
   if (fits) return;
   throw invalid_model("cost model: parts(layer " + std::to_string(w.layer.id.value) + " \"" + w.layer.name + "\", " +
@@ -77,7 +78,8 @@ HETPLAN_INLINE void detail::check_parts(const time_parts& parts, double whole_s,
 }
 
 HETPLAN_INLINE work work_kind::of(const layer& l) const {
-  work w{l, phase, batch, tensor_parallel, context, l.is_split() ? fraction : 1, tokens > 0 ? tokens : l.tokens_per_sample, cached};
+  work w{l,      phase,         batch, tensor_parallel, context, l.is_split() ? fraction : 1, tokens > 0 ? tokens : l.tokens_per_sample,
+         cached, tier_bandwidth};
   if (l.runs_per_request()) {
     w.tokens = 1;
     w.context = 0;
@@ -107,6 +109,23 @@ HETPLAN_INLINE void check_mode(const planning_graph& model, const workload& w) {
   if (const auto fault = detail::mode_fault(model, w)) throw invalid_input(*fault);
 }
 
+namespace detail {
+
+/// Returns the part of a layer's measured backward that a phase of it takes.
+[[nodiscard]] HETPLAN_INLINE double share_of_backward(const work& w) {
+  const double input = w.layer.backward_input_flops.value(), weight = w.layer.backward_weight_flops.value();
+  const double mine = w.phase == phase::backward_input ? input : weight;
+  return input + weight > 0 ? mine / (input + weight) : 0.5;
+}
+
+}  // namespace detail
+
+HETPLAN_INLINE bool reads_weights(const work& w, const device& d) {
+  if (w.phase == phase::forward) return true;
+  if (w.layer.profile_for(d.kind) != nullptr) return detail::share_of_backward(w) > 0;
+  return w.flops_per_sample() > flops{} || (w.phase == phase::backward_input && w.traffic() > bytes{});
+}
+
 HETPLAN_INLINE std::optional<roofline::kernels> roofline::kernels_of(const work& w, const device& d) {
   const flops products = w.product_flops(), attention = w.attention_flops();
   const bool moves = w.phase == phase::backward_input && w.traffic() > bytes{};
@@ -124,7 +143,7 @@ HETPLAN_INLINE std::optional<roofline::kernels> roofline::kernels_of(const work&
   const bytes_per_second bandwidth = d.memory_bandwidth * share_for(d.memory_efficiency, w.layer.weight_format, d, "memory_efficiency");
   const double half = d.half_batch + d.half_rows / w.rows();
   const bytes moved = w.cache_traffic() / d.cache_efficiency + w.attention_traffic();
-  const bytes weights = w.weight_traffic(), with_rest = weights + w.traffic() * w.batch;
+  const bytes weights = w.offloaded() ? bytes{} : w.weight_traffic(), with_rest = weights + w.traffic() * w.batch;
   const auto share = [](bytes some, bytes all) { return all > bytes{} ? some / all : 0; };
   return kernels{{products * (w.batch + half) / g / rate, with_rest / g / bandwidth, share(weights, with_rest)},
                  {attention * w.batch / g / rate, moved * w.batch / g / bandwidth, share(w.cache_traffic() / d.cache_efficiency, moved)}};
@@ -132,13 +151,13 @@ HETPLAN_INLINE std::optional<roofline::kernels> roofline::kernels_of(const work&
 
 HETPLAN_INLINE seconds roofline::time(const work& w, const device& d) const {
   const auto k = kernels_of(w, d);
-  return k ? k->products.time() + k->attention.time() + w.layer.calls * d.launch + gathering(w, d) : seconds();
+  return k ? k->products.time() + k->attention.time() + w.layer.calls * d.launch + gathering(w, d) + w.tier_time() : seconds();
 }
 
 HETPLAN_INLINE time_parts roofline::parts(const work& w, const device& d) const {
   const auto k = kernels_of(w, d);
   if (!k) return {};
-  time_parts p{.launch = w.layer.calls * d.launch, .exchange = gathering(w, d)};
+  time_parts p{.tier = w.tier_time(), .launch = w.layer.calls * d.launch, .exchange = gathering(w, d)};
   if (k->products.memory_bound()) {
     p.weights = k->products.traffic * k->products.share;
     p.activations = k->products.traffic - p.weights;
@@ -181,12 +200,15 @@ HETPLAN_INLINE seconds profiled::time(const work& w, const device& d) const {
     }
     return t;
   };
-  if (w.phase == phase::forward) return seconds(measured_s("forward", p->forward_s));
+  if (w.phase == phase::forward) return seconds(measured_s("forward", p->forward_s)) + w.tier_time();
   if (p->backward_s.empty()) fail("has no measured backward, which training needs");
-  const double input = w.layer.backward_input_flops.value(), weight = w.layer.backward_weight_flops.value();
-  const double mine = w.phase == phase::backward_input ? input : weight;
-  const double share = input + weight > 0 ? mine / (input + weight) : 0.5;
-  return seconds(share * measured_s("backward", p->backward_s));
+  const double share = detail::share_of_backward(w);
+  return seconds(share * measured_s("backward", p->backward_s)) + (share > 0 ? w.tier_time() : seconds());
+}
+
+HETPLAN_INLINE time_parts profiled::parts(const work& w, const device& d) const {
+  const seconds whole = time(w, d), tier = std::min(w.tier_time(), whole);  // a part of the backward that is 0 reads nothing
+  return {.compute = whole - tier, .tier = tier};
 }
 
 HETPLAN_INLINE double profiled::largest_batch(const work& w, const device& d) const {
@@ -218,7 +240,7 @@ HETPLAN_INLINE seconds profiled_or_roofline::time(const work& w, const device& d
 }
 
 HETPLAN_INLINE time_parts profiled_or_roofline::parts(const work& w, const device& d) const {
-  return w.layer.profile_for(d.kind) != nullptr ? time_parts{.compute = profiled{}.time(w, d)} : roofline{}.parts(w, d);
+  return w.layer.profile_for(d.kind) != nullptr ? profiled{}.parts(w, d) : roofline{}.parts(w, d);
 }
 
 }  // namespace hetplan

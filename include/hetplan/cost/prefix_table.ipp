@@ -37,7 +37,8 @@ struct remembered_cost::tables {
     return &m == model && d.id.valid() && d.id.index() < devices.size() && &d == &devices[d.id.index()];
   }
   [[nodiscard]] row& row_of(std::size_t device, const work_kind& k) {
-    const std::initializer_list<key_part> key{device, k.phase, k.batch, k.tensor_parallel, k.context, k.fraction, k.tokens, k.cached};
+    const std::initializer_list<key_part> key{device,     k.phase,  k.batch,  k.tensor_parallel,       k.context,
+                                              k.fraction, k.tokens, k.cached, k.tier_bandwidth.value()};
     if (row* known = rows.find(key)) return *known;
     if ((rows.size() + 1) * model->size() > most) rows = {};
     row empty{std::vector<double>(model->size(), std::numeric_limits<double>::quiet_NaN()), {}};

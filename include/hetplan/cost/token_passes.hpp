@@ -110,6 +110,13 @@ inline constexpr int most_passes = 4'000'000;
 /// Complexity  two questions; for a model that is refused, two for each layer and device.
 void check_tokens(const any_cost_model& cost, const planning_graph& model, std::span<const device> devices, const token_passes& passes);
 
+/// Checks that a cost model looks at work::tier_bandwidth, where some devices have tiers below their memory. One that does not would give a
+/// plan that reads its weights from a disk the time of one that has them in memory.
+///
+/// Throws      invalid_model, if the times of all layers with weights on all such devices are the same at two bandwidths.
+/// Complexity  two questions; for a model that is refused, two for each layer and device with tiers.
+void check_tiers(const any_cost_model& cost, const planning_graph& model, std::span<const device> devices, const token_passes& passes);
+
 /// Returns the mean of f(pass) over the passes of a part of the run, weighted by how often each occurs: so the part takes size(part) passes
 /// of the mean. 0 for a part without passes.
 template <class F>

@@ -152,6 +152,31 @@ HETPLAN_INLINE void check_tokens(const any_cost_model& cost, const planning_grap
                       "from the members of work");
 }
 
+HETPLAN_INLINE void check_tiers(const any_cost_model& cost, const planning_graph& model, std::span<const device> devices,
+                                const token_passes& passes) {
+  const layer* asked = nullptr;
+  for (const layer& l : model.layers()) {
+    if (!(l.weight_traffic > bytes{})) continue;
+    const token_pass* runs = nullptr;
+    for (const token_pass& pass : passes.distinct()) runs = runs == nullptr && pass.runs(l) ? &pass : runs;
+    for (const device& d : devices) {
+      if (runs == nullptr || d.tiers.empty()) continue;
+      work_kind k = runs->asks(phase::forward, 1);
+      const auto time_s = [&](double rate) {
+        k.tier_bandwidth = bytes_per_second(rate);
+        return checked_time_s(cost, k.of(l), d);
+      };
+      const double rate = d.tiers.front().bandwidth.value();
+      if (time_s(rate) != time_s(rate / 2)) return;
+      asked = &l;
+    }
+  }
+  if (asked == nullptr) return;
+  throw invalid_model("cost model: time(layer \"" + asked->name +
+                      "\", ...) is the same whatever the bandwidth of the memory tier that its weights lie in, and so for all layers and "
+                      "devices with tiers; expected a model that adds work::tier_time()");
+}
+
 HETPLAN_INLINE std::size_t token_passes::which(int pass) const {
   if (pass < chunks_) return static_cast<std::size_t>(pass);
   return distinct_chunks_ + static_cast<std::size_t>(((pass - chunks_) * step_ + steps_each_ - 1) / steps_each_);

@@ -8,6 +8,7 @@
 #endif
 
 #include <hetplan/exchange/dnn_partitioning_json.ipp>
+#include <hetplan/exchange/export_llama_cpp.ipp>
 #include <hetplan/exchange/export_runtimes.ipp>
 #include <hetplan/exchange/foreign_model.ipp>
 #include <hetplan/exchange/galvatron_profile.ipp>
@@ -16,6 +17,7 @@
 #include <hetplan/exchange/metis_profile.ipp>
 #include <hetplan/exchange/model_description.ipp>
 #include <hetplan/exchange/moirai_json.ipp>
+#include <hetplan/exchange/ncnn_operators.ipp>
 #include <hetplan/exchange/ncnn_param.ipp>
 #include <hetplan/exchange/pipedream_graph.ipp>
 #include <hetplan/exchange/piper_json.ipp>

@@ -50,6 +50,7 @@
 #include <hetplan/simulate/simulation.ipp>
 #include <hetplan/simulate/simulator.ipp>
 #include <hetplan/simulate/wait_states.ipp>
+#include <hetplan/solve/cheapest_tiers.ipp>
 #include <hetplan/solve/lp.ipp>
 #include <hetplan/solve/preemptive_machine.ipp>
 #include <hetplan/tasks/expand.ipp>

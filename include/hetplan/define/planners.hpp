@@ -10,6 +10,7 @@
 #include <hetplan/partition/best_grid.ipp>
 #include <hetplan/partition/candidate_costs.ipp>
 #include <hetplan/partition/folded_dp.ipp>
+#include <hetplan/partition/offload_table.ipp>
 #include <hetplan/partition/partial_store.ipp>
 #include <hetplan/partition/pipeline_draft.ipp>
 #include <hetplan/partition/region_chain.ipp>
@@ -30,5 +31,6 @@
 #include <hetplan/recipes/recomputed_blocks.ipp>
 #include <hetplan/search/choose_savers.ipp>
 #include <hetplan/search/draft_search.ipp>
+#include <hetplan/search/fit_offload.ipp>
 #include <hetplan/search/mend_limits.ipp>
 #include <hetplan/search/ranking.ipp>

@@ -16,7 +16,7 @@ namespace hetplan::draw::detail {
 
 /// A part of a bar.
 struct bar_part {
-  std::string_view name;
+  std::string name;
   color fill;
   double amount = 0;  ///< from 0 to 1, the whole bar
   std::string hover = {};
@@ -36,9 +36,8 @@ class stacked_bars {
       const double wide = std::min(p.amount, 1 - at);
       if (wide > 0) {
         out_.rect(left + full * at, y, full * wide, row - 10, p.fill.hex(), p.hover);
-        const std::string label(p.name);
-        if (svg_writer::text_width(label, 10.5) + 8 < full * wide)
-          out_.text(left + full * (at + wide / 2), y + 14, label, {.size = 10.5, .fill = palette::text_on(p.fill), .anchor = "middle"},
+        if (svg_writer::text_width(p.name, 10.5) + 8 < full * wide)
+          out_.text(left + full * (at + wide / 2), y + 14, p.name, {.size = 10.5, .fill = palette::text_on(p.fill), .anchor = "middle"},
                     " pointer-events=\"none\"");
       }
       at += std::max(0.0, wide);
@@ -61,6 +60,7 @@ class stacked_bars {
     case time_use::weights: return {221, 132, 45};
     case time_use::activations: return {240, 196, 140};
     case time_use::cache: return {96, 158, 88};
+    case time_use::tiers: return {176, 58, 72};
     case time_use::overhead: return palette::activations;
     case time_use::network: return {138, 96, 168};
     case time_use::waiting: break;
@@ -95,15 +95,14 @@ HETPLAN_INLINE std::string limits_charts(const run_explanation& x, const cluster
     for (const device& d : c.devices()) {
       if (!e.devices[d.id.index()].used) continue;
       std::vector<bar_part> parts;
-      time_use most = time_use::waiting;
-      for (const time_use u : time_uses) {
-        const double share = r.share(d.id, u);
-        parts.push_back({to_string(u), fill_of(u), share,
-                         d.name + ": " + std::string(to_string(u)) + "\n" + engineering(share * r.length_s(), "s") + " of " + whole + ", " +
-                             percent(share)});
-        if (share > r.share(d.id, most)) most = u;
+      named_share most{time_use::waiting, std::string(to_string(time_use::waiting)), r.share(d.id, time_use::waiting)};
+      for (const named_share& u : shares_of(r, d)) {
+        parts.push_back(
+            {u.name, fill_of(u.use), u.share,
+             d.name + ": " + u.name + "\n" + engineering(u.share * r.length_s(), "s") + " of " + whole + ", " + percent(u.share)});
+        if (u.share > most.share) most = u;
       }
-      bars.add(d.name, parts, std::string(to_string(most)) + " " + percent(r.share(d.id, most)));
+      bars.add(d.name, parts, most.name + " " + percent(most.share));
     }
     text += std::move(bars).finish("What limits each device: " + name, "limits-" + name) + "\n";
   }
@@ -122,7 +121,7 @@ HETPLAN_INLINE std::string limits_charts(const run_explanation& x, const cluster
     const double usable = d.usable_memory().value(), full = std::max(usable, mine.all());
     std::vector<bar_part> parts;
     for (const memory_part& m : parts_of(mine))
-      parts.push_back({m.name, fill_of(m.name), full > 0 ? m.bytes / full : 0,
+      parts.push_back({std::string(m.name), fill_of(m.name), full > 0 ? m.bytes / full : 0,
                        d.name + ": " + std::string(m.name) + "\n" + engineering(m.bytes, "B") + " of " + engineering(usable, "B")});
     bars.add(d.name, parts, engineering(mine.all(), "B") + " of " + engineering(usable, "B"), !hetplan::at_most(mine.all(), usable));
   }

@@ -72,10 +72,10 @@ struct color {
 
 /// Numbers of phases and of kinds of transfer, which index tables of colours.
 inline constexpr std::size_t phase_count = static_cast<std::size_t>(phase::optimizer_step) + 1;
-inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::all_reduce) + 1;
+inline constexpr std::size_t transfer_kind_count = static_cast<std::size_t>(transfer_kind::read) + 1;
 inline constexpr std::array<std::string_view, transfer_kind_count> transfer_kind_names{
-    "forward transfer", "backward transfer", "gradient reduction",      "token",
-    "weight gather",    "gradient scatter",  "all-reduce, inside tasks"};
+    "forward transfer", "backward transfer", "gradient reduction",       "token",
+    "weight gather",    "gradient scatter",  "all-reduce, inside tasks", "read of a tier"};
 
 namespace palette {
 

@@ -151,8 +151,14 @@ HETPLAN_INLINE color phase_color(phase p, std::size_t stage, std::size_t stages)
 }
 
 HETPLAN_INLINE color transfer_color(transfer_kind k, std::size_t from_stage, std::size_t stages) {
-  constexpr std::array<color, transfer_kind_count> base{
-      {{122, 173, 224}, {243, 178, 100}, {166, 140, 204}, {104, 188, 170}, {150, 186, 108}, {222, 148, 170}, {172, 156, 138}}};
+  constexpr std::array<color, transfer_kind_count> base{{{122, 173, 224},
+                                                         {243, 178, 100},
+                                                         {166, 140, 204},
+                                                         {104, 188, 170},
+                                                         {150, 186, 108},
+                                                         {222, 148, 170},
+                                                         {172, 156, 138},
+                                                         {128, 146, 178}}};
   return mix(base[static_cast<std::size_t>(k)], paper, 0.6 * lightening(from_stage, stages));
 }
 

@@ -21,7 +21,9 @@ namespace hetplan {
 /// recomputation and sharded optimizer state, whatever the job allows planners to use.
 ///
 /// Memory: layers that fit only on the k largest devices, each with the activations (and in generation the cache) of one sample, must lie
-/// on those k: each tensor once, the caches of the whole batch, and the largest activations of one sample. The row is for the worst k.
+/// on those k: each tensor once, the caches of the whole batch, and the largest activations of one sample. The row is for the worst k. The
+/// tiers of a device count as its memory, but not for what must not lie there: caches, activations, and what is trained. Layers that are
+/// pinned to a device must fit there.
 ///
 /// Energy: a device that works for b seconds runs for at least b / max_busy, and at least as long as the fastest plan, so its budget caps
 /// its seconds of work. All work, every layer at its least time per sample, is divided fractionally among the devices. The row is the
@@ -41,10 +43,13 @@ namespace hetplan {
 /// Complexity  O((layers + devices) log).
 [[nodiscard]] std::optional<infeasibility_proof::row> exceeds_memory(const planning_problem& problem);
 
-/// Least times of each layer over batch sizes b and tensor-parallel degrees g, in generation of all passes of the run.
+/// Least times of each layer over batch sizes b and tensor-parallel degrees g, in generation of all passes of the run. Below a device's
+/// memory, weights come at the rate of its fastest tier; those that share resources of the network count together, alone on these.
 struct layer_minima {
   std::size_t devices = 0;
   std::vector<double> per_sample_s;        ///< layer x device: min over b, g of (F + B + W)(b, g) / b
+  std::vector<double> below_per_sample_s;  ///< the same with weights in tiers; infinite where none may; empty if no device has tiers
+  std::vector<double> busy_per_sample_s;   ///< the least of both without what a device waits for; empty likewise
   std::vector<double> forward_s;           ///< layer: min over devices, b, g of F; of a prompt in chunks only one of these counts
   std::vector<double> forward_backward_s;  ///< layer: min over devices, b, g of F + B (= F outside training)
 };
@@ -70,10 +75,12 @@ inline constexpr double max_bound_questions = 3e7;
 ///
 /// @param capacity  usable bytes by device; infinite entries leave the memory row out.
 /// @param shards    the most shards of the optimizer's state.
+/// @param below     bytes of all tiers by device; may be empty if there are none.
 /// Throws           invalid_model of the memory model.
 /// Source           semantics, section 9 (a).  Deviation: multipliers certify instead of the LP's value.
 [[nodiscard]] seconds compute_bound(const planning_graph& model, const layer_minima& m, const any_memory_model& memory, const workload& w,
-                                    double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards = 1);
+                                    double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards = 1,
+                                    const std::vector<double>& below = {});
 
 /// Returns the larger of compute bound and path bound over all plans of this plan's model, cluster and batch, with any microbatches and
 /// with or without sharded optimizer state; in generation for all tokens. For a plan with grids it covers plans with grids too and omits

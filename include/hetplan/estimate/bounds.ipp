@@ -21,11 +21,24 @@ namespace detail {
 /// Returns true if a row exceeds its limit by more than rounding (sums differ by their order) and the tolerance of limits.
 [[nodiscard]] inline bool excludes(const infeasibility_proof::row& r) { return r.needed > r.available * (1 + 10 * limit_tolerance); }
 
+/// Returns the bytes of all tiers of a device.
+[[nodiscard]] HETPLAN_INLINE double tiers_of(const device& d) {
+  double total = 0;
+  for (const memory_tier& t : d.tiers) total += t.memory.value();
+  return total;
+}
+
+/// May a layer's weights lie below the devices' memory?
+[[nodiscard]] HETPLAN_INLINE bool may_lie_below(const layer& l, const workload& w) {
+  return w.mode != mode::training || !l.trainable || l.weight.value() == 0;
+}
+
 /// Least memory that devices need for a layer, in bytes.
 struct least_holding {
   layer_id layer;
-  double state = 0;  ///< all devices that run it together, with any sharding of the optimizer state
-  double alone = 0;  ///< one of these devices, with the activations and the cache of one sample
+  double state = 0;            ///< all devices that run it together, with any sharding of the optimizer state
+  bool may_lie_below = false;  ///< true: the state may lie in a tier, where it is the bare weights
+  double alone = 0;            ///< one of these devices, with the activations and the cache of one sample
   double activations = 0, cache = 0;
 };
 
@@ -35,13 +48,16 @@ struct least_holding {
   std::vector<least_holding> all;
   const int shards = w.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(problem.cluster.size()) : 1;
   const std::vector<token_pass> shapes = shapes_of(token_passes(w, problem.model));
+  const auto devices = problem.cluster.devices();
+  const bool tiers = std::any_of(devices.begin(), devices.end(), [](const device& d) { return !d.tiers.empty(); });
   for (const layer& l : problem.model.layers()) {
-    least_holding x{.layer = l.id, .state = checked_state(memory, l, w, 1)};
+    least_holding x{.layer = l.id, .state = checked_state(memory, l, w, 1), .may_lie_below = tiers && may_lie_below(l, w)};
+    if (x.may_lie_below) x.state = std::min(x.state, l.weight.value());
     double share = 0;
     for (const token_pass& shape : shapes) share = std::max(share, shape.cached ? shape.share_of(l) : 1.0);
     x.activations = share * checked_bytes(memory.activations(l, w), "activations", l);
     if (w.mode == mode::generation) x.cache = checked_bytes(memory.cache(l, w), "cache", l);
-    x.alone = (shards > 1 ? checked_state(memory, l, w, shards) : x.state) + x.activations + x.cache;
+    x.alone = (shards > 1 && !x.may_lie_below ? checked_state(memory, l, w, shards) : x.state) + x.activations + x.cache;
     all.push_back(x);
   }
   return all;
@@ -57,7 +73,7 @@ struct least_holding {
   constexpr double most = std::numeric_limits<double>::max();
   std::vector<device_id> devices;
   for (const device& d : problem.cluster.devices()) devices.push_back(d.id);
-  const auto usable = [&](device_id d) { return problem.cluster[d].memory_for_layers().value(); };
+  const auto usable = [&](device_id d) { return problem.cluster[d].memory_for_layers().value() + tiers_of(problem.cluster[d]); };
   sort_stably(devices, [&](device_id a, device_id b) { return usable(a) > usable(b); });
   sort_stably(layers, [](const least_holding& a, const least_holding& b) { return a.alone > b.alone; });
   const least_holding& largest = layers.front();
@@ -65,6 +81,34 @@ struct least_holding {
                                      problem.cluster[devices.front()].name + ", which has most memory",
                                  std::min(most, largest.alone), usable(devices.front())};
   if (excludes(worst)) return worst;
+  if (std::any_of(layers.begin(), layers.end(), [](const least_holding& l) { return l.may_lie_below; })) {
+    infeasibility_proof::row kept{"bytes that no tier may hold: caches, activations and what is trained, on all devices together"};
+    key_index trained;
+    double activations = 0;
+    for (const least_holding& l : layers) {
+      const std::int32_t group = problem.model[l.layer].weight_group;
+      if (!l.may_lie_below && (group < 0 || trained.insert({group}))) kept.needed += l.state;
+      kept.needed += l.cache * problem.job.batch;
+      activations = std::max(activations, l.activations);
+    }
+    kept.needed = std::min(most, kept.needed + activations);
+    for (const device_id d : devices) kept.available += problem.cluster[d].memory_for_layers().value();
+    if (excludes(kept)) return kept;
+  }
+  for (const device_id d : devices) {
+    infeasibility_proof::row mine{"bytes of the layers that are pinned to " + problem.cluster[d].name, 0, usable(d)};
+    key_index held;
+    double activations = 0;
+    for (const least_holding& l : layers) {
+      if (problem.pinned.empty() || problem.pinned[l.layer.index()] != d) continue;
+      const std::int32_t group = problem.model[l.layer].weight_group;
+      if (group < 0 || held.insert({group})) mine.needed += l.state;
+      mine.needed += l.cache * problem.job.batch;
+      activations = std::max(activations, l.activations);
+    }
+    mine.needed = std::min(most, mine.needed + activations);
+    if (excludes(mine)) return mine;
+  }
   const auto pressure = [](double needed, double available) { return available > 0 ? needed / available : needed > 0 ? most : 0; };
   double needed = 0, activations = 0, available = 0;
   key_index groups;
@@ -187,7 +231,8 @@ struct work_class {
   const auto devices = problem.cluster.devices();
   if (std::none_of(devices.begin(), devices.end(), [](const device& d) { return d.energy_budget.has_value(); })) return {};
   const auto has_room = [&](const least_holding& l, const device& d) {
-    return l.alone <= d.memory_for_layers().value() * (1 + 10 * limit_tolerance);
+    const double room = d.memory_for_layers().value() * (1 + 10 * limit_tolerance);
+    return l.alone <= room || (l.may_lie_below && !d.tiers.empty() && l.activations + l.cache <= room);
   };
   for (const device& d : devices) {
     if (!d.energy_budget && std::all_of(layers.begin(), layers.end(), [&](const least_holding& l) { return has_room(l, d); })) return {};
@@ -203,7 +248,8 @@ struct work_class {
     bool anywhere = false;
     infeasibility_proof::row one;
     for (const device& d : devices) {
-      const double sample_s = least.per_sample_s[l.layer.index() * devices.size() + d.id.index()];
+      const std::vector<double>& busy_s = least.busy_per_sample_s.empty() ? least.per_sample_s : least.busy_per_sample_s;
+      const double sample_s = busy_s[l.layer.index() * devices.size() + d.id.index()];
       const double allowed = most_s[d.id.index()];
       const bool may = has_room(l, d) && sample_s <= allowed * (1 + 10 * limit_tolerance);
       if (may && std::isinf(allowed)) anywhere = true, time_s.push_back(0);  // free, whatever the weights
@@ -278,8 +324,15 @@ namespace detail {
 /// Layers with equal times and memory, merged into one with a multiplicity, which leaves the LP's value unchanged.
 struct layer_class {
   double count = 0;
-  std::vector<double> time_s;  ///< by device, whole batch
-  double bytes = 0;            ///< on a device that runs the whole layer
+  std::vector<double> time_s;        ///< by device, whole batch
+  double bytes = 0;                  ///< on a device that runs the whole layer
+  std::vector<double> below_s = {};  ///< with weights in tiers: infinite where none may; empty if no device has tiers
+  double kept = 0, below = 0;        ///< bytes then: in the device's memory, and in its tiers
+};
+
+/// Prices of a Lagrangian relaxation by device: of seconds, of bytes, and of bytes in tiers.
+struct multipliers {
+  std::vector<double> seconds, bytes, below;
 };
 
 [[nodiscard]] HETPLAN_INLINE std::vector<layer_class> layer_classes(const planning_graph& model, const layer_minima& m,
@@ -295,26 +348,37 @@ struct layer_class {
     // A shared tensor counts at least at the average of its layers' fractions. A shard of the optimizer state is held whole, however
     // small the fraction, so it counts at its least size over all numbers of devices.
     double held = checked_state(memory, l, w, shards) / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
-    if (w.mode == mode::generation) held += memory.cache(l, w).value() * batch;
+    const double cache = w.mode == mode::generation ? memory.cache(l, w).value() * batch : 0;
+    held += cache;
     key_parts key{held};
     key.insert(key.end(), row.begin(), row.end());
+    layer_class mine{0, {row.begin(), row.end()}, held};
+    if (!m.below_per_sample_s.empty()) {
+      const auto below = std::span(m.below_per_sample_s).subspan(l.id.index() * m.devices, m.devices);
+      mine.below_s.assign(below.begin(), below.end());
+      mine.kept = cache;
+      mine.below = l.weight.value() / (l.weight_group >= 0 ? group_size[static_cast<std::size_t>(l.weight_group)] : 1);
+      key.insert(key.end(), below.begin(), below.end());
+      key.insert(key.end(), {mine.kept, mine.below});
+    }
     layer_class& k = merged[key];
-    if (k.count == 0) k = {0, {row.begin(), row.end()}, held};
+    if (k.count == 0) k = std::move(mine);
     k.count += 1;
   }
   std::vector<layer_class> classes;
   for (const std::size_t i : merged.keys().in_order()) {
     layer_class& k = merged.values()[i];
     for (double& t : k.time_s) t *= batch;
+    for (double& t : k.below_s) t *= batch;
     classes.push_back(std::move(k));
   }
   return classes;
 }
 
-/// Returns a lower bound on T by weak duality, for any shares u >= 0 with sum 1 and prices v >= 0:
-/// T >= sum over layers of min over devices (u_d time + v_d bytes) - sum over devices of v_d capacity.
-[[nodiscard]] double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u, const std::vector<double>& v,
-                                      const std::vector<double>& capacity);
+/// Returns a lower bound on T by weak duality, for any shares u >= 0 of seconds with sum 1 and prices v >= 0 of bytes:
+/// T >= sum over layers of min over devices (u_d time + v_d bytes) - sum over devices of v_d capacity; a tier is one more choice.
+[[nodiscard]] double lagrangian_bound(const std::vector<layer_class>& classes, const multipliers& of, const std::vector<double>& capacity,
+                                      const std::vector<double>& below);
 
 }  // namespace detail
 
@@ -339,15 +403,20 @@ HETPLAN_INLINE seconds path_bound(const planning_graph& model, const layer_minim
 
 namespace detail {
 
-HETPLAN_INLINE double lagrangian_bound(const std::vector<layer_class>& classes, const std::vector<double>& u, const std::vector<double>& v,
-                                       const std::vector<double>& capacity) {
+HETPLAN_INLINE double lagrangian_bound(const std::vector<layer_class>& classes, const multipliers& of, const std::vector<double>& capacity,
+                                       const std::vector<double>& below) {
+  const auto& [u, v, z] = of;
   double bound = 0;
   for (const layer_class& k : classes) {
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t d = 0; d < u.size(); ++d) least = std::min(least, u[d] * k.time_s[d] + v[d] * k.bytes);
+    for (std::size_t d = 0; d < u.size(); ++d) {
+      least = std::min(least, u[d] * k.time_s[d] + v[d] * k.bytes);
+      if (!k.below_s.empty() && std::isfinite(k.below_s[d])) least = std::min(least, u[d] * k.below_s[d] + v[d] * k.kept + z[d] * k.below);
+    }
     bound += k.count * least;
   }
   for (std::size_t d = 0; d < v.size(); ++d) bound -= v[d] * capacity[d];
+  for (std::size_t d = 0; d < below.size(); ++d) bound -= z[d] * below[d];
   return bound;
 }
 
@@ -373,8 +442,14 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
   check_mode(model, w);
   constexpr double inf = std::numeric_limits<double>::infinity();
   const bool training = w.mode == mode::training;
-  layer_minima m{c.size(), std::vector<double>(model.size() * c.size(), inf), std::vector<double>(model.size(), inf),
+  layer_minima m{c.size(),
+                 std::vector<double>(model.size() * c.size(), inf),
+                 {},
+                 {},
+                 std::vector<double>(model.size(), inf),
                  std::vector<double>(model.size(), inf)};
+  const auto tiered = [](const device& d) { return !d.tiers.empty(); };
+  if (std::any_of(c.devices().begin(), c.devices().end(), tiered)) m.below_per_sample_s = m.busy_per_sample_s = m.per_sample_s;
   const token_passes passes(w, model);
   const auto degrees = [&](const layer& l, const device& d) { return usable_degrees(model, std::span(&l.id, 1), d); };
   const auto most_degrees = [](const layer& l, const device& d) {
@@ -385,17 +460,42 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
   double questions = 0;
   for (const layer& l : model.layers()) {
     for (const device& d : c.devices())
-      questions += 3.0 * static_cast<double>(max_batch) * most_degrees(l, d) * static_cast<double>(passes.distinct().size());
+      questions += 3.0 * static_cast<double>(max_batch) * most_degrees(l, d) * static_cast<double>(passes.distinct().size()) *
+                   (d.tiers.empty() ? 1 : 3);
   }
   if (questions > max_bound_questions) {
     m.per_sample_s.assign(m.per_sample_s.size(), 0);
+    m.below_per_sample_s.assign(m.below_per_sample_s.size(), 0);
+    m.busy_per_sample_s.assign(m.busy_per_sample_s.size(), 0);
     m.forward_s.assign(model.size(), 0);
     m.forward_backward_s.assign(model.size(), 0);
     return m;
   }
-  const auto ask = [&](const layer& l, const device& d, int g, long long b) {
+  /// Where a layer's weights lie: rates at which a call reads them, and at which it waits for them before; 0: neither.
+  struct place {
+    double read_Bps = 0, wait_Bps = 0;
+  };
+  const auto places_of = [&](const layer& l, const device& d) {
+    std::vector<place> places{{}};
+    double own = 0, shared = 0;
+    for (const memory_tier& t : d.tiers) {
+      if (t.shared.valid()) shared += std::min(t.bandwidth, c.network()[t.shared].capacity).value();
+      else own = std::max(own, t.bandwidth.value());
+    }
+    if (!detail::may_lie_below(l, w)) return places;
+    if (own > 0) places.push_back({own, 0});
+    if (shared > 0) places.push_back({inf, shared});
+    return places;
+  };
+  const auto ask_at = [&](const layer& l, const device& d, int g, long long b, const place& at) {
+    double waited_s = 0;
     const auto seconds_of = [&](const token_pass& pass, phase what) {
-      return checked_time_s(cost, pass.asks(what, static_cast<double>(b), g).of(l), d);
+      work_kind k = pass.asks(what, static_cast<double>(b), g);
+      k.tier_bandwidth = bytes_per_second(at.read_Bps);
+      const double s = checked_time_s(cost, k.of(l), d);
+      const double wait_s = at.wait_Bps > 0 && reads_weights(k.of(l), d) ? k.of(l).weight_traffic().value() / at.wait_Bps : 0;
+      waited_s += wait_s * (pass.cached ? passes.count_of(static_cast<std::size_t>(&pass - passes.distinct().data())) : 1);
+      return s + wait_s;
     };
     double f = 0, one_by_one = 0;  // all passes, and those of which none starts before the one before it has ended
     for (std::size_t k = 0; k < passes.distinct().size(); ++k) {
@@ -407,10 +507,17 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
     }
     const double input = training ? seconds_of({}, phase::backward_input) : 0,
                  weight = training ? seconds_of({}, phase::backward_weight) : 0;
-    double& per_sample = m.per_sample_s[l.id.index() * c.size() + d.id.index()];
-    per_sample = std::min(per_sample, (f + input + weight) / static_cast<double>(b));
+    const std::size_t here = l.id.index() * c.size() + d.id.index();
+    const double sample_s = (f + input + weight) / static_cast<double>(b);
+    double& per_sample = (at.read_Bps > 0 ? m.below_per_sample_s : m.per_sample_s)[here];
+    per_sample = std::min(per_sample, sample_s);
+    if (!m.busy_per_sample_s.empty())
+      m.busy_per_sample_s[here] = std::min(m.busy_per_sample_s[here], sample_s - waited_s / static_cast<double>(b));
     m.forward_s[l.id.index()] = std::min(m.forward_s[l.id.index()], one_by_one);
     m.forward_backward_s[l.id.index()] = std::min(m.forward_backward_s[l.id.index()], one_by_one + input);
+  };
+  const auto ask = [&](const layer& l, const device& d, int g, long long b) {
+    for (const place& at : places_of(l, d)) ask_at(l, d, g, b, at);
   };
   const auto known_batches = [&](const layer& l, const device& d, int g) {
     double least = static_cast<double>(max_batch);
@@ -442,57 +549,68 @@ HETPLAN_INLINE layer_minima minimal_times(const planning_graph& model, const clu
 }
 
 HETPLAN_INLINE seconds compute_bound(const planning_graph& model, const layer_minima& m, const any_memory_model& memory, const workload& w,
-                                     double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards) {
+                                     double batch, const std::vector<double>& capacity, const any_lp_solver& lp, int shards,
+                                     const std::vector<double>& below) {
   const auto classes = detail::layer_classes(model, m, memory, w, batch, shards);
-  std::vector<double> u(m.devices, 0), v(m.devices, 0);
+  detail::multipliers of{std::vector<double>(m.devices, 0), std::vector<double>(m.devices, 0), std::vector<double>(m.devices, 0)};
   double sum = 0;
   for (std::size_t d = 0; d < m.devices; ++d) {
     double alone = 0;
     for (const auto& k : classes) alone += k.count * k.time_s[d];
     if (alone <= 0) return {};
-    sum += u[d] = 1 / alone;
+    sum += of.seconds[d] = 1 / alone;
   }
-  for (double& share : u) share /= sum;
+  for (double& share : of.seconds) share /= sum;
   std::vector<double> finite = capacity;
   for (double& limit : finite) limit = std::isfinite(limit) ? limit : 0;
-  const double closed = detail::lagrangian_bound(classes, u, v, finite);
-  if (m.devices == 1 || closed <= 0) return seconds(std::max(0.0, closed));
+  const double closed = detail::lagrangian_bound(classes, of, finite, below);
+  const bool tiers = std::any_of(below.begin(), below.end(), [](double b) { return b > 0; });
+  if ((m.devices == 1 && !tiers) || closed <= 0) return seconds(std::max(0.0, closed));
 
   lp_problem p;
   const int makespan = p.add_column(1);
-  std::vector<lp_problem::row> load(m.devices), memory_rows(m.devices);
+  std::vector<lp_problem::row> load(m.devices), memory_rows(m.devices), tier_rows(tiers ? m.devices : 0);
   for (std::size_t d = 0; d < m.devices; ++d) {
     load[d].terms.emplace_back(makespan, -1);
     load[d].upper = 0;
     memory_rows[d].upper = 1;
+    if (tiers) tier_rows[d].upper = 1;
   }
   for (const auto& k : classes) {
     lp_problem::row whole{.terms = {}, .lower = 1, .upper = 1};
     for (std::size_t d = 0; d < m.devices; ++d) {
-      const int x = p.add_column(0);
-      whole.terms.emplace_back(x, 1);
-      load[d].terms.emplace_back(x, k.count * k.time_s[d] / closed);
-      if (std::isfinite(capacity[d]) && k.bytes > 0) memory_rows[d].terms.emplace_back(x, k.count * k.bytes / capacity[d]);
+      const auto add = [&](double time_s, double held) {
+        const int x = p.add_column(0);
+        whole.terms.emplace_back(x, 1);
+        load[d].terms.emplace_back(x, k.count * time_s / closed);
+        if (std::isfinite(capacity[d]) && held > 0) memory_rows[d].terms.emplace_back(x, k.count * held / capacity[d]);
+        return x;
+      };
+      add(k.time_s[d], k.bytes);
+      if (!tiers || !(below[d] > 0) || !std::isfinite(k.below_s[d])) continue;
+      const int y = add(k.below_s[d], k.kept);
+      if (k.below > 0) tier_rows[d].terms.emplace_back(y, k.count * k.below / below[d]);
     }
     p.rows.push_back(std::move(whole));
   }
   const std::size_t first_load = p.rows.size();
-  for (auto& row : load) p.rows.push_back(std::move(row));
-  for (auto& row : memory_rows) p.rows.push_back(std::move(row));
+  for (auto* rows : {&load, &memory_rows, &tier_rows}) {
+    for (auto& row : *rows) p.rows.push_back(std::move(row));
+  }
   const lp_solution s = lp.solve(p);
   if (s.row_duals.size() != p.rows.size()) return seconds(closed);
   sum = 0;
   for (std::size_t d = 0; d < m.devices; ++d) {
-    u[d] = std::max(0.0, -s.row_duals[first_load + d]);
-    v[d] = std::isfinite(capacity[d]) ? std::max(0.0, -s.row_duals[first_load + m.devices + d]) * closed / capacity[d] : 0;
-    sum += u[d];
+    const auto price = [&](std::size_t rows) { return std::max(0.0, -s.row_duals[first_load + rows * m.devices + d]); };
+    sum += of.seconds[d] = price(0);
+    of.bytes[d] = std::isfinite(capacity[d]) ? price(1) * closed / capacity[d] : 0;
+    of.below[d] = tiers && below[d] > 0 ? price(2) * closed / below[d] : 0;
   }
   if (!(sum > 0) || !std::isfinite(sum)) return seconds(closed);
-  for (std::size_t d = 0; d < m.devices; ++d) {
-    u[d] /= sum;
-    v[d] /= sum;
+  for (std::vector<double>* prices : {&of.seconds, &of.bytes, &of.below}) {
+    for (double& each : *prices) each /= sum;
   }
-  return seconds(std::max(closed, detail::lagrangian_bound(classes, u, v, finite)));
+  return seconds(std::max(closed, detail::lagrangian_bound(classes, of, finite, below)));
 }
 
 HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, const cluster& c, const any_cost_model& cost,
@@ -502,12 +620,14 @@ HETPLAN_INLINE seconds plan_bound(const plan& p, const planning_graph& model, co
   const bool grids = std::ranges::any_of(p.stages, [](const stage& s) { return s.column_count() > 1; });
   const auto moves = [](const stage& s) { return s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp); };
   if (std::ranges::any_of(p.stages, moves)) within_memory = false;
-  std::vector<double> capacity;
+  std::vector<double> capacity, below;
   for (const device& d : c.devices()) {
+    below.push_back(detail::tiers_of(d));
     capacity.push_back(within_memory ? d.memory_for_layers().value() : std::numeric_limits<double>::infinity());
   }
-  const seconds compute = compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp,
-                                        p.workload.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(c.size()) : 1);
+  const seconds compute =
+      compute_bound(model, m, memory, p.workload, static_cast<double>(p.batch()), capacity, lp,
+                    p.workload.mode == mode::training && memory.has_optimizer_state() ? static_cast<int>(c.size()) : 1, below);
   return std::max(compute, grids ? seconds{} : path_bound(model, m, p.workload.mode));
 }
 

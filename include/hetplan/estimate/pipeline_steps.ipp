@@ -138,7 +138,7 @@ HETPLAN_INLINE pipeline_steps make_steps(const stage_costs& whole) {
       const sending_tasks sends = sends_of(p.workload, s == 0, s + 1 == p.stages.size());
       const auto sent_s = [&](run_part part) { return sends.forward ? send_s * whole.running(stage_id(s), part) : 0; };
       const double returned_s = sends.backward ? send_s : 0;
-      const double forward_s = d.forward_task_s() + sent_s(run_part::whole), backward_s = training ? d.backward_task_s() + returned_s : 0;
+      const double forward_s = d.forward_step_s() + sent_s(run_part::whole), backward_s = training ? d.backward_step_s() + returned_s : 0;
       step.devices.push_back({a.device, a.samples, forward_s, backward_s, d.optimizer_s});
       step.forward_s = std::max(step.forward_s, forward_s);
       step.backward_s = std::max(step.backward_s, backward_s);

@@ -36,6 +36,9 @@ HETPLAN_INLINE std::string write_placement(const plan& p, const planning_graph& 
       throw invalid_input("placement: expected every layer on one device, got stage \"" + s.name + "\" on " +
                           std::to_string(s.devices.size()));
     }
+    if (!s.offload.empty())
+      throw invalid_input("placement: expected weights in the devices' memory, got stage \"" + s.name + "\" with some in tier \"" +
+                          s.offload.front().tier + "\"");
     for (const layer_id l : s.layers) device[l.index()] = s.devices.front().device;
   }
   io::json o;

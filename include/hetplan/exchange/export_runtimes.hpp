@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// Plans as command lines of inference runtimes: distributed-llama, exo, llama.cpp, prima.cpp, torch.distributed.pipelining, vLLM.
+/// Plans as command lines of distributed-llama, exo, prima.cpp, torch.distributed.pipelining and vLLM, and what all exports share.
 
 #include <cstddef>
 #include <string>
@@ -74,8 +74,20 @@ stage_row stages_in_a_row(const plan& p, const planning_graph& model, std::strin
 
 namespace detail {
 
+/// Tokens of a generation, as runtimes ask for them; zeros in other modes.
+struct generation_lengths {
+  long long sequence = 0;  ///< the cache of one: context, prompt and answer
+  long long sequences = 0;
+  long long chunk = 0;  ///< tokens of a prompt's pass over a microbatch; 0: not in chunks
+};
+
+[[nodiscard]] generation_lengths lengths_of(const plan& p, const planning_graph& model);
+
 /// Throws invalid_input if the plan is for training: the runtime only serves inference.
 void require_inference(const plan& p, std::string_view runtime);
+
+/// Throws invalid_input, with why, if a stage has weights in tiers.
+void require_memory(const plan& p, std::string_view runtime, const char* why);
 
 /// Returns a device's name for use as an address in a command line: a comma would split the name, a leading hyphen make it an option.
 ///
@@ -91,7 +103,8 @@ void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std
 /// Returns a plan whose cuts lie between blocks: every cut inside a block moves to an end of the block.
 ///
 /// A block goes to the stage with most of its forward FLOP (most of its layers if it has no FLOP; the first on a tie), the embedding to
-/// the first stage, the head to the last. Stages that are left empty are removed. Transfer rules are dropped; so is the warm-up if
+/// the first stage, the head to the last. Stages that are left empty are removed. A layer's weights stay in the
+/// tier where they are, which its new device may lack. Transfer rules are dropped; so is the warm-up if
 /// the number of stages changes.
 ///
 /// @param runtime  its name, for messages.
@@ -107,11 +120,13 @@ void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std
 
 /// Returns the nodes of a plan for distributed-llama. The root, which has the model's file and the embedding, comes first.
 ///
-/// Throws      invalid_input, one sentence: training; several stages or pipelines, data parallelism inside the stage, columns of unequal
-///             weights, tensor parallelism inside a device; a number of devices that is no power of two or exceeds the key/value heads
-///             (split units of the model's attention, if given); no blocks (see find_runtime_layers).
+/// Throws      invalid_input, one sentence: training; several sequences; chunks of a prompt other than its own of 32 tokens; several stages
+///             or pipelines, data parallelism inside the stage, columns of unequal weights, tensor parallelism inside a device; a number
+///             of devices that is no power of two or exceeds the key/value heads (split units of the model's attention, if given); no
+///             blocks (see find_runtime_layers).
 /// Complexity  that of find_runtime_layers.
-/// Source      b4rtaz/distributed-llama, README.md (1, 2, 4 ... 2^n nodes, at most as many as key/value heads), src/app.cpp.
+/// Source      b4rtaz/distributed-llama, README.md (1, 2, 4 ... 2^n nodes, at most as many as key/value heads), src/app.cpp (one
+///             sequence; nBatches = 32 tokens of a prompt at a time; --max-seq-len).
 [[nodiscard]] std::vector<device_id> nodes_for_distributed_llama(const plan& p, const planning_graph& model);
 
 /// Returns a command line for each worker and for the root. Devices' names stand for their addresses.
@@ -119,55 +134,6 @@ void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std
 /// Throws  as nodes_for_distributed_llama; invalid_input for a device whose name is no address.
 /// Source  b4rtaz/distributed-llama, README.md (q40 models need q80 buffers; --workers takes a list of host:port).
 [[nodiscard]] std::string distributed_llama_commands(const plan& p, const planning_graph& model, const cluster& c);
-
-/// Tensors of some blocks that lie apart from the rest of the block: -ot.
-struct llama_cpp_override {
-  device_id device;
-  std::vector<std::size_t> blocks;  ///< ascending
-  bool whole_mlp = false;           ///< all tensors "ffn_*"; else those of the experts alone, as --cpu-moe has them
-
-  friend bool operator==(const llama_cpp_override&, const llama_cpp_override&) = default;
-};
-
-/// Options of llama.cpp that place a model on devices.
-struct llama_cpp_split {
-  device_id host;                                  ///< runs the command; has the embedding and the files
-  std::vector<device_id> devices;                  ///< in the order of --device and --tensor-split
-  std::size_t gpu_layers = 0;                      ///< -ngl: all blocks and the head
-  std::vector<std::size_t> tensor_split;           ///< -ts: blocks by device; the head counts as one more on its device
-  std::vector<llama_cpp_override> overrides = {};  ///< -ot; on the host that is no other device: in its processor's memory
-};
-
-/// Returns the options with which llama.cpp places a model as the plan does.
-///
-/// Layers of experts may lie on another device than the rest of their block: on the host, as where experts are too many for a GPU, or on
-/// any other one, which is listed with a share of 0 if it holds nothing else. Where a layer holds more than its experts, as in models at
-/// block level, the whole MLP goes there. Tensors that a stage offloads to a tier of its device's memory would be overrides, too; plans
-/// cannot say that yet.
-///
-/// The runtime sums up the numbers of -ts and divides by the sum, in float. Layer i of the -ngl layers, the last of which is the head,
-/// goes to the first device whose cumulative share exceeds float(i) / ngl. With layer counts as numbers both sides are equal quotients of
-/// integers at a boundary, so that the layer at the boundary goes to the next device. The embedding always stays on the host. A stage with
-/// the embedding alone is therefore the host and no device.
-///
-/// The model's file must have exactly the plan's blocks: appended blocks for multi-token prediction would count, too.
-///
-/// Throws      invalid_input (see runtime_stages; training; more devices than -ts takes; experts of one block on several devices).
-/// Complexity  that of runtime_stages.
-/// Source      ggml-org/llama.cpp, src/llama-model.cpp (load_tensors: splits, i_gpu_start, act_gpu_layers, dev_input), src/llama.cpp
-///             (devices stay in the order of --device), common/arg.cpp (--tensor-split: fewer than 16 numbers;
-///             parse_tensor_buffer_overrides: PATTERN=BUFFER by comma), src/llama-model-loader.cpp (a pattern is searched for in a tensor's
-///             name), ggml/src/ggml-rpc/ggml-rpc.cpp (devices of servers are numbered in their order; ggml_backend_rpc_buffer_type: the
-///             buffers of a server's device k are "RPCk[ENDPOINT]"). -ngl turns --fit off (common/fit.cpp).
-[[nodiscard]] llama_cpp_split split_for_llama_cpp(const plan& p, const planning_graph& model);
-
-/// Returns the command line. Every device is an RPC server with one device; its name stands for its address. A comment repeats upstream's
-/// warning about servers that accept connections from everywhere. In generation -c is the length of all sequences, -ub a chunk of a prompt;
-/// several sequences are slots of a server.
-///
-/// Throws  as split_for_llama_cpp; invalid_input for a device whose name is no address.
-/// Source  ggml-org/llama.cpp, tools/rpc/README.md (the example is fragile and insecure; never on an open network).
-[[nodiscard]] std::string llama_cpp_command(const plan& p, const planning_graph& model, const cluster& c);
 
 /// Options of prima.cpp that place a model on devices, by rank.
 struct prima_cpp_split {
@@ -181,7 +147,8 @@ struct prima_cpp_split {
 /// sum to all layers are handed out once. Rank 0 has the embedding and the head. Rank 0 is therefore the plan's last device, which has the
 /// head, and rank 1 its first device. The embedding moves to rank 0.
 ///
-/// Throws      invalid_input (see runtime_stages; training; a stage without blocks, for which prima.cpp would choose its own windows or
+/// Throws      invalid_input (see runtime_stages; training; several sequences; a stage without blocks, for which prima.cpp would choose its
+/// own windows or
 ///             drop the device; more devices than it has windows for).
 /// Complexity  that of runtime_stages.
 /// Source      Lizonghang/prima.cpp, src/llama.cpp (this_layer_is_mine, llm_load_llama_tensors), common/common.cpp (a first window of
@@ -256,21 +223,25 @@ struct torch_split {
 
 /// Options of vLLM that place a model on devices, by pipeline rank.
 struct vllm_split {
-  std::vector<device_id> devices;
+  std::vector<device_id> devices;            ///< those of a rank follow each other
   std::vector<std::size_t> layer_partition;  ///< VLLM_PP_LAYER_PARTITION
+  std::size_t tensor_parallel = 1;           ///< --tensor-parallel-size: devices of each rank
 };
 
 /// Returns the options with which vLLM places a model as the plan does. Each rank has a number of consecutive decoder layers; the first
-/// rank has the embedding, the last the norm and the head.
+/// rank has the embedding, the last the norm and the head. Where each stage is one row of as many equal columns, they share its tensors.
 ///
-/// Throws      invalid_input (see runtime_stages; training; a stage without blocks: vLLM accepts a 0, but whether it can serve with such a
+/// Throws      invalid_input (see runtime_stages; training; columns that differ in number or weight, or that do not divide the key/value
+///             heads, nor are a multiple of them; a stage without blocks: vLLM accepts a 0, but whether it can serve with such a
 ///             rank is not known).
 /// Complexity  that of runtime_stages.
 /// Source      vllm-project/vllm, vllm/distributed/utils.py (get_pp_indices: as many numbers as ranks, which sum to all layers).
 [[nodiscard]] vllm_split split_for_vllm(const plan& p, const planning_graph& model);
 
 /// Returns the command line, the machine to run it on, and the device of each rank. vLLM has no option for ranks: over Ray the machine of
-/// the command is rank 0, and the others follow in the order of their addresses.
+/// the command is rank 0, and the others follow in the order of their addresses. In generation --max-model-len is the length of one
+/// sequence,
+/// --max-num-seqs their number, --max-num-batched-tokens a chunk of the prompt (not below the number of sequences).
 ///
 /// Throws  as split_for_vllm.
 /// Source  vllm-project/vllm, vllm/v1/executor/ray_executor.py (sort_by_driver_then_worker_ip; addresses as text).

@@ -196,6 +196,14 @@ HETPLAN_INLINE void require_inference(const plan& p, std::string_view runtime) {
   if (p.workload.mode == mode::training) refuse_export(runtime, "it runs inference; the plan is for training");
 }
 
+HETPLAN_INLINE void require_memory(const plan& p, std::string_view runtime, const char* why) {
+  for (const stage& s : p.stages) {
+    if (!s.offload.empty())
+      refuse_export(
+          runtime, std::string(why) + "; stage " + io::in_quotes(s.name) + " has weights in tier " + io::in_quotes(s.offload.front().tier));
+  }
+}
+
 HETPLAN_INLINE const std::string& address_of(const device& d, std::string_view runtime) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
   bool fits = !d.name.empty() && plain(d.name.front());
@@ -207,6 +215,19 @@ HETPLAN_INLINE const std::string& address_of(const device& d, std::string_view r
             io::in_quotes(d.name));
   }
   return d.name;
+}
+
+HETPLAN_INLINE generation_lengths lengths_of(const plan& p, const planning_graph& model) {
+  const workload& w = p.workload;
+  if (w.mode != mode::generation) return {};
+  return {static_cast<long long>(w.context) + w.prompt_tokens(model.tokens_per_sample()) + w.all_tokens(), p.batch(),
+          static_cast<long long>(w.prompt_chunk) * p.microbatch_size};
+}
+
+/// Throws invalid_input if the plan generates several sequences together.
+HETPLAN_INLINE void require_one_sequence(const plan& p, std::string_view runtime) {
+  if (p.workload.mode == mode::generation && p.batch() > 1)
+    refuse_export(runtime, "it generates one sequence at a time; the plan has " + std::to_string(p.batch()));
 }
 
 HETPLAN_INLINE void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std::string_view runtime) {
@@ -233,6 +254,10 @@ HETPLAN_INLINE plan with_whole_blocks(const plan& p, const planning_graph& model
     give(block, static_cast<std::size_t>(std::max_element(share.begin(), share.end()) - share.begin()));
   }
   give(parts.head, order.size() - 1);
+  std::vector<std::string> tier(model.size());
+  for (const stage& s : p.stages) {
+    for (const offloaded_layer& o : s.offload) tier[o.layer.index()] = o.tier;
+  }
   plan whole = p;
   whole.stages.clear();
   for (std::size_t k = 0; k < order.size(); ++k) {
@@ -240,6 +265,10 @@ HETPLAN_INLINE plan with_whole_blocks(const plan& p, const planning_graph& model
     whole.stages.push_back(p[order[k]]);
     whole.stages.back().layers = layers[k];
     std::sort(whole.stages.back().layers.begin(), whole.stages.back().layers.end());
+    whole.stages.back().offload.clear();
+    for (const layer_id l : whole.stages.back().layers) {
+      if (!tier[l.index()].empty()) whole.stages.back().offload.push_back({l, tier[l.index()]});
+    }
   }
   if (whole.stages.size() != p.stages.size()) whole.schedule.warmup.clear();
   whole.schedule.transfers.clear();
@@ -270,11 +299,16 @@ HETPLAN_INLINE std::vector<device_id> nodes_for_distributed_llama(const plan& p,
   if (p.stages.size() != 1) fail("all its nodes share every layer; the plan has " + std::to_string(p.stages.size()) + " stages");
   const stage& s = p.stages.front();
   const std::string name = "stage " + io::in_quotes(s.name);
+  detail::require_memory(p, "distributed-llama", "its nodes hold all of their weights in memory");
   if (s.rows() > 1) fail("its nodes share tensors, not samples; " + name + " has " + std::to_string(s.rows()) + " rows");
   if (std::any_of(s.columns.begin(), s.columns.end(), [&](int weight) { return weight != s.columns.front(); }))
     fail("it gives every node the same part; the columns of " + name + " do not weigh the same");
   if (s.devices.front().tensor_parallel > 1) fail("a node is one device; that of " + name + " splits its layers");
   if (!s.cuts.empty()) fail("it knows no passes; " + name + " has cuts of its own");
+  detail::require_one_sequence(p, "distributed-llama");
+  constexpr int chunk = 32;
+  if (p.workload.mode == mode::generation && p.workload.prompt_chunk > 0 && p.workload.prompt_chunk != chunk)
+    fail("it passes prompts in chunks of " + std::to_string(chunk) + "; the plan's have " + std::to_string(p.workload.prompt_chunk));
   const std::size_t nodes = s.devices.size();
   if ((nodes & (nodes - 1)) != 0) fail("it runs on 1, 2, 4 ... 2^n nodes; the plan has " + std::to_string(nodes));
   for (const layer& l : model.layers()) {
@@ -296,139 +330,16 @@ HETPLAN_INLINE std::string distributed_llama_commands(const plan& p, const plann
     text += "# on " + name + ":\ndllama worker --port 9999 --nthreads CORES\n";
     workers += " " + shell_word(name + ":9999");
   }
+  const long long tokens = detail::lengths_of(p, model).sequence;
+  const std::string length = tokens > 0 ? " --max-seq-len " + std::to_string(tokens) : "";
   return text + "# on " + c[nodes.front()].name + ", which has the files:\ndllama chat --model MODEL.m --tokenizer TOKENIZER.t " +
-         "--buffer-float-type q80 --nthreads CORES" + (workers.empty() ? "" : " --workers" + workers) + "\n";
-}
-
-namespace detail {
-
-/// A plan whose blocks are whole, and what lies apart from its block.
-struct experts_apart {
-  plan whole;
-  std::vector<llama_cpp_override> overrides;  ///< by device, then kind
-};
-
-/// Takes layers of experts that lie apart from their block back to it. Nothing if none does, or if that does not explain the plan's cuts.
-[[nodiscard]] HETPLAN_INLINE std::optional<experts_apart> find_experts_apart(const plan& p, const planning_graph& model) {
-  const bool single = p.pipeline_count() == 1 && std::ranges::all_of(p.stages, [](const stage& s) {
-                        return s.devices.size() == 1 && s.devices.front().tensor_parallel == 1 && s.is_plain() && !s.recomputes();
-                      });
-  if (!single || std::ranges::none_of(model.layers(), [](const layer& l) { return l.sequence.experts.has_value(); })) return std::nullopt;
-  std::vector<device_id> on(model.size());
-  for (const stage& s : p.stages) {
-    for (const layer_id l : s.layers) on[l.index()] = s.devices.front().device;
-  }
-  const runtime_layers parts = find_runtime_layers(model);
-  std::map<std::pair<device_id, bool>, std::vector<std::size_t>> apart;
-  for (std::size_t b = 0; b < parts.blocks.size(); ++b) {
-    std::optional<device_id> home, away;
-    bool whole_mlp = false;
-    for (const layer_id l : parts.blocks[b]) {
-      const layer& each = model[l];
-      if (!each.sequence.experts && (each.weight.value() > 0 || each.kind == "attention") && !home) home = on[l.index()];
-    }
-    if (!home) continue;
-    for (const layer_id l : parts.blocks[b]) {
-      const layer& each = model[l];
-      if (!each.sequence.experts || on[l.index()] == *home) continue;
-      if (away && *away != on[l.index()]) return std::nullopt;
-      away = on[l.index()];
-      whole_mlp = whole_mlp || each.weight > each.sequence.experts->weight;
-    }
-    if (!away) continue;
-    // All experts of the block go together, and what has no weights goes with its neighbours.
-    for (const layer_id l : parts.blocks[b]) {
-      const layer& each = model[l];
-      const bool moves = each.sequence.experts.has_value() || each.weight == bytes{};
-      if (each.sequence.experts ? on[l.index()] != *away : on[l.index()] != *home && !(moves && on[l.index()] == *away))
-        return std::nullopt;
-    }
-    for (const layer_id l : parts.blocks[b]) on[l.index()] = *home;
-    apart[{*away, whole_mlp}].push_back(b);
-  }
-  if (apart.empty()) return std::nullopt;
-  experts_apart found{.whole = p, .overrides = {}};
-  found.whole.stages.clear();
-  found.whole.schedule = {};
-  const auto give = [&](const std::vector<layer_id>& layers) {
-    for (const layer_id l : layers) {
-      if (found.whole.stages.empty() || found.whole.stages.back().devices.front().device != on[l.index()])
-        found.whole.stages.push_back({.name = "s" + std::to_string(found.whole.stages.size()),
-                                      .devices = {{.device = on[l.index()], .samples = p.microbatch_size}}});
-      found.whole.stages.back().layers.push_back(l);
-    }
-  };
-  give(parts.embedding);
-  for (const auto& block : parts.blocks) give(block);
-  give(parts.head);
-  for (auto& [where, blocks] : apart) found.overrides.push_back({where.first, blocks, where.second});
-  return found;
-}
-
-}  // namespace detail
-
-HETPLAN_INLINE llama_cpp_split split_for_llama_cpp(const plan& p, const planning_graph& model) {
-  constexpr std::size_t most_devices = 15;
-  detail::require_inference(p, "llama.cpp");
-  const auto apart = detail::find_experts_apart(p, model);
-  const std::vector<runtime_stage> stages = runtime_stages(apart ? apart->whole : p, model, "llama.cpp");
-  llama_cpp_split split;
-  split.host = stages.front().device;
-  for (const runtime_stage& s : stages) {
-    const std::size_t layers = s.blocks() + (s.has_head ? 1 : 0);
-    if (layers == 0) continue;
-    split.devices.push_back(s.device);
-    split.tensor_split.push_back(layers);
-    split.gpu_layers += layers;
-  }
-  if (apart) split.overrides = apart->overrides;
-  for (const llama_cpp_override& o : split.overrides) {
-    if (o.device == split.host || std::ranges::find(split.devices, o.device) != split.devices.end()) continue;
-    split.devices.push_back(o.device);
-    split.tensor_split.push_back(0);  // no layer: its cumulative share is that of the device before
-  }
-  if (split.devices.size() > most_devices) {
-    detail::refuse_export(
-        "llama.cpp", "its -ts takes " + std::to_string(most_devices) + " devices; the plan has " + std::to_string(split.devices.size()));
-  }
-  return split;
-}
-
-HETPLAN_INLINE std::string llama_cpp_command(const plan& p, const planning_graph& model, const cluster& c) {
-  const llama_cpp_split split = split_for_llama_cpp(p, model);
-  std::string servers, devices, shares, patterns;
-  for (std::size_t k = 0; k < split.devices.size(); ++k) {
-    const char* comma = k == 0 ? "" : ",";
-    servers += comma + detail::address_of(c[split.devices[k]], "llama.cpp") + ":50052";
-    devices += comma + ("RPC" + std::to_string(k));
-    shares += comma + std::to_string(split.tensor_split[k]);
-  }
-  const auto number = [](std::size_t n) { return std::to_string(n); };
-  for (const llama_cpp_override& o : split.overrides) {
-    const bool remote = std::ranges::find(split.devices, o.device) != split.devices.end();
-    patterns += (patterns.empty() ? "blk\\.(" : ",blk\\.(") + io::joined(o.blocks | ranges::views::transform(number), "|") +
-                (o.whole_mlp ? ")\\.ffn_" : ")\\.ffn_(up|down|gate|gate_up)_(ch|)exps") + "=" +
-                (remote ? "RPC0[" + c[o.device].name + ":50052]" : std::string("CPU"));
-  }
-  const workload& w = p.workload;
-  const bool several = w.mode == mode::generation && p.batch() > 1;
-  std::string length;
-  if (w.mode == mode::generation) {
-    const long long each = static_cast<long long>(w.context) + w.prompt_tokens(model.tokens_per_sample()) + w.all_tokens();
-    length = " -c " + std::to_string(each * p.batch()) + (several ? " -np " + std::to_string(p.batch()) : "");
-    if (w.prompt_chunk > 0) length += " -ub " + std::to_string(w.prompt_chunk);
-  }
-  return "# rpc-server asks nobody who they are, and with --host 0.0.0.0 it listens on every network of the device: start it only where\n"
-         "# nobody but you can reach it, or give it the address of that one network instead; never on the internet\n"
-         "# on each device:  rpc-server --host 0.0.0.0 --port 50052\n# on " +
-         escaped(c[split.host].name) + ", which reads the tokens:\n" + (several ? "llama-server" : "llama-cli") + " -m MODEL.gguf --rpc " +
-         shell_word(servers) + " --device " + devices + " -ngl " + std::to_string(split.gpu_layers) + " -ts " + shares +
-         (patterns.empty() ? "" : " -ot " + shell_word(patterns)) + length + "\n";
+         "--buffer-float-type q80 --nthreads CORES" + length + (workers.empty() ? "" : " --workers" + workers) + "\n";
 }
 
 HETPLAN_INLINE std::vector<exo_shard> shards_for_exo(const plan& p, const planning_graph& model) {
   detail::require_inference(p, "exo");
   const std::vector<runtime_stage> stages = runtime_stages(p, model, "exo");
+  detail::require_memory(p, "exo", "its nodes hold all of their weights in memory");
   detail::require_blocks(stages, p, "exo");
   std::vector<exo_shard> shards;
   for (const runtime_stage& s : stages) shards.push_back({s.device, s.first_block, s.end_block});
@@ -498,8 +409,10 @@ else:
 HETPLAN_INLINE prima_cpp_split split_for_prima_cpp(const plan& p, const planning_graph& model) {
   constexpr std::size_t most_devices = 32;
   detail::require_inference(p, "prima.cpp");
+  detail::require_one_sequence(p, "prima.cpp");
   std::vector<runtime_stage> stages = runtime_stages(p, model, "prima.cpp");
   detail::require_blocks(stages, p, "prima.cpp");
+  detail::require_memory(p, "prima.cpp", "its ranks choose themselves what they map from files");
   if (stages.size() > most_devices) {
     detail::refuse_export("prima.cpp",
                           "it has windows for " + std::to_string(most_devices) + " devices; the plan has " + std::to_string(stages.size()));
@@ -519,16 +432,21 @@ HETPLAN_INLINE std::string prima_cpp_commands(const plan& p, const planning_grap
   const auto name = [&](std::size_t rank) -> const std::string& { return detail::address_of(c[split.devices[rank % world]], "prima.cpp"); };
   std::string text;
   const auto number = [](std::size_t n) { return std::to_string(n); };
+  const detail::generation_lengths n = detail::lengths_of(p, model);
+  const std::string length =
+      (n.sequence > 0 ? " -c " + std::to_string(n.sequence) : "") + (n.chunk > 0 ? " -ub " + std::to_string(n.chunk) : "");
   const std::string windows = io::joined(split.layer_windows | ranges::views::transform(number), ",");
   for (std::size_t rank = 0; rank < world; ++rank) {
     text += "# on " + name(rank) + ":\nllama-cli -m MODEL.gguf --world " + std::to_string(world) + " --rank " + std::to_string(rank) +
-            " --master " + shell_word(name(0)) + " --next " + shell_word(name(rank + 1)) + (rank == 0 ? " -lw " + windows : "") + "\n";
+            " --master " + shell_word(name(0)) + " --next " + shell_word(name(rank + 1)) + (rank == 0 ? " -lw " + windows : "") + length +
+            "\n";
   }
   return text;
 }
 
 HETPLAN_INLINE torch_split split_for_torch(const plan& p, const planning_graph& model) {
   const std::vector<runtime_stage> stages = runtime_stages(p, model, "torch");
+  detail::require_memory(p, "torch", "a split says no place of weights");
   const std::size_t blocks = stages.back().end_block;
   torch_split split;
   std::vector<char> cut(blocks + 1, 0);  // true if a stage begins at this boundary: before each block, after the last
@@ -558,12 +476,39 @@ HETPLAN_INLINE std::string torch_split_spec(const plan& p, const planning_graph&
 }
 
 HETPLAN_INLINE vllm_split split_for_vllm(const plan& p, const planning_graph& model) {
+  const auto fail = [](const std::string& why) { detail::refuse_export("vLLM", why); };
   detail::require_inference(p, "vLLM");
-  const std::vector<runtime_stage> stages = runtime_stages(p, model, "vLLM");
-  detail::require_blocks(stages, p, "vLLM");
   vllm_split split;
+  plan row = p;  // of the first devices of its columns
+  split.tensor_parallel = p.stages.empty() ? 1 : p.stages.front().column_count();
+  for (stage& s : row.stages) {
+    const std::string name = "stage " + io::in_quotes(s.name);
+    if (s.column_count() != split.tensor_parallel)
+      fail("all its ranks share tensors among as many devices; " + name + " has " + std::to_string(s.column_count()) + " columns, stage " +
+           io::in_quotes(p.stages.front().name) + " has " + std::to_string(split.tensor_parallel));
+    if (std::ranges::any_of(s.columns, [&](int weight) { return weight != s.columns.front(); }))
+      fail("it gives every device of a rank the same part; the columns of " + name + " do not weigh the same");
+    if (s.column_count() == 1) continue;
+    if (s.rows() > 1) fail("its ranks share tensors, not samples; " + name + " has " + std::to_string(s.rows()) + " rows");
+    if (!s.cuts.empty()) fail("it knows no passes; " + name + " has cuts of its own");
+    s.devices.resize(1);
+    s.columns.clear();
+  }
+  for (const layer& l : model.layers()) {
+    const auto heads = static_cast<std::size_t>(std::max(l.split_units, 0)), n = split.tensor_parallel;
+    if (l.kind == "attention" && heads > 0 && heads % n != 0 && n % heads != 0)
+      fail("it divides key/value heads evenly or repeats them evenly; layer " + io::in_quotes(l.name) + " has " + std::to_string(heads) +
+           ", the plan " + std::to_string(n) + " columns");
+  }
+  const std::vector<runtime_stage> stages = runtime_stages(row, model, "vLLM");
+  detail::require_blocks(stages, row, "vLLM");
+  detail::require_memory(p, "vLLM", "it offloads a number of bytes, the same on every device, and no layers");
   for (const runtime_stage& s : stages) {
-    split.devices.push_back(s.device);
+    for (const assignment& a : p[s.stage].devices) {
+      if (std::ranges::find(split.devices, a.device) != split.devices.end())
+        fail("it gives a device one range of blocks; that of stage " + io::in_quotes(p[s.stage].name) + " has another stage");
+      split.devices.push_back(a.device);
+    }
     split.layer_partition.push_back(s.blocks());
   }
   return split;
@@ -573,9 +518,17 @@ HETPLAN_INLINE std::string vllm_command(const plan& p, const planning_graph& mod
   const vllm_split split = split_for_vllm(p, model);
   const auto name = [&](device_id d) { return escaped(c[d].name); };
   const auto number = [](std::size_t n) { return std::to_string(n); };
-  return "# on " + name(split.devices.front()) + "; pipeline ranks: " + io::joined(split.devices | ranges::views::transform(name)) +
-         "\nVLLM_PP_LAYER_PARTITION=" + io::joined(split.layer_partition | ranges::views::transform(number), ",") +
-         " vllm serve MODEL --pipeline-parallel-size " + std::to_string(split.devices.size()) + "\n";
+  const detail::generation_lengths n = detail::lengths_of(p, model);
+  std::string ranks;
+  for (std::size_t k = 0; k < split.devices.size(); ++k)
+    ranks += (k == 0 ? "" : k % split.tensor_parallel == 0 ? ", " : " + ") + name(split.devices[k]);
+  std::string text = "# on " + name(split.devices.front()) + "; pipeline ranks: " + ranks +
+                     "\nVLLM_PP_LAYER_PARTITION=" + io::joined(split.layer_partition | ranges::views::transform(number), ",") +
+                     " vllm serve MODEL --pipeline-parallel-size " + number(split.layer_partition.size());
+  if (split.tensor_parallel > 1) text += " --tensor-parallel-size " + number(split.tensor_parallel);
+  if (n.sequence > 0) text += " --max-model-len " + std::to_string(n.sequence) + " --max-num-seqs " + std::to_string(n.sequences);
+  if (n.chunk > 0) text += " --max-num-batched-tokens " + std::to_string(std::max<long long>(n.chunk, n.sequences));
+  return text + "\n";
 }
 
 }  // namespace hetplan::exchange

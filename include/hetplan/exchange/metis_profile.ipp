@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <hetplan/core/error.hpp>

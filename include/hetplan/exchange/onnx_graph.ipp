@@ -295,6 +295,7 @@ HETPLAN_INLINE std::vector<onnx_part> cut_onnx(std::string_view text, const std:
     if (const std::string more = beyond_plain(s); !more.empty())
       f.fail("expected a plan with every layer on one device, got stage \"" + s.name + "\", which is " + more);
     if (s.devices.size() != 1) f.fail("expected a plan with every layer on one device, got stage \"" + s.name + "\" on several");
+    if (!s.offload.empty()) f.fail("expected a plan with weights in the devices' memory, got stage \"" + s.name + "\" with some in tiers");
     for (const layer_id l : s.layers) device[model.node_of[l.index()]] = s.devices.front().device;
   }
   std::map<std::string, detail::onnx_part_key> made_in;  // producing part of each tensor

@@ -40,6 +40,12 @@ struct layer_sequence {
   friend bool operator==(const layer_sequence&, const layer_sequence&) = default;
 };
 
+/// Returns the sequence with blocks cut where layers of different places follow each other, so that stages can hold one place alone.
+///
+/// @param place  by layer id; empty: the sequence as it is.
+/// Complexity    O(layers).
+[[nodiscard]] layer_sequence cut_between_places(layer_sequence s, std::span<const device_id> place);
+
 /// Returns every layer as a block, in one chain and in the graph's numbering: any cut between neighbours is allowed.
 /// Complexity  O(layers).
 [[nodiscard]] layer_sequence sequence_of(const planning_graph& model);

@@ -26,6 +26,21 @@ HETPLAN_INLINE std::vector<layer_id> layer_sequence::layers_of(std::size_t first
   return layers;
 }
 
+HETPLAN_INLINE layer_sequence cut_between_places(layer_sequence s, std::span<const device_id> place) {
+  if (place.empty()) return s;
+  layer_sequence cut{{}, {}};
+  for (std::size_t b = 0; b < s.size(); ++b) {
+    if (std::binary_search(s.chain_first.begin(), s.chain_first.end(), b)) cut.chain_first.push_back(cut.size());
+    cut.blocks.emplace_back();
+    for (const layer_id l : s.blocks[b]) {  // by id: every edge inside a block points forward
+      std::vector<layer_id>& last = cut.blocks.back();
+      if (!last.empty() && place[last.back().index()] != place[l.index()]) cut.blocks.emplace_back();
+      cut.blocks.back().push_back(l);
+    }
+  }
+  return cut;
+}
+
 HETPLAN_INLINE layer_sequence sequence_of(const planning_graph& model) {
   layer_sequence all;
   all.blocks.reserve(model.size());

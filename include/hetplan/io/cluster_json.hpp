@@ -41,6 +41,17 @@ void read_compute(const json_node& n, device& d);
 void put_compute(json& o, const device& d);
 [[nodiscard]] attained_share share_in(const json_node& n);
 void put_share(json& o, const char* key, const attained_share& s);
+[[nodiscard]] std::vector<memory_tier> tiers_in(const json_node& n);
+void put_tiers(json& o, const device& d);
+
+template <noun<memory_tier> Tier, class Fields>
+void fields_of(Tier& t, Fields& f) {
+  f("name", t.name, required, names{}, "Unique in the device.");
+  f("memory", t.memory, required, range::above_zero);
+  f("bandwidth", t.bandwidth, required, range::above_zero, "At which the device reads.");
+  f("resource", t.resource, std::string(), names{"the name of a resource"},
+    "Of the network: reads share it with those of other devices and with transfers. Default: none.");
+}
 
 template <noun<power_profile> Power, class Fields>
 void fields_of(Power& p, Fields& f) {
@@ -64,6 +75,9 @@ void fields_of(Device& d, Fields& f) {
   f.check([&](const auto& n) {
     if (d.name == "*") n.fail("a name other than the * of routes");
   });
+  // A built-in device whose fields it has where the file gives none: read first.
+  f.by_hand(
+      "like", [](const auto&) {}, [](auto&) {});
   f("kind", d.kind, same_as{"name", d.name}, names{"the name of a kind"}, "Profiles are looked up by it.");
   f("memory", d.memory, required, range::above_zero);
   f("memory_budget", d.memory_budget, absent, range::above_zero, "What a plan may use. Default: `memory`.");
@@ -98,6 +112,9 @@ void fields_of(Device& d, Fields& f) {
   f.object("power", d.power, "an object with idle, active, memory, send, receive");
   f("energy_budget", d.energy_budget, absent, range::at_least_zero, "Of an iteration. Default: none.");
   f("max_busy", d.max_busy, standard.max_busy, at_most{range::above_zero, 1, "a share > 0 and <= 1"}, "Share of the time.");
+  // Below the memory, such as RAM or a disk, where plans may put weights (offload).
+  f.by_hand(
+      "tiers", [&](const auto& n) { d.tiers = tiers_in(n); }, [&](auto& o) { put_tiers(o, d); });
 }
 
 /// A network of listed resources, in which a route may serve several ordered pairs.
@@ -145,6 +162,7 @@ class cluster_reader {
   cluster read();
 
  private:
+  cluster read_all();
   cluster lonely();
   template <class Network>
   cluster joined(const json_node& where, const Network& network) {
@@ -189,7 +207,13 @@ class cluster_reader {
 
   json_object top_;
   std::string name_;
+  /// A resource that a tier names, which the network, read later, must have.
+  struct tier_resource {
+    json_node name;
+    std::size_t device, tier;
+  };
   std::vector<device> devices_;
+  std::vector<tier_resource> tier_resources_;
   std::unordered_map<std::string_view, device_id> ids_;
 };
 

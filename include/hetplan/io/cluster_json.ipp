@@ -5,6 +5,7 @@
 
 #include <hetplan/cluster/widest_routes.hpp>
 #include <hetplan/io/json_text.hpp>
+#include <hetplan/zoo/devices.hpp>
 
 namespace hetplan::io {
 
@@ -25,7 +26,18 @@ enum class indirection { none, widest };
 inline constexpr std::array<std::pair<std::string_view, indirection>, 2> indirections{
     {{"none", indirection::none}, {"widest", indirection::widest}}};
 
+/// Returns the built-in device that a device of a file is like, without what the file's fields stand for.
+[[nodiscard]] HETPLAN_INLINE device built_in_device(const json_object& o, const json_node& like) {
+  const std::string kind(like.name("the name of a built-in device"));
+  device d = at_node(like, [&] { return zoo::device(kind, kind); });
+  if (o.find("memory")) d.memory_budget.reset();
+  if (o.find("half_batch")) d.half_rows = 0;
+  if (o.find("half_rows")) d.half_batch = 0;
+  return d;
+}
+
 HETPLAN_INLINE void read_compute(const json_node& n, device& d) {
+  d.compute_by_precision.clear();
   if (!n.is_object()) {
     d.compute = n.amount<flops_per_second>(range::above_zero);
     return;
@@ -64,6 +76,23 @@ HETPLAN_INLINE void put_share(json& o, const char* key, const attained_share& s)
   for (const auto& [format, share] : s.by_format) put(o[key], format, share);
 }
 
+HETPLAN_INLINE std::vector<memory_tier> tiers_in(const json_node& n) {
+  std::vector<memory_tier> tiers;
+  for (const json_node each : n.elements("an array of tiers")) {
+    const json_object o(each, keys_of<memory_tier>(), "a tier");
+    memory_tier t;
+    read_fields(o, t);
+    const auto same = [&](const memory_tier& x) { return x.name == t.name; };
+    if (std::any_of(tiers.begin(), tiers.end(), same)) o.find("name")->fail("a name that no other tier of the device has");
+    tiers.push_back(std::move(t));
+  }
+  return tiers;
+}
+
+HETPLAN_INLINE void put_tiers(json& o, const device& d) {
+  for (const memory_tier& t : d.tiers) o["tiers"].push_back(write_fields<json>(t));
+}
+
 HETPLAN_INLINE std::optional<route> spelled_network::find_route(std::span<const device>, device_id from, device_id to) const {
   return routes[from.index() * devices + to.index()];
 }
@@ -92,6 +121,23 @@ HETPLAN_INLINE std::optional<std::size_t> route_choice::rule_of(std::size_t from
 }
 
 HETPLAN_INLINE cluster cluster_reader::read() {
+  cluster c = read_all();
+  if (tier_resources_.empty()) return c;
+  std::vector<device> devices(c.devices().begin(), c.devices().end());
+  std::vector<std::string_view> known;
+  for (const resource& r : c.network().resources()) known.push_back(r.name);
+  for (const tier_resource& t : tier_resources_) {
+    const std::string_view name = t.name.text();
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::sort(known.begin(), known.end());
+      t.name.fail("the name of a resource of the network", suggestion(name, known));
+    }
+    devices[t.device].tiers[t.tier].resource = name;
+  }
+  return c.with_devices(std::move(devices));
+}
+
+HETPLAN_INLINE cluster cluster_reader::read_all() {
   name_ = top_.at("name", "text").text();
   const json_node devices = top_.at("devices", "an array of devices");
   for (const json_node n : devices.elements("at least one device", 1)) read_device(n);
@@ -115,11 +161,23 @@ HETPLAN_INLINE cluster cluster_reader::lonely() {
 HETPLAN_INLINE void cluster_reader::read_device(const json_node& n) {
   if (devices_.size() == max_devices) n.fail_with("expected at most " + std::to_string(max_devices) + " devices, got more");
   const json_object o(n, keys_of<device>(), "a device");
+  const json_node name = o.at("name", "a name");
   device d;
-  read_fields(o, d);
+  const auto like = o.find("like");
+  if (like) d = detail::built_in_device(o, *like);
+  read_fields(o, d, like.has_value());
   at_node(n, [&] { check_device(d); });
-  const json_node name = *o.find("name");
   if (!ids_.emplace(name.text(), device_id(devices_.size())).second) name.fail("a name that no other device has");
+  if (const auto tiers = o.find("tiers")) {
+    std::size_t i = 0;
+    for (const json_node each : tiers->elements("an array of tiers")) {
+      if (const auto resource = json_object(each, keys_of<memory_tier>()).find("resource")) {
+        d.tiers[i].resource.clear();  // until the network is known
+        tier_resources_.push_back({*resource, devices_.size(), i});
+      }
+      ++i;
+    }
+  }
   devices_.push_back(std::move(d));
 }
 

@@ -143,7 +143,8 @@ namespace detail {
 /// Sets an object's members from a JSON object, in the order of the fields.
 class field_reader {
  public:
-  explicit field_reader(const json_object& o) : object_(&o) {}
+  /// @param keeps  missing fields keep the value that they have, required ones too.
+  explicit field_reader(const json_object& o, bool keeps = false) : object_(&o), keeps_(keeps) {}
 
   void format(std::string_view) {}  // checked by open_document
 
@@ -153,6 +154,7 @@ class field_reader {
     last_ = object_->find(key);
     if (last_) {
       value = read_value<type>(*last_, rule);
+    } else if (keeps_) {
     } else if constexpr (std::same_as<Otherwise, required_field>) {
       object_->node().fail_missing(key, expected_value<type>(rule));
     } else if constexpr (std::same_as<Otherwise, same_as<T>> || std::same_as<Otherwise, always<T>>) {
@@ -166,7 +168,7 @@ class field_reader {
     last_ = object_->find(key);
     if (!last_) return;
     const json_object o(*last_, keys_of<Noun>(), expected);
-    field_reader inner(o);
+    field_reader inner(o, keeps_);
     fields_of(part, inner);
   }
   /// @param read  called with the json_node of the field, if present
@@ -181,6 +183,7 @@ class field_reader {
 
  private:
   const json_object* object_;
+  bool keeps_;
   std::optional<json_node> last_;
 };
 
@@ -243,9 +246,10 @@ Json write_fields(const Noun& from) {
   return o;
 }
 
+/// @param keeps  missing fields keep the value that they have, required ones too.
 template <class Noun>
-void read_fields(const json_object& o, Noun& to) {
-  field_reader reader(o);
+void read_fields(const json_object& o, Noun& to, bool keeps = false) {
+  field_reader reader(o, keeps);
   fields_of(to, reader);
 }
 

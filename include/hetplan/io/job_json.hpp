@@ -30,6 +30,8 @@ inline constexpr auto objectives = [] {
 [[nodiscard]] memory_savers savers_in(const json_node& list, mode how);
 void put_savers(json& o, const memory_savers& s);
 void read_schedule(const json_node& n, job& j);
+[[nodiscard]] std::vector<pin> pins_in(const json_node& n);
+void put_pins(json& o, const job& j);
 void put_schedule(json& o, const job& j);
 
 template <noun<qoe_target> Target, class Fields>
@@ -80,6 +82,8 @@ void fields_of(Job& j, Fields& f) {
   f("objective", j.objective, absent, objectives,
     "Default: `qoe` if `qoe` has a time to keep, else `latency`. `latency` is the makespan, in generation of the whole run.");
   f.object("qoe", j.qoe, "an object with latency, makespan, ttft, time_between_tokens, lambda, deadline, iterations");
+  f.by_hand(
+      "pins", [&](const auto& n) { j.pins = pins_in(n); }, [&](auto& o) { put_pins(o, j); });
 }
 
 [[nodiscard]] job job_of(const json_object& o);

@@ -66,6 +66,17 @@ HETPLAN_INLINE void put_schedule(json& o, const job& j) {
   o["schedule"] = names.size() == 1 ? names[0] : names;
 }
 
+HETPLAN_INLINE std::vector<pin> pins_in(const json_node& n) {
+  std::vector<pin> pins;
+  for (const auto& [layer, device] : n.members("an object from layer to device"))
+    pins.push_back({std::string(layer), std::string(device.name("the name of a device"))});
+  return pins;
+}
+
+HETPLAN_INLINE void put_pins(json& o, const job& j) {
+  for (const pin& p : j.pins) o["pins"][p.layer] = p.device;
+}
+
 HETPLAN_INLINE job job_of(const json_object& o) {
   job j;
   read_fields(o, j);

@@ -32,8 +32,8 @@ inline constexpr std::array<std::string_view, 10> flow{"from",  "to",    "from_s
                                                        "phase", "chunk", "of",         "release",  "priority"};
 inline constexpr std::array<std::string_view, 1> sync{"parameter_server"};
 inline constexpr std::array<std::string_view, 2> pipeline{"samples", "stages"};
-inline constexpr std::array<std::string_view, 10> stage{"name", "microbatch_size", "layers", "devices", "recompute", "shard_state",
-                                                        "grid", "shard",           "units",  "cuts"};
+inline constexpr std::array<std::string_view, 11> stage{"name", "microbatch_size", "layers", "devices", "recompute", "shard_state",
+                                                        "grid", "shard",           "units",  "cuts",    "offload"};
 inline constexpr std::array<std::string_view, 2> grid{"rows", "columns"};
 inline constexpr std::array<std::string_view, 2> cuts{"forward", "backward"};
 inline constexpr std::array<std::string_view, 3> assignment{"name", "samples", "tensor_parallel"};
@@ -79,8 +79,10 @@ class plan_reader {
 
   void read_stage(const json_node& n, int pipeline);
   [[nodiscard]] std::vector<layer_id> read_layers(const json_node& list) const;
+  [[nodiscard]] std::string layer_suggestion(std::string_view given) const;
   void read_devices(const json_object& o, stage& s) const;
   void read_cuts(const json_node& n, stage& s) const;
+  [[nodiscard]] std::vector<offloaded_layer> read_offload(const json_node& n) const;
 
   void read_sync(const json_node& n);
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include <hetplan/core/sorting.hpp>
 #include <hetplan/io/job_json.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/simulate/evaluate.hpp>
@@ -171,6 +172,7 @@ HETPLAN_INLINE void plan_reader::read_stage(const json_node& n, int pipeline) {
     for (const json_node unit : units->elements("at least one unit", 1)) s.units.push_back(read_layers(unit));
   }
   if (const auto cuts = o.find("cuts")) read_cuts(*cuts, s);
+  if (const auto offload = o.find("offload")) s.offload = read_offload(*offload);
   p_.stages.push_back(std::move(s));
 }
 
@@ -178,14 +180,28 @@ HETPLAN_INLINE std::vector<layer_id> plan_reader::read_layers(const json_node& l
   std::vector<layer_id> layers;
   for (const json_node l : list.elements("at least one layer", 1)) {
     const std::string name(l.text("the name of a layer"));
-    if (!model_.contains(name)) {
-      std::vector<std::string_view> known;
-      for (const layer& each : model_.layers()) known.push_back(each.name);
-      l.fail("the name of a layer of model " + in_quotes(model_.name()), suggestion(name, known));
-    }
+    if (!model_.contains(name)) l.fail("the name of a layer of model " + in_quotes(model_.name()), layer_suggestion(name));
     layers.push_back(model_.find(name));
   }
   return layers;
+}
+
+HETPLAN_INLINE std::string plan_reader::layer_suggestion(std::string_view given) const {
+  std::vector<std::string_view> known;
+  for (const layer& each : model_.layers()) known.push_back(each.name);
+  return suggestion(given, known);
+}
+
+HETPLAN_INLINE std::vector<offloaded_layer> plan_reader::read_offload(const json_node& n) const {
+  std::vector<offloaded_layer> offload;
+  for (const auto& [layer, tier] : n.members("an object from layer to tier")) {
+    if (!model_.contains(layer))
+      tier.fail_with("expected the name of a layer of model " + in_quotes(model_.name()) + " as key, got " + in_quotes(layer) +
+                     layer_suggestion(layer));
+    offload.push_back({model_.find(layer), std::string(tier.name("the name of a tier"))});
+  }
+  sort_by(offload, &offloaded_layer::layer);
+  return offload;
 }
 
 /// In a grid, samples are given per row.
@@ -440,6 +456,7 @@ HETPLAN_INLINE json write_stage(const plan& p, const stage& s, const planning_gr
   }
   if (!s.cuts.forward.empty()) o["cuts"]["forward"] = s.cuts.forward;
   if (!s.cuts.backward.empty()) o["cuts"]["backward"] = s.cuts.backward;
+  for (const auto& [l, tier] : s.offload) o["offload"][model[l].name] = tier;
   return o;
 }
 

@@ -341,6 +341,10 @@ HETPLAN_INLINE void put_explained(json& o, const evaluation& e, const run_explan
     stretch["devices"] = by_used_device([&](const device& d) {
       json shares;
       for (const time_use u : time_uses) put(shares, std::string(to_string(u)), r.share(d.id, u));
+      for (std::size_t t = 0; t < d.tiers.size(); ++t) {
+        const double s = r.devices[d.id.index()].of_tier(t);
+        if (s > 0) put(shares["by_tier"], d.tiers[t].name, s / r.length_s());
+      }
       return shares;
     });
   }

@@ -186,6 +186,8 @@ class tasks_writer {
 HETPLAN_INLINE void require_tasks_file(const plan& p, const planning_graph& model) {
   require_plain_stages(p, "export to tasks", true);
   for (const stage& s : p.stages) {
+    if (!s.offload.empty())
+      throw invalid_input("export to tasks: stage \"" + s.name + "\" has weights in tiers; expected weights in the devices' memory");
     if (s.cuts.forward == s.cuts.backward || p.workload.mode != mode::training) continue;
     throw invalid_input("export to tasks: stage \"" + s.name +
                         "\" has backward passes of other samples than its forward passes; expected the same samples");

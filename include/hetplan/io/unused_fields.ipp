@@ -211,6 +211,7 @@ class plan_field_check {
           unused(value, "no layer of the stage is split: every column does all of it");
         if (key == "recompute" && s.recompute == recomputation::blocks && hetplan::repeated_layers(model_, s).empty())
           unused(value, "the stage has no block that keeps activations");
+        if (key == "offload") look_at_offload(value, s);
         if (!state && key != "shard") continue;
         if (s.devices.size() == 1 || (state && s.rows() == 1))
           unused(value, "the stage has one device" + std::string(s.columns.empty() ? "" : " in a column"));
@@ -219,6 +220,14 @@ class plan_field_check {
       }
     }
     return first;
+  }
+
+  void look_at_offload(const json_node& n, const stage& s) {
+    if (s.offload.empty()) return unused(n, "no layer is named");
+    for (const auto& [name, tier] : n.members()) {
+      const layer& l = model_[model_.find(name)];
+      if (l.weight.value() == 0 && l.weight_traffic.value() == 0) unused(tier, "the layer has no weights");
+    }
   }
 
   void look_at_predicted(const json_node& n) {
@@ -268,11 +277,13 @@ HETPLAN_INLINE std::vector<std::string> unused_cluster_fields(const json_node& n
     lines.push_back(escaped(field.document().file()) + ": " + field.pointer() + ": " + why + "; not used");
   };
   const json_object top(n, keys::cluster);
+  std::size_t device_number = 0;
   for (const json_node device : top.at("devices", "").elements("")) {
     const json_object o(device, keys_of<hetplan::device>());
+    const hetplan::device& read = c.devices()[device_number++];
     const auto accelerators = o.find("accelerators"), interconnect = o.find("interconnect");
-    const bool several = accelerators && accelerators->integer(1) > 1;
-    if (several && !interconnect) unused(*accelerators, "without an interconnect a plan uses one of them");
+    const bool several = read.accelerators > 1;
+    if (accelerators && several && !read.interconnect) unused(*accelerators, "without an interconnect a plan uses one of them");
     if (interconnect && !several) unused(*interconnect, "it joins accelerators, and the device has one");
   }
   if (const auto topology = top.find("topology")) {
@@ -292,7 +303,10 @@ HETPLAN_INLINE std::vector<std::string> unused_cluster_fields(const json_node& n
     for (const json_node& g : empty) unused(g, "no device is in it");
   }
   if (const auto resources = top.find("resources")) {
-    const auto taken = resources_on_routes(c);
+    auto taken = resources_on_routes(c);
+    for (const device& d : c.devices()) {
+      for (const memory_tier& t : d.tiers) taken.insert(t.resource);
+    }
     for (const json_node r : resources->elements("")) {
       const auto name = json_object(r, keys::resource).at("name", "").text();
       if (!taken.contains(name)) unused(r, "no route takes resource " + in_quotes(name));

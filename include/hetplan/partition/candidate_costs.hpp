@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -64,7 +65,7 @@ struct stage_budget {
 ///
 /// Each sample goes to the device that finishes it first within memory, which minimises the slowest device's time (see apportion). Equal
 /// devices share evenly, so costs are computed by class. A group with an idle member forms no stage: the group without it does. Stages use
-/// the memory savers of the tables.
+/// the memory savers of the tables. Where memory is too small, a group of one class with tiers pays for the cheapest weights there.
 /// Source  Dora, section 4.1, the stage terms of eqs. 3 and 4; shares: Asteroid, Algorithm 1; reductions: semantics, section 6.
 class candidate_costs {
  public:
@@ -76,7 +77,13 @@ class candidate_costs {
   /// Returns the shares of the microbatch, class by class; within a class the larger share comes first.
   [[nodiscard]] std::vector<share_run> shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
 
-  /// Returns true if the group's memory holds the whole microbatch. If false, it is false for every longer stage.
+  /// Returns true if a group may have the layers that are pinned to devices. If false, it is false for every longer stage.
+  [[nodiscard]] bool keeps_pins(std::size_t first, std::size_t last, std::size_t group) const {
+    if (pins_.free(first, last)) return true;
+    const device_space::device_group& g = space_.groups[group];
+    return g.size() == 1 && g.front().devices == 1 && pins_.allow(first, last, space_.classes[g.front().of_class].front());
+  }
+  /// Returns true if the group keeps pins and its memory holds the whole microbatch. If false, it is false for every longer stage.
   [[nodiscard]] bool has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const;
 
   /// Returns the bytes per sample that a stage with cut bytes `in` and `out` exchanges, gradients of the backward pass included.
@@ -106,6 +113,8 @@ class candidate_costs {
   /// Returns the largest number of microbatches in flight with which a share fits.
   [[nodiscard]] int fits(const demand& need, std::size_t of_class, int samples) const;
   [[nodiscard]] int members(std::size_t group) const;
+  /// Returns the class of a group whose devices may have weights in tiers: a single one; nothing for others.
+  [[nodiscard]] std::optional<std::size_t> class_with_tiers(std::size_t group) const;
   /// Returns the number of parts into which a group shards optimizer states.
   [[nodiscard]] int shards(std::size_t group) const { return training_ && savers_.shard_state ? members(group) : 1; }
   [[nodiscard]] double optimizer_s(std::size_t first, std::size_t last, std::size_t group, device_id d) const {
@@ -128,6 +137,8 @@ class candidate_costs {
   const prefix_table& table_;
   const sequence_cuts& cuts_;
   memory_savers savers_;
+  const block_pins& pins_;
+  const offload_table& offload_;
   const device_space& space_;
   const cluster& cluster_;
   const std::vector<energy_slopes>& slopes_;  ///< by device
@@ -148,7 +159,8 @@ class candidate_costs {
 /// Throws      invalid_input: an invalid device space.
 /// Determinism ties: the stage that ends later, then the smaller state behind it, then the earlier move.
 /// Source      own: a bottleneck recurrence over the space of Dora, section 4.1, eqs. 3-5, with fullness as time.
-/// @return     nothing if the space has no plan: every group has more devices than a microbatch has samples, or state 0 has no moves.
+/// @return     nothing if the space has no plan: every group has more devices than a microbatch has samples, state 0 has no moves, or none
+///             keeps the pins.
 [[nodiscard]] std::optional<plan> least_overflow(const search_tables& t, const device_space& space, const plan& blank);
 
 }  // namespace hetplan::partition

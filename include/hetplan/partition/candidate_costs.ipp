@@ -12,10 +12,10 @@ namespace hetplan::partition {
 
 HETPLAN_INLINE candidate_costs::candidate_costs(const search_tables& tables, const device_space& space, const plan& blank,
                                                 bool keep_budgets)
-    : table_(tables.table), cuts_(tables.cuts), savers_(tables.savers), space_(space), cluster_(tables.cluster), slopes_(tables.slopes),
-      size_(blank.microbatch_size), largest_(std::min(size_, table_.max_share())), microbatches_(blank.microbatches),
-      training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets), longer_is_slower_(size_ <= most_portions),
-      repeats_(pass_count(blank.workload, tables.model.tokens_per_sample())),
+    : table_(tables.table), cuts_(tables.cuts), savers_(tables.savers), pins_(tables.pins), offload_(tables.offload), space_(space),
+      cluster_(tables.cluster), slopes_(tables.slopes), size_(blank.microbatch_size), largest_(std::min(size_, table_.max_share())),
+      microbatches_(blank.microbatches), training_(blank.workload.mode == mode::training), keep_budgets_(keep_budgets),
+      longer_is_slower_(size_ <= most_portions), repeats_(pass_count(blank.workload, tables.model.tokens_per_sample())),
       tied_(worst_exchange(cluster_.network(), cluster_.devices())) {
   for (std::size_t g = 0; g < space.groups.size(); ++g) rings_.push_back(ring_reduction(cluster_.network(), space.example(g)));
   for (const auto& members : space.classes) {
@@ -43,6 +43,7 @@ HETPLAN_INLINE bool candidate_costs::grows_with_share(device_id d) const {
 
 HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
   placed_stage s;
+  if (!keeps_pins(first, last, group)) return s;
   const demand need = demand_of(first, last, group);
   if (!share_out(first, last, group, need, in_flight)) return s;
   s.total_s = 0;
@@ -53,15 +54,28 @@ HETPLAN_INLINE placed_stage candidate_costs::place(std::size_t first, std::size_
     const int most = f.largest_share();
     if (most == 0) continue;
     const interval_time t = table_.time(first, last, f.example, most);
-    s.total_s = std::max(s.total_s, t.total_s);
-    s.backward_s = std::max(s.backward_s, t.backward_s);
-    s.first_s = std::max(s.first_s, t.first_s);
-    s.later_s = std::max(s.later_s, t.later_s);
+    interval_time more;
+    if (in_flight > 0 && class_with_tiers(group)) {
+      const double full = need.fixed + most * (in_flight * need.kept + need.once) + table_.workspace().bytes(first, last, most);
+      const auto cheapest = offload_.cheapest(first, last, f.example, most, t.degree, full - limit_[f.of_class]);
+      if (!cheapest) return {};
+      more = *cheapest;
+    }
+    s.total_s = std::max(s.total_s, t.total_s + more.total_s);
+    s.backward_s = std::max(s.backward_s, t.backward_s + more.backward_s);
+    s.first_s = std::max(s.first_s, t.first_s + more.first_s);
+    s.later_s = std::max(s.later_s, t.later_s + more.later_s);
     s.most_in_flight = std::min(s.most_in_flight, fits(need, f.of_class, most));
     s.collective_s = std::max(s.collective_s, optimizer_s(first, last, group, f.example));
   }
   if (training_) s.collective_s += reduction_s(first, last, group);
   return s;
+}
+
+HETPLAN_INLINE std::optional<std::size_t> candidate_costs::class_with_tiers(std::size_t group) const {
+  const device_space::device_group& g = space_.groups[group];
+  if (g.size() != 1 || !offload_.has_tiers(space_.classes[g.front().of_class].front())) return std::nullopt;
+  return g.front().of_class;
 }
 
 HETPLAN_INLINE std::vector<share_run> candidate_costs::shares(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
@@ -76,8 +90,15 @@ HETPLAN_INLINE std::vector<share_run> candidate_costs::shares(std::size_t first,
 }
 
 HETPLAN_INLINE bool candidate_costs::has_room(std::size_t first, std::size_t last, std::size_t group, int in_flight) const {
+  if (!keeps_pins(first, last, group)) return false;
   demand need = demand_of(first, last, group);
-  if (savers_.recompute) need.kept = 0;  // a longer stage may have smaller inputs
+  if (savers_.recompute) need.kept = 0;          // a longer stage may have smaller inputs
+  if (const auto c = class_with_tiers(group)) {  // an upper bound on the room that tiers can make
+    const device_id d = space_.classes[*c].front();
+    const double fixed = need.fixed;
+    need.fixed -= offload_.most_freed(first, last, d);
+    need.fixed = std::max(need.fixed, std::min(fixed, 0.0));
+  }
   long long room = 0;
   for (const auto& p : space_.groups[group]) room += static_cast<long long>(p.devices) * cap(need, p.of_class, in_flight);
   return room >= size_;
@@ -183,8 +204,9 @@ HETPLAN_INLINE double candidate_costs::reduction_s(std::size_t first, std::size_
 HETPLAN_INLINE bool candidate_costs::share_out(std::size_t first, std::size_t last, std::size_t group, const demand& need,
                                                int in_flight) const {
   filled_.clear();
+  const bool tiers = class_with_tiers(group).has_value();  // then memory has a price, and place() asks for it
   for (const auto& p : space_.groups[group]) {
-    filled_.push_back({{p.devices, cap(need, p.of_class, in_flight)}, p.of_class, space_.classes[p.of_class].front()});
+    filled_.push_back({{p.devices, tiers ? largest_ : cap(need, p.of_class, in_flight)}, p.of_class, space_.classes[p.of_class].front()});
   }
   if (filled_.size() == 1) {  // no choice
     filling& only = filled_.front();
@@ -207,11 +229,14 @@ HETPLAN_INLINE std::optional<plan> least_overflow(const search_tables& t, const 
   /// Returns the largest fullness of a group's devices and sets their shares by class.
   const auto fill = [&](std::size_t first, std::size_t last, std::size_t group, std::vector<filling>& classes) {
     const auto fullness = [&](const filling& f, int samples) {
-      const double full = costs.held_bytes(first, last, group, samples, in_flight) /
-                          t.cluster[space.classes[f.of_class].front()].memory_for_layers().value();
+      const device& d = t.cluster[space.classes[f.of_class].front()];
+      double room = d.memory_for_layers().value();
+      for (const memory_tier& tier : d.tiers) room += tier.memory.value();
+      const double full = costs.held_bytes(first, last, group, samples, in_flight) / room;
       return std::min(std::numeric_limits<double>::max(), full);  // infinity means that no choice exists
     };
     classes.clear();
+    if (!costs.keeps_pins(first, last, group)) return inf;
     int left = blank.microbatch_size;
     for (const auto& p : space.groups[group]) {
       classes.push_back({{.devices = p.devices, .cap = blank.microbatch_size, .taken = p.devices}, p.of_class});

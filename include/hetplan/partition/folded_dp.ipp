@@ -158,6 +158,7 @@ class folded_search {
     for (std::size_t a = p; a-- > 0;) {
       if (++extensions_ > options_.most_extensions) return;
       const std::size_t first = block(a), last = block(p);
+      if (!t_.pins.allow(first, last, devices_[d])) return;  // nor a longer stage
       bool any = false;
       for (const bool recompute : {false, true}) {
         if (recompute && !(options_.recompute && mode_ == mode::training)) continue;

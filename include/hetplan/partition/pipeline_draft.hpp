@@ -72,6 +72,8 @@ struct shared_tensor {
 /// first token and behind it are alike, each in its mean, and at most most_chunks and most_steps of them run. So the estimate differs from
 /// the simulator's judgement of the same plan by ties, by reductions of shared tensors, which come last and alone, and by generation.
 ///
+/// Where a device's memory is too small, its stages take as long as with weights in its tiers (offload_table), stage by stage.
+///
 /// Complexity   O(tasks x (devices + transfers at a time)), about 0.1 us per task.
 /// Determinism  yes.   Source  ours; semantics, sections 6 and 7.
 class draft_replay {
@@ -147,6 +149,7 @@ class draft_replay {
   bool prepare(const pipeline_draft& d);
   [[nodiscard]] double least_transfer_s(std::uint32_t stage, bool back, int size) const;
   [[nodiscard]] double memory_overflow(const pipeline_draft& d);
+  bool offload(device_state& x, double need, int most);
   draft_estimate run(double most_s, bool keep_orders);
   void end_task(std::uint32_t device);
   void add_flow(std::uint32_t e, std::uint32_t pass, bool back);

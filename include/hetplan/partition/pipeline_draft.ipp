@@ -245,9 +245,38 @@ HETPLAN_INLINE double draft_replay::memory_overflow(const pipeline_draft& d) {
       }
     }
     const double needed = x.held + each + x.reserve;
+    if (needed > x.limit && t_.offload.has_tiers(x.id) && offload(x, needed - x.limit, most)) continue;
     if (needed > x.limit) too_much += x.limit > 0 ? needed / x.limit - 1 : needed;
   }
   return too_much;
+}
+
+/// Prolongs a device's stages, those with most weights first, by the reading of weights from tiers that make room for `need` bytes.
+HETPLAN_INLINE bool draft_replay::offload(device_state& x, double need, int most) {
+  std::vector<std::uint32_t> stages = x.stages;
+  const auto movable = [&](std::uint32_t s) { return t_.offload.most_freed(stages_[s].first, stages_[s].last, x.id); };
+  std::stable_sort(stages.begin(), stages.end(), [&](std::uint32_t a, std::uint32_t b) { return movable(a) > movable(b); });
+  double left = need;
+  for (const std::uint32_t s : stages) {
+    const stage_state& st = stages_[s];
+    const double part = std::min(left, movable(s));
+    if (!(part > 0)) break;
+    const int degree = t_.table.time(st.first, st.last, x.id, most).degree;
+    const auto more = t_.offload.cheapest(st.first, st.last, x.id, most, degree, part);
+    if (!more) return false;
+    for (std::uint32_t m = 0; m < passes_; ++m) {
+      const double forward = !generation_ ? more->total_s - more->backward_s : m < leading_ * microbatches_ ? more->first_s : more->later_s;
+      const double backward = training_ ? more->backward_s + (st.recompute ? forward : 0) : 0;
+      time_s_[at(s, 0, m)] += forward;
+      if (training_) time_s_[at(s, 1, m)] += backward;
+      x.busy_s += stands_for(m) * (forward + backward);
+      x.left_s += stands_for(m) * (forward + backward);
+    }
+    left -= part;
+  }
+  if (left > 1e-9 * need) return false;
+  x.held -= need;
+  return true;
 }
 
 HETPLAN_INLINE draft_estimate draft_replay::operator()(const pipeline_draft& d, double most_s) {

@@ -19,6 +19,7 @@
 #include <hetplan/cost/memory_model.hpp>
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
+#include <hetplan/partition/offload_table.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/problem/planning_problem.hpp>
 
@@ -122,9 +123,37 @@ inline constexpr double most_moves_of_every_order = 1e8;
 [[nodiscard]] device_space in_class_order(std::vector<std::vector<device_id>> classes, std::span<const std::size_t> order,
                                           int largest_group);
 
+/// Devices that blocks of a sequence stay on (job::pins).
+class block_pins {
+ public:
+  block_pins() = default;
+  /// @param pinned  by layer id (planning_problem::pinned); empty: none.
+  block_pins(const layer_sequence& sequence, std::span<const device_id> pinned);
+
+  [[nodiscard]] bool any() const { return !pinned_.empty(); }
+  /// Returns the device that a block stays on; invalid if it may be anywhere, or is to stay on several.
+  [[nodiscard]] device_id of(std::size_t block) const { return any() ? of_block_[block] : device_id(); }
+  /// Returns true if blocks [first, last) may be anywhere.
+  [[nodiscard]] bool free(std::size_t first, std::size_t last) const { return !any() || pinned_[last] == pinned_[first]; }
+  /// Returns true if a device alone may have them.   Complexity  O(1).
+  [[nodiscard]] bool allow(std::size_t first, std::size_t last, device_id d) const {
+    if (free(first, last)) return true;
+    if (!is_pinned_to(d)) return false;
+    const std::vector<std::uint32_t>& mine = on_[d.index()];
+    return mine[last] - mine[first] == pinned_[last] - pinned_[first];
+  }
+  [[nodiscard]] bool is_pinned_to(device_id d) const { return any() && d.index() < on_.size() && !on_[d.index()].empty(); }
+
+ private:
+  std::vector<device_id> of_block_;
+  std::vector<std::uint32_t> pinned_;           ///< prefix counts of pinned layers, by block
+  std::vector<std::vector<std::uint32_t>> on_;  ///< the same by device; empty for devices without any
+};
+
 /// Times, bytes and cuts of a layer sequence, and the classes of devices that all of them treat alike.
 ///
 /// Complexity  that of prefix_table; classes: O(N * classes * (N + blocks * distinct shares)) for N devices.
+/// @param pinned  by layer id, the device that it stays on (planning_problem::pinned); may be empty.
 /// Throws      invalid_model (a model violates its concept).
 /// Source      the inputs of Dora's Algorithm 1; own: classes of interchangeable devices.
 struct search_tables {
@@ -136,17 +165,23 @@ struct search_tables {
   crossing_table crossings;
   std::vector<energy_slopes> slopes;            ///< by device
   memory_savers savers;                         ///< that every stage uses: recomputes; shards its state, if it has several devices
+  offload_table offload;                        ///< of devices that have tiers below their memory
+  block_pins pins;                              ///< a device that layers stay on is alone in its class
   std::vector<std::vector<device_id>> classes;  ///< by memory, largest first; then speed, fastest first; then id
 
   search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c, const any_cost_model& cost,
-                const any_memory_model& memory, const any_energy_model& energy, const workload& w, int max_share, memory_savers use = {});
+                const any_memory_model& memory, const any_energy_model& energy, const workload& w, int max_share, memory_savers use = {},
+                std::span<const device_id> pinned = {});
   // A temporary would not outlive the tables.
   search_tables(const planning_graph&& the_model_must_outlive_it, const layer_sequence&, const hetplan::cluster&, const any_cost_model&,
-                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {}) = delete;
+                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {},
+                std::span<const device_id> = {}) = delete;
   search_tables(const planning_graph&, const layer_sequence&& the_sequence_must_outlive_it, const hetplan::cluster&, const any_cost_model&,
-                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {}) = delete;
+                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {},
+                std::span<const device_id> = {}) = delete;
   search_tables(const planning_graph&, const layer_sequence&, const hetplan::cluster&& the_cluster_must_outlive_it, const any_cost_model&,
-                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {}) = delete;
+                const any_memory_model&, const any_energy_model&, const workload&, int, memory_savers = {},
+                std::span<const device_id> = {}) = delete;
 
   /// Returns the layers of blocks [first, last) in the order of a plan's stage: by id, or in the order of the sequence, which the table has
   /// priced, if boundaries between layers have a cost.

@@ -273,13 +273,39 @@ namespace detail {
 
 }  // namespace detail
 
+HETPLAN_INLINE block_pins::block_pins(const layer_sequence& sequence, std::span<const device_id> pinned) {
+  if (pinned.empty()) return;
+  for (const device_id d : pinned) {
+    if (d.valid() && d.index() >= on_.size()) on_.resize(d.index() + 1);
+    if (d.valid()) on_[d.index()].assign(sequence.size() + 1, 0);
+  }
+  of_block_.resize(sequence.size());
+  pinned_.assign(sequence.size() + 1, 0);
+  for (std::size_t b = 0; b < sequence.size(); ++b) {
+    pinned_[b + 1] = pinned_[b];
+    for (std::vector<std::uint32_t>& mine : on_) {
+      if (!mine.empty()) mine[b + 1] = mine[b];
+    }
+    for (const layer_id l : sequence.blocks[b]) {
+      const device_id d = pinned[l.index()];
+      if (!d.valid()) continue;
+      ++pinned_[b + 1];
+      ++on_[d.index()][b + 1];
+      of_block_[b] = d;
+    }
+    if (of_block_[b].valid() && !allow(b, b + 1, of_block_[b])) of_block_[b] = device_id();
+  }
+}
+
 HETPLAN_INLINE search_tables::search_tables(const planning_graph& m, const layer_sequence& s, const hetplan::cluster& c,
                                             const any_cost_model& cost, const any_memory_model& memory, const any_energy_model& energy,
-                                            const workload& w, int max_share, memory_savers use)
+                                            const workload& w, int max_share, memory_savers use, std::span<const device_id> pinned)
     : model(m), sequence(s), cluster(c), table(m, s, c, cost, memory, w, max_share, use.recompute),
-      cuts(m, s, mean_edge_shares(m, token_passes(w, m))), crossings(detail::crossings_of(m, s, cuts, w)), savers(use) {
+      cuts(m, s, mean_edge_shares(m, token_passes(w, m))), crossings(detail::crossings_of(m, s, cuts, w)), savers(use),
+      offload(m, s, c, cost, memory, w, table), pins(s, pinned) {
   for (const device& d : c.devices()) slopes.push_back(slopes_of(energy, d));
   classes = device_classes(c, [&](const device& a, const device& b) {
+    if (pins.is_pinned_to(a.id) || pins.is_pinned_to(b.id) || a.tiers != b.tiers) return false;
     if (a.memory_for_layers() != b.memory_for_layers() || a.energy_budget != b.energy_budget || a.max_busy != b.max_busy ||
         a.send_overhead != b.send_overhead || slopes[a.id.index()] != slopes[b.id.index()] || !table.same_degrees(a.id, b.id)) {
       return false;

@@ -37,6 +37,14 @@ namespace detail {
   return sizes;
 }
 
+[[nodiscard]] HETPLAN_INLINE std::vector<layer_id> layers_in(const stage& s, const std::string& tier) {
+  std::vector<layer_id> layers;
+  for (const offloaded_layer& o : s.offload) {
+    if (o.tier == tier) layers.push_back(o.layer);
+  }
+  return layers;
+}
+
 }  // namespace detail
 
 HETPLAN_INLINE std::string describe_microbatches(const plan& p) {
@@ -85,6 +93,15 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
     if (s.recomputes()) text += s.recompute == recomputation::blocks ? ", recomputes blocks" : ", recomputes";
     const char* shared = s.shard == sharding::fsdp ? "weights, gradients and " : s.shard == sharding::zero2 ? "gradients and " : "";
     if (s.state_shards() > 1) text += format_line(", %soptimizer state in %d parts", shared, s.state_shards());
+    for (std::size_t i = 0; i < s.offload.size(); ++i) {
+      const std::string& tier = s.offload[i].tier;
+      const auto in_it = [&](const offloaded_layer& o) { return o.tier == tier; };
+      if (std::find_if(s.offload.begin(), s.offload.end(), in_it) - s.offload.begin() != static_cast<std::ptrdiff_t>(i)) continue;
+      bytes held;
+      for_each_tensor(model, std::span<const layer_id>(detail::layers_in(s, tier)), [&](const layer& l) { held += l.weight; });
+      text += format_line(", %s of weights (%zu layers) in %s", readable(held).c_str(),
+                          static_cast<std::size_t>(std::count_if(s.offload.begin(), s.offload.end(), in_it)), escaped(tier).c_str());
+    }
     if (!s.cuts.empty() && sizes.empty())
       text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
     text += "\n";

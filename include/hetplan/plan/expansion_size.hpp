@@ -11,7 +11,7 @@
 namespace hetplan {
 
 /// Returns a plan of a fused model as a plan of the model itself: each layer of a stage is replaced by the members of its block, in
-/// topological order. Everything else stays.
+/// topological order, in its tier too. Everything else stays.
 ///
 /// @param on_fused  Plan of a model with one layer per block, as coarsen::fused_graph makes it.
 /// Throws           invalid_input (a stage names a layer that is not a block).

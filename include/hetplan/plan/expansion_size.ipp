@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <hetplan/core/error.hpp>
+#include <hetplan/core/keyed.hpp>
+#include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
 
@@ -24,6 +26,12 @@ HETPLAN_INLINE plan expand_blocks(plan on_fused, const coarsen::blocks& b) {
       members.insert(members.end(), b.layers[l.index()].begin(), b.layers[l.index()].end());
     }
     s.layers = std::move(members);
+    std::vector<offloaded_layer> offload;
+    for (const offloaded_layer& o : s.offload) {
+      for (const layer_id l : b.layers[o.layer.index()]) offload.push_back({l, o.tier});
+    }
+    sort_by(offload, &offloaded_layer::layer);
+    s.offload = std::move(offload);
   }
   return on_fused;
 }
@@ -45,6 +53,9 @@ HETPLAN_INLINE expansion_size size_of_expansion(const plan& p, const planning_gr
     const stage& st = p.stages[s];
     const auto units = static_cast<double>(st.units.empty() ? st.layers.size() : st.units.size());
     size.tasks += intervals(s) * (training ? 2 : steps) * (st.shard == sharding::fsdp || st.shard == sharding::zero2 ? units : 1);
+    key_index tiers;
+    for (const offloaded_layer& o : st.offload) tiers.insert(parts_of(o.tier));
+    size.transfers += intervals(s) * (training ? 2 : steps) * static_cast<double>(tiers.size());
     if (st.column_count() > 1) size.transfers += intervals(s) * 2 * steps;
     if (st.shard == sharding::fsdp || st.shard == sharding::zero2) size.transfers += intervals(s) * 3 * units;
   }
@@ -97,7 +108,7 @@ HETPLAN_INLINE std::optional<double> too_large_an_expansion(const plan& p, const
   const double stages = static_cast<double>(p.stages.size()),
                per_interval = std::max(2.0, 1.0 * pass_count(p.workload, model.tokens_per_sample()));
   const double most = intervals * (per_interval * (1 + 2 * stages) + 3) + 2 * held;
-  const bool plain = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.is_plain(); });
+  const bool plain = std::all_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return s.is_plain() && s.offload.empty(); });
   if (plain && p.schedule.transfers.empty() && most <= max_expansion) return std::nullopt;
   const double size = size_of_expansion(p, model, make_stage_graph(p, model)).total();
   if (size <= max_expansion) return std::nullopt;

@@ -126,6 +126,14 @@ struct pass_cuts {
   friend bool operator==(const pass_cuts&, const pass_cuts&) = default;
 };
 
+/// A layer of a stage whose weights lie in a tier below the device's memory.
+struct offloaded_layer {
+  layer_id layer;
+  std::string tier;  ///< a name that a tier of each device of the stage has
+
+  friend bool operator==(const offloaded_layer&, const offloaded_layer&) = default;
+};
+
 /// Layers that run together. Rows of devices own contiguous sample ranges of each microbatch, in list order. A row is one device, or in a
 /// grid one device per column, which share each tensor.
 struct stage {
@@ -139,6 +147,7 @@ struct stage {
   std::vector<int> columns = {};                  ///< grid: relative part of each tensor by column; empty: one device per row
   std::vector<std::vector<layer_id>> units = {};  ///< zero2, fsdp: layers gathered and scattered together; empty: each layer alone
   pass_cuts cuts = {};
+  std::vector<offloaded_layer> offload = {};  ///< by layer id; other layers have their weights in the device's memory
 
   [[nodiscard]] bool recomputes() const { return recompute != recomputation::none; }
   [[nodiscard]] std::size_t column_count() const { return columns.empty() ? 1 : columns.size(); }
@@ -155,6 +164,13 @@ struct stage {
     return columns[column] / static_cast<double>(all);
   }
   [[nodiscard]] int state_shards() const { return shard == sharding::none ? 1 : static_cast<int>(rows()); }
+  /// Returns the name of the tier that a layer's weights lie in, or null.
+  [[nodiscard]] const std::string* tier_of(layer_id l) const {
+    for (const offloaded_layer& o : offload) {
+      if (o.layer == l) return &o.tier;
+    }
+    return nullptr;
+  }
   /// True if the devices only share microbatches by samples; code limited to such stages refuses others.
   [[nodiscard]] bool is_plain() const { return columns.empty() && cuts.empty() && shard != sharding::zero2 && shard != sharding::fsdp; }
   friend bool operator==(const stage&, const stage&) = default;
@@ -170,8 +186,8 @@ struct order_entry {
 };
 
 /// Kind of a transfer. Gathers (of weights) and scatters (of gradients) belong to stages that shard them; an all-reduce joins the columns
-/// of a grid and is part of the devices' work.
-enum class transfer_kind { forward, backward, sync, token, gather, scatter, all_reduce };
+/// of a grid and is part of the devices' work. A read goes from a tier of a device to the device.
+enum class transfer_kind { forward, backward, sync, token, gather, scatter, all_reduce, read };
 
 /// Timing of the transfers of a microbatch between two stages on two devices; default: at once, in one piece, with priority 0.
 struct transfer_rule {
@@ -269,9 +285,10 @@ inline constexpr std::array all_sharings{sharing::fair_share, sharing::priority,
     case transfer_kind::token: return "token";
     case transfer_kind::gather: return "gather";
     case transfer_kind::scatter: return "scatter";
-    case transfer_kind::all_reduce: break;
+    case transfer_kind::all_reduce: return "all_reduce";
+    case transfer_kind::read: break;
   }
-  return "all_reduce";
+  return "read";
 }
 
 /// Returns a plan of the problem's job with nothing decided yet, where every planner starts.

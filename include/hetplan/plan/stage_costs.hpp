@@ -2,6 +2,7 @@
 #pragma once
 /// Costs of a plan's stages: the one place where the layers of a whole plan add up.
 
+#include <array>
 #include <vector>
 
 #include <hetplan/cluster/cluster.hpp>
@@ -22,7 +23,9 @@ namespace hetplan {
 /// The plan, model and cluster must outlive it.
 /// Complexity  O(layers x devices of their stage); one call of the cost model per layer, device of its stage and phase, and up to two more
 ///             on devices with a power.memory of their own.
-/// Throws      invalid_input (the plan breaks a rule of `validate`), invalid_model (a model returns what its concept forbids).
+/// Throws      invalid_input (the plan breaks a rule of `validate`), invalid_model (a model returns what its concept forbids; the cost
+/// model
+///             does not look at the tiers that the plan has weights in, see check_tiers).
 struct stage_costs {
   /// Seconds in each phase.
   struct phase_times {
@@ -47,11 +50,16 @@ struct stage_costs {
     share_memory kept = {};
     double forward_sent = 0;  ///< grid: bytes of all-reduces to the next device of the row; their time is included in that of the phase
     double backward_sent = 0;
-    std::vector<unit_times> units = {};  ///< zero2, fsdp: each unit's part of the phases
+    std::vector<unit_times> units = {};              ///< zero2, fsdp: each unit's part of the phases
+    std::array<std::vector<double>, 3> reads = {};   ///< by phase, then tier: bytes that a task waits for (stage_reads)
+    double forward_wait_s = 0, backward_wait_s = 0;  ///< for these, while nobody else takes their resources; not in the phases' times
 
     /// Return the seconds of a task: a forward, and a backward that is not split.
     [[nodiscard]] double forward_task_s() const { return forward_s + overhead_s; }
     [[nodiscard]] double backward_task_s() const { return backward_input_s + backward_weight_s + overhead_s; }
+    /// Return the same with what the task waits for.
+    [[nodiscard]] double forward_step_s() const { return forward_task_s() + forward_wait_s; }
+    [[nodiscard]] double backward_step_s() const { return backward_task_s() + backward_wait_s; }
   };
   struct stage_parts {
     std::vector<part> devices;             ///< in the order of stage::devices; in generation the mean over the passes, and the most memory
@@ -104,7 +112,8 @@ struct stage_costs {
   [[nodiscard]] double mean_cut(const stage_edge& e, run_part of = run_part::whole) const;
   /// Returns the share of the passes of a part of the run in which a stage runs.
   [[nodiscard]] double running(stage_id s, run_part of) const;
-  /// Generation: returns the seconds of a stage's task on a device in the mean over the passes of a part of the run.
+  /// Generation: returns the seconds of a stage's task on a device, with what it waits for from tiers, in the mean over the passes of a
+  /// part of the run.
   [[nodiscard]] double mean_task_s(stage_id s, std::size_t position, run_part of) const;
   [[nodiscard]] bool training() const { return plan.workload.mode == mode::training; }
 
@@ -113,6 +122,8 @@ struct stage_costs {
                                            const any_memory_model& memory, const token_pass& pass = {}) const;
   void add_passes(const any_cost_model& cost, const any_memory_model& memory);
   void add_all_reduces(const stage& s, std::size_t position, int samples, const token_pass& pass, part& mine) const;
+  /// Adds what a stage's device reads from tiers that share resources.
+  void add_reads(const stage& s, const assignment& a, const device& d, const token_pass& pass, std::size_t column, part& mine) const;
   void add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const;
 };
 

@@ -20,6 +20,8 @@ HETPLAN_INLINE stage_costs::stage_costs(const hetplan::plan& p, const planning_g
     : plan(p), model(m), cluster(c), graph(require_valid(p, m, c)), passes(p.workload, m),
       static_bytes(hetplan::static_bytes(p, m, memory, c)) {
   stages.resize(p.stages.size());
+  if (std::any_of(p.stages.begin(), p.stages.end(), [](const stage& s) { return !s.offload.empty(); }))
+    check_tiers(cost, m, c.devices(), passes);
   if (p.workload.mode == mode::generation) {
     add_passes(cost, memory);
     return;
@@ -59,6 +61,7 @@ HETPLAN_INLINE void stage_costs::add_passes(const any_cost_model& cost, const an
         mean[d].forward_s += weight * mine.forward_s;
         mean[d].memory_bound.forward_s += weight * mine.memory_bound.forward_s;
         mean[d].forward_sent += weight * mine.forward_sent;
+        mean[d].forward_wait_s += weight * mine.forward_wait_s;
         mean[d].kept.forward = std::max(mean[d].kept.forward, mine.kept.forward);
       }
     }
@@ -90,7 +93,7 @@ HETPLAN_INLINE double stage_costs::mean_task_s(stage_id s, std::size_t position,
   double total = 0;
   for (std::size_t k = 0; k < by_pass.size(); ++k) {
     const std::vector<stage_costs::part>& mine = by_pass[k].stages[s.index()];
-    if (!mine.empty()) total += passes.count_of(k, of) * mine[position].forward_task_s();
+    if (!mine.empty()) total += passes.count_of(k, of) * mine[position].forward_step_s();
   }
   return total / passes.size(of);
 }
@@ -119,6 +122,7 @@ HETPLAN_INLINE std::vector<stage_costs::part> stage_costs::parts_of(const stage&
       mine.memory_bound.backward_input_s = memory_s(phase::backward_input);
       mine.memory_bound.backward_weight_s = memory_s(phase::backward_weight);
     }
+    if (!s.offload.empty()) add_reads(s, a, d, pass, column, mine);
     if (s.column_count() > 1) add_all_reduces(s, i, a.samples, pass, mine);
     if (s.devices.size() > 1 && (s.shard == sharding::zero2 || s.shard == sharding::fsdp)) add_units(s, a, cost, mine);
     parts.push_back(std::move(mine));
@@ -150,6 +154,25 @@ HETPLAN_INLINE void stage_costs::add_all_reduces(const stage& s, std::size_t pos
   reduce(repeated_all_reduces(model, s, pass), mine.again_s, counted);
 }
 
+HETPLAN_INLINE void stage_costs::add_reads(const stage& s, const assignment& a, const device& d, const token_pass& pass, std::size_t column,
+                                           part& mine) const {
+  const auto wait_s = [&](const std::vector<double>& reads) {
+    double longest = 0;
+    for (std::size_t t = 0; t < reads.size(); ++t) {
+      if (reads[t] == 0) continue;
+      const memory_tier& tier = d.tiers[t];
+      longest = std::max(longest, reads[t] / std::min(tier.bandwidth, cluster.network()[tier.shared].capacity).value());
+    }
+    return longest;
+  };
+  for (const phase what : {phase::forward, phase::backward_input, phase::backward_weight}) {
+    if (what != phase::forward && !training()) continue;
+    std::vector<double>& reads = mine.reads[static_cast<std::size_t>(what)];
+    reads = stage_reads(model, s, a, d, what, pass, column);
+    (what == phase::forward ? mine.forward_wait_s : mine.backward_wait_s) += wait_s(reads);
+  }
+}
+
 HETPLAN_INLINE void stage_costs::add_units(const stage& s, const assignment& a, const any_cost_model& cost, part& mine) const {
   // The cost model treats a unit as a stage of its own; the unit also pays the boundary before it.
   const device& d = cluster[a.device];
@@ -171,7 +194,7 @@ HETPLAN_INLINE void stage_costs::add_units(const stage& s, const assignment& a, 
       const std::size_t from = std::max(begin, first), to = std::min(end, last);
       const auto layers_again = all.subspan(from, to - from);
       again = cost.total_s(model, layers_again, token_pass{}.asks(phase::forward, a.samples, a.tensor_parallel), d, again);
-      memory_again += memory_bound_s(cost, model, layers_again, token_pass{}.asks(phase::forward, a.samples, a.tensor_parallel), d);
+      memory_again += memory_bound_s(cost, model, unit, layers_again, token_pass{}.asks(phase::forward, a.samples, a.tensor_parallel), d);
       if (begin < first) again += boundary_s(phase::forward);
     }
     const auto time_s = [&](phase what) { return stage_time_s(cost, model, unit, a, d, what, token_pass{}) + boundary_s(what); };

@@ -49,6 +49,22 @@ struct stage_traffic {
   double received = 0;
 };
 
+/// Returns the rate at which a device of a stage reads a layer's weights from their tier, as cost models are told (work::tier_bandwidth): 0
+/// if they lie in its memory, infinite if the tier shares a resource of the network, whose transfers the task waits for. Throws
+/// invalid_input if the device has no tier of that name.
+[[nodiscard]] bytes_per_second tier_bandwidth(const stage& s, layer_id l, const device& d);
+
+/// Returns the bytes that a task of a stage waits for from each of its device's tiers, by tier; only those that share a resource of the
+/// network count. Empty if there are none. `backward_input` includes what is run again.
+[[nodiscard]] std::vector<double> stage_reads(const planning_graph& model, const stage& s, const assignment& a, const device& d, phase what,
+                                              const token_pass& pass, std::size_t column = 0);
+
+/// Returns true if devices of the stage read weights from tiers that share resources of the network.
+[[nodiscard]] bool reads_over_network(const stage& s, const cluster& c);
+
+/// Returns the weights that a plan puts into the tiers of each device, by device id and tier; a tensor counts once in each.
+[[nodiscard]] std::vector<std::vector<double>> tier_bytes(const plan& p, const planning_graph& model, const cluster& c);
+
 /// Returns the seconds of one microbatch share in a phase: the sum over the stage's layers that run in the pass and, if the cost model
 /// prices boundaries, over neighbours in stage::layers. `backward_input` includes what is run again (repeated_s). In a grid the
 /// device is in `column`; all-reduces are not included, nor is the device's overhead.
@@ -66,9 +82,10 @@ struct stage_traffic {
 [[nodiscard]] double repeated_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
                                 const device& d, const token_pass& pass, std::size_t column = 0);
 
-/// Returns the seconds of layers in which memory is the limit; 0 if the cost model does not tell, or the device draws the same power then.
-[[nodiscard]] double memory_bound_s(const any_cost_model& cost, const planning_graph& model, std::span<const layer_id> layers,
-                                    const work_kind& k, const device& d);
+/// Returns the seconds of layers of a stage in which memory is the limit; 0 if the cost model does not tell, or the device draws the same
+/// power then.
+[[nodiscard]] double memory_bound_s(const any_cost_model& cost, const planning_graph& model, const stage& s,
+                                    std::span<const layer_id> layers, const work_kind& k, const device& d);
 
 /// Returns the part of stage_time_s in which the layers are bound by memory; 0 if the cost model does not tell, or the device draws the
 /// same power then as in other work, so that nobody needs to know.

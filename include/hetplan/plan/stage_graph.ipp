@@ -3,6 +3,8 @@
 
 #include <hetplan/plan/stage_graph.hpp>
 
+#include <limits>
+
 #include <hetplan/cluster/cluster.hpp>
 #include <hetplan/core/keyed.hpp>
 #include <hetplan/core/sorting.hpp>
@@ -86,6 +88,31 @@ HETPLAN_INLINE double state_of(const any_memory_model& memory, const layer& l, c
   return checked_state(memory, l, w, s.state_shards()) * part_of(l, s, column);
 }
 
+/// Returns the layers of a stage whose weights lie in the device's memory.
+///
+/// @param some  room for them if these are not all layers
+HETPLAN_INLINE std::span<const layer_id> layers_in_memory(const stage& s, std::vector<layer_id>& some) {
+  if (s.offload.empty()) return s.layers;
+  some.clear();
+  for (const layer_id l : s.layers) {
+    if (s.tier_of(l) == nullptr) some.push_back(l);
+  }
+  return some;
+}
+
+/// Returns `before` plus the seconds of layers of a stage, in order, each with its weights where the stage has them.
+HETPLAN_INLINE double run_s(const any_cost_model& cost, const planning_graph& model, const stage& s, std::span<const layer_id> layers,
+                            const work_kind& k, const device& d, double before) {
+  if (s.offload.empty()) return cost.total_s(model, layers, k, d, before);
+  const auto time_s = [&](layer_id l) {
+    work_kind mine = k;
+    mine.tier_bandwidth = tier_bandwidth(s, l, d);
+    return cost.total_s(model, std::span(&l, 1), mine, d);
+  };
+  const auto boundary_s = [&](layer_id l, layer_id next) { return checked_boundary_s(cost, model[l], model[next], k, d); };
+  return add_run(before, layers, cost.times_boundaries(), time_s, boundary_s);
+}
+
 /// Returns the buffer for whole units beside a device's own part: two gathered ones (in use, arriving), or one of summed gradients.
 HETPLAN_INLINE double gathered_bytes(const planning_graph& model, const stage& s, const workload& w) {
   if (s.devices.size() < 2 || (s.shard != sharding::fsdp && s.shard != sharding::zero2)) return 0;
@@ -150,6 +177,74 @@ HETPLAN_INLINE bool runs(const stage& s, const planning_graph& model, const toke
   return std::any_of(s.layers.begin(), s.layers.end(), [&](layer_id l) { return pass.runs(model[l]); });
 }
 
+HETPLAN_INLINE bytes_per_second tier_bandwidth(const stage& s, layer_id l, const device& d) {
+  const std::string* name = s.tier_of(l);
+  if (name == nullptr) return {};
+  const memory_tier* tier = d.find_tier(*name);
+  if (tier == nullptr)
+    throw invalid_input("plan: stage \"" + s.name + "\" has weights in tier \"" + *name + "\", which device \"" + d.name + "\" lacks");
+  return tier->shared.valid() ? bytes_per_second(std::numeric_limits<double>::infinity()) : tier->bandwidth;
+}
+
+HETPLAN_INLINE std::vector<double> stage_reads(const planning_graph& model, const stage& s, const assignment& a, const device& d,
+                                               phase what, const token_pass& pass, std::size_t column) {
+  std::vector<double> read;
+  for (const offloaded_layer& o : s.offload) {
+    const memory_tier* tier = d.find_tier(o.tier);
+    const layer& l = model[o.layer];
+    if (tier == nullptr || !tier->shared.valid() || !pass.runs(l)) continue;
+    double more = 0;
+    const auto add = [&](phase each) {
+      const work w = pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)).of(l);
+      if (reads_weights(w, d)) more += w.weight_traffic().value();
+    };
+    add(what);
+    if (what == phase::backward_input) {
+      for (const std::span<const layer_id> run : repeated_layers(model, s)) {
+        if (std::find(run.begin(), run.end(), o.layer) != run.end()) add(phase::forward);
+      }
+    }
+    if (more == 0) continue;
+    read.resize(d.tiers.size(), 0);
+    read[static_cast<std::size_t>(tier - d.tiers.data())] += more;
+  }
+  return read;
+}
+
+HETPLAN_INLINE bool reads_over_network(const stage& s, const cluster& c) {
+  for (const offloaded_layer& o : s.offload) {
+    for (const assignment& a : s.devices) {
+      const memory_tier* tier = c[a.device].find_tier(o.tier);
+      if (tier != nullptr && tier->shared.valid()) return true;
+    }
+  }
+  return false;
+}
+
+HETPLAN_INLINE std::vector<std::vector<double>> tier_bytes(const plan& p, const planning_graph& model, const cluster& c) {
+  std::vector<std::vector<double>> total;
+  for (const device& d : c.devices()) total.emplace_back(d.tiers.size(), 0);
+  keyed<double> held;  // by device, tier and tensor
+  for (const stage& s : p.stages) {
+    for (std::size_t i = 0; i < s.devices.size() && !s.offload.empty(); ++i) {
+      const device& d = c[s.devices[i].device];
+      for (const offloaded_layer& o : s.offload) {
+        const layer& l = model[o.layer];
+        const memory_tier* tier = d.find_tier(o.tier);
+        if (tier == nullptr) continue;
+        const auto at = static_cast<std::size_t>(tier - d.tiers.data());
+        const auto [is_shared, number] = tensor_of(l);
+        const double weight = l.weight.value() * detail::part_of(l, s, s.column_of(i));
+        double& most = held[{d.id, at, is_shared, number}];
+        if (weight <= most) continue;
+        total[d.id.index()][at] += weight - most;
+        most = weight;
+      }
+    }
+  }
+  return total;
+}
+
 HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_graph& model, const stage& s, const assignment& a,
                                    const device& d, phase what, const token_pass& pass, std::size_t column) {
   std::span<const layer_id> layers = s.layers;
@@ -161,7 +256,7 @@ HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_gr
     layers = some;
   }
   const auto total_s = [&](phase each, double before) {
-    return cost.total_s(model, layers, pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)), d, before);
+    return detail::run_s(cost, model, s, layers, pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)), d, before);
   };
   return total_s(what, what == phase::backward_input ? repeated_s(cost, model, s, a, d, pass, column) : 0);
 }
@@ -187,7 +282,7 @@ HETPLAN_INLINE double repeated_s(const any_cost_model& cost, const planning_grap
                                  const device& d, const token_pass& pass, std::size_t column) {
   double total = 0;
   const work_kind again = pass.asks(phase::forward, a.samples, a.tensor_parallel, s.fraction(column));
-  for (const std::span<const layer_id> run : repeated_layers(model, s)) total = cost.total_s(model, run, again, d, total);
+  for (const std::span<const layer_id> run : repeated_layers(model, s)) total = detail::run_s(cost, model, s, run, again, d, total);
   return total;
 }
 
@@ -196,11 +291,15 @@ HETPLAN_INLINE double stage_time_s(const any_cost_model& cost, const planning_gr
   return mean_over(passes, [&](const token_pass& pass) { return stage_time_s(cost, model, s, a, d, what, pass, column); });
 }
 
-HETPLAN_INLINE double memory_bound_s(const any_cost_model& cost, const planning_graph& model, std::span<const layer_id> layers,
-                                     const work_kind& k, const device& d) {
+HETPLAN_INLINE double memory_bound_s(const any_cost_model& cost, const planning_graph& model, const stage& s,
+                                     std::span<const layer_id> layers, const work_kind& k, const device& d) {
   double total = 0;
   if (!cost.tells_parts() || !d.power.tells_memory()) return total;
-  for (const layer_id l : layers) total += checked_parts(cost, k.of(model[l]), d).memory_bound().value();
+  for (const layer_id l : layers) {
+    work_kind mine = k;
+    if (!s.offload.empty()) mine.tier_bandwidth = tier_bandwidth(s, l, d);
+    total += checked_parts(cost, mine.of(model[l]), d).memory_bound().value();
+  }
   return total;
 }
 
@@ -212,7 +311,7 @@ HETPLAN_INLINE double stage_memory_bound_s(const any_cost_model& cost, const pla
     for (const layer_id l : layers) {
       if (pass.runs(model[l])) some.push_back(l);
     }
-    return memory_bound_s(cost, model, some, pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)), d);
+    return memory_bound_s(cost, model, s, some, pass.asks(each, a.samples, a.tensor_parallel, s.fraction(column)), d);
   };
   double total = total_s(what, s.layers);
   if (what != phase::backward_input) return total;
@@ -322,11 +421,13 @@ namespace detail {
                                                          const assignment& a, const workload& w, int microbatches, std::size_t column) {
   held_bytes held{.cache = stage_cache_bytes(memory, model, s, a, w, microbatches, column),
                   .workspace = stage_workspace_bytes(model, s, a, w, column)};
+  std::vector<layer_id> some;
+  const std::span<const layer_id> kept = layers_in_memory(s, some);
   if (s.is_plain()) {
-    held.state = memory.total_state(model, s.layers, w, s.state_shards());
+    held.state = memory.total_state(model, kept, w, s.state_shards());
     return held;
   }
-  for_each_tensor(model, s, [&](const layer& l) { held.state += state_of(memory, l, w, s, column); });
+  for_each_tensor(model, kept, [&](const layer& l) { held.state += state_of(memory, l, w, s, column); });
   held.workspace += gathered_bytes(model, s, w);
   return held;
 }
@@ -353,6 +454,7 @@ HETPLAN_INLINE std::vector<held_bytes> held_by_devices(const plan& p, const plan
     for (const assignment& a : s.devices) ++stages_on[a.device.index()];
   }
   keyed<double> held;  // by device and tensor
+  std::vector<layer_id> some;
   std::vector<device_workspace> workspace(c.size());
   for (const stage& s : p.stages) {
     for (std::size_t i = 0; i < s.devices.size(); ++i) {
@@ -364,7 +466,7 @@ HETPLAN_INLINE std::vector<held_bytes> held_by_devices(const plan& p, const plan
         mine = detail::stage_held_bytes(memory, model, s, a, p.workload, microbatches, column);
         continue;
       }
-      for_each_tensor(model, s, [&](const layer& l) {
+      for_each_tensor(model, detail::layers_in_memory(s, some), [&](const layer& l) {
         const double state = detail::state_of(memory, l, p.workload, s, column);
         const auto [is_shared, number] = tensor_of(l);
         double& most = held[{a.device, is_shared, number}];

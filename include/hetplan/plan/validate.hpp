@@ -29,6 +29,13 @@ struct violation {
 /// Complexity  O(size of the plan + microbatches); explicit orders: O(tasks log tasks).
 [[nodiscard]] std::optional<violation> validate(const plan& p, const planning_graph& model, const cluster& c);
 
+/// Returns the first layer that the plan does not keep on the device that the job pins it to, or nothing. The plan must be valid.
+/// Complexity  O(layers of all stages).
+[[nodiscard]] std::optional<violation> broken_pin(const plan& p, const planning_problem& problem);
+
+/// Returns the first rule that the plan breaks as an answer to a problem, its job's pins included, or nothing.
+[[nodiscard]] std::optional<violation> validate(const plan& p, const planning_problem& problem);
+
 /// Returns the stage graph of a valid plan. Throws invalid_input with the violation's place and text.
 stage_graph require_valid(const plan& p, const planning_graph& model, const cluster& c);
 

@@ -106,6 +106,7 @@ class plan_validator {
       check_cover();
       const bool all_plain = std::all_of(p_.stages.begin(), p_.stages.end(), [](const stage& st) { return st.is_plain(); });
       if (!all_plain) check_own_tensors();
+      check_tiers_fit();
       graph_ = make_stage_graph(p_, model_);
       check_graph(graph_);
       check_schedule(graph_);
@@ -223,9 +224,55 @@ class plan_validator {
       if (st.column_of(i) == 0) sum += a.samples;
       check_tensor_parallel(st, a, where + "/tensor_parallel");
     }
+    check_offload(s);
     if (!(sum == size) && !st.columns.empty())
       refuse(at(s) + "/grid/rows", "samples that sum to the microbatch size " + std::to_string(size), std::to_string(sum));
     if (!(sum == size)) refuse(at(s) + "/devices", "samples that sum to the microbatch size " + std::to_string(size), std::to_string(sum));
+  }
+
+  void check_offload(std::size_t s) const {
+    const stage& st = p_.stages[s];
+    const bool in_units = st.devices.size() > 1 && (st.shard == sharding::zero2 || st.shard == sharding::fsdp);
+    if (in_units && !st.offload.empty())
+      fail(at(s) + "/offload", "stage \"" + st.name + "\" is under " + std::string(name_of(st.shard)) +
+                                   ", which moves its state; expected weights in the devices' memory");
+    if (p_.transfers == transfer_mode::block && reads_over_network(st, cluster_))
+      fail("/transfers", "stage \"" + st.name + "\" reads weights from a tier with a resource; expected transfers that overlap");
+    for (std::size_t i = 0; i < st.offload.size(); ++i) {
+      const auto& [l, tier] = st.offload[i];
+      if (!l.valid() || l.index() >= model_.size() || std::find(st.layers.begin(), st.layers.end(), l) == st.layers.end())
+        refuse(at(s) + "/offload", "layers of the stage",
+               l.valid() && l.index() < model_.size() ? "\"" + model_[l].name + "\"" : "id " + std::to_string(l.value));
+      const std::string where = at(s) + "/offload/" + model_[l].name;
+      if (i > 0 && l <= st.offload[i - 1].layer) fail(where, "expected each layer once, in ascending order");
+      for (const assignment& a : st.devices) {
+        const device& d = cluster_[a.device];
+        if (d.find_tier(tier) != nullptr) continue;
+        std::string known;
+        for (const memory_tier& t : d.tiers) known += (known.empty() ? "\"" : ", \"") + t.name + "\"";
+        refuse(where, "a tier of device \"" + d.name + "\" (" + (known.empty() ? "it has none" : known) + ")", "\"" + tier + "\"");
+      }
+      if (p_.workload.mode == mode::training && model_[l].trainable && model_[l].weight.value() > 0)
+        fail(where, "layer \"" + model_[l].name + "\" is trained; expected its weights in the devices' memory");
+    }
+  }
+
+  /// Checks that the weights in each tier fit there.
+  void check_tiers_fit() const {
+    if (std::all_of(p_.stages.begin(), p_.stages.end(), [](const stage& st) { return st.offload.empty(); })) return;
+    const auto held = tier_bytes(p_, model_, cluster_);
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for (const assignment& a : p_.stages[s].devices) {
+        const device& d = cluster_[a.device];
+        for (std::size_t t = 0; t < d.tiers.size() && !p_.stages[s].offload.empty(); ++t) {
+          if (at_most(held[d.id.index()][t], d.tiers[t].memory.value())) continue;
+          refuse(at(s) + "/offload",
+                 "weights that fit into tier \"" + d.tiers[t].name + "\" of device \"" + d.name + "\", " +
+                     to_text(d.tiers[t].memory.value()) + " bytes",
+                 to_text(held[d.id.index()][t]));
+        }
+      }
+    }
   }
 
   void check_grid(std::size_t s) const {
@@ -627,6 +674,31 @@ class plan_validator {
 
 HETPLAN_INLINE std::optional<violation> validate(const plan& p, const planning_graph& model, const cluster& c) {
   return detail::plan_validator(p, model, c).run();
+}
+
+HETPLAN_INLINE std::optional<violation> broken_pin(const plan& p, const planning_problem& problem) {
+  if (problem.pinned.empty()) return std::nullopt;
+  std::size_t first = 0;  // of the pipeline
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    const stage& st = p.stages[s];
+    if (s > 0 && st.pipeline != p.stages[s - 1].pipeline) first = s;
+    for (std::size_t i = 0; i < st.layers.size(); ++i) {
+      const device_id wanted = problem.pinned[st.layers[i].index()];
+      if (!wanted.valid() || (st.devices.size() == 1 && st.devices.front().device == wanted)) continue;
+      const std::string pipeline = p.pipelines.empty() ? "" : "/pipelines/" + std::to_string(st.pipeline);
+      std::string on;
+      for (const assignment& a : st.devices) on += (on.empty() ? "\"" : ", \"") + problem.cluster[a.device].name + "\"";
+      return violation{pipeline + "/stages/" + std::to_string(s - first) + "/layers/" + std::to_string(i),
+                       "layer \"" + problem.model[st.layers[i]].name + "\" is pinned to device \"" + problem.cluster[wanted].name +
+                           "\"; expected a stage on that device alone, got " + on};
+    }
+  }
+  return std::nullopt;
+}
+
+HETPLAN_INLINE std::optional<violation> validate(const plan& p, const planning_problem& problem) {
+  if (auto v = validate(p, problem.model, problem.cluster)) return v;
+  return broken_pin(p, problem);
 }
 
 HETPLAN_INLINE stage_graph require_valid(const plan& p, const planning_graph& model, const cluster& c) {

@@ -102,6 +102,14 @@ struct memory_savers {
   friend bool operator==(const memory_savers&, const memory_savers&) = default;
 };
 
+/// A layer that stays on a device: it is in a stage whose only device is that one, in every pipeline.
+struct pin {
+  std::string layer;
+  std::string device;
+
+  friend bool operator==(const pin&, const pin&) = default;
+};
+
 /// Job: the workload, the samples of one iteration (or requests in flight), and the criteria of choice.
 struct job {
   hetplan::workload workload = {};
@@ -114,6 +122,7 @@ struct job {
   bool only_orders = false;                      ///< true: plans must follow one of `orders`; the order of `schedule` is excluded
   std::optional<objective_kind> objective = {};  ///< empty: qoe if it has times, else latency
   qoe_target qoe = {};
+  std::vector<pin> pins = {};  ///< at most one for each layer; a planner that cannot keep them says so
 
   [[nodiscard]] objective_kind effective_objective() const;
 
@@ -138,11 +147,18 @@ struct judge_models {
   any_network_sharing sharing = {};  ///< used in place of a policy; both together are invalid_input
 };
 
+/// Pins of a job as ids: by layer, the device that it stays on; invalid where it may be anywhere. Empty without pins.
+/// @param who  begins the message, e.g. the job's file.
+/// Throws      invalid_input `WHO: /pins/LAYER: expected X, got Y` (a layer or device that is not there, a layer that is pinned twice).
+[[nodiscard]] std::vector<device_id> pinned_devices(const job& j, const planning_graph& model, const cluster& c,
+                                                    const std::string& who = "job");
+
 /// Planning problem. Model and cluster must outlive it, so temporaries do not compile; the models are copied.
 ///
 ///     const planning_problem problem{model, home, roofline{}, job{.batch = 16}};
 ///
-/// Throws  invalid_input (a job in a mode that cannot run the model: see check_mode; steps < 0); invalid_model (see check_tokens).
+/// Throws  invalid_input (a job in a mode that cannot run the model: see check_mode; pins: see pinned_devices; steps < 0); invalid_model
+/// (see check_tokens, check_tiers).
 struct planning_problem {
   const planning_graph& model;
   const hetplan::cluster& cluster;
@@ -150,15 +166,18 @@ struct planning_problem {
   hetplan::job job;
   judge_models models;
   any_lp_solver lp;
-  long long steps;          ///< limit for a planner, >= 0; see step_budget
-  bool with_bounds = true;  ///< true: resulting plans get bounds over all plans, at the cost of dozens of judgements
+  long long steps;                ///< limit for a planner, >= 0; see step_budget
+  std::vector<device_id> pinned;  ///< pinned_devices of the job
+  bool with_bounds = true;        ///< true: resulting plans get bounds over all plans, at the cost of dozens of judgements
 
   planning_problem(const planning_graph& m, const hetplan::cluster& c, any_cost_model times, hetplan::job wanted = {},
                    judge_models others = {}, any_lp_solver solver = {}, long long most_steps = standard_steps)
       : model(m), cluster(c), cost(remembered_cost(std::move(times), m, c)), job(std::move(wanted)), models(std::move(others)),
-        lp(std::move(solver)), steps(most_steps) {
+        lp(std::move(solver)), steps(most_steps), pinned(pinned_devices(job, m, c)) {
     check_mode(m, job.workload);
-    check_tokens(cost, m, c.devices(), token_passes(job.workload, m));
+    const token_passes passes(job.workload, m);
+    check_tokens(cost, m, c.devices(), passes);
+    check_tiers(cost, m, c.devices(), passes);
     if (steps < 0) throw invalid_input("planning_problem: steps = " + std::to_string(steps) + "; expected an integer >= 0");
   }
   // Temporaries would not outlive the problem.

@@ -3,6 +3,8 @@
 
 #include <hetplan/problem/planning_problem.hpp>
 
+#include <algorithm>
+
 #include <hetplan/core/sorting.hpp>
 
 namespace hetplan {
@@ -36,6 +38,24 @@ HETPLAN_INLINE std::vector<int> job::candidate_microbatch_sizes() const {
   return sizes;
 }
 
+HETPLAN_INLINE std::vector<device_id> pinned_devices(const job& j, const planning_graph& model, const cluster& c, const std::string& who) {
+  std::vector<device_id> pinned;
+  for (const pin& p : j.pins) {
+    const auto fail = [&](const std::string& expected, const std::string& got) {
+      throw invalid_input(who + ": /pins/" + escaped(p.layer) + ": expected " + expected + ", got \"" + escaped(got) + "\"");
+    };
+    if (!model.contains(p.layer)) fail("a layer of model \"" + model.name() + "\" as key", p.layer);
+    const auto devices = c.devices();
+    const auto named = std::find_if(devices.begin(), devices.end(), [&](const device& d) { return d.name == p.device; });
+    if (named == devices.end()) fail("a device of cluster \"" + c.name() + "\"", p.device);
+    pinned.resize(model.size());
+    device_id& at = pinned[model.find(p.layer).index()];
+    if (at.valid()) fail("one device, \"" + c[at].name + "\"", p.device);
+    at = named->id;
+  }
+  return pinned;
+}
+
 HETPLAN_INLINE void check_job(const job& j) {
   const auto require = [](bool ok, const char* field, double given, const char* expected) {
     if (!ok) throw invalid_input(std::string("job: ") + field + " = " + to_text(given) + "; expected " + expected);
@@ -52,6 +72,11 @@ HETPLAN_INLINE void check_job(const job& j) {
   const double length = static_cast<double>(j.workload.context) + j.workload.prompt.value_or(0) + j.workload.tokens;
   require(length <= most_tokens, "tokens", length, "at most 1e9 with context and prompt");
   require(j.qoe.lambda_J_per_s >= 0 && std::isfinite(j.qoe.lambda_J_per_s), "qoe.lambda", j.qoe.lambda_J_per_s, "a finite number >= 0");
+  for (std::size_t i = 0; i < j.pins.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (j.pins[k].layer == j.pins[i].layer) throw invalid_input("job: pins: layer \"" + j.pins[i].layer + "\" is pinned twice");
+    }
+  }
   const auto require_time = [&](const std::optional<seconds>& t, const char* field) {
     if (t) require(is_finite(*t) && t->value() > 0, field, t->value(), "seconds > 0");
   };

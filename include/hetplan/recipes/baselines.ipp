@@ -98,6 +98,7 @@ HETPLAN_INLINE plan_result hetpipe(const planning_problem& problem, const any_ob
     if (problem.job.batch % static_cast<int>(workers) != 0) continue;
     job share = problem.job;
     share.batch /= static_cast<int>(workers);
+    share.pins.clear();  // which the ranking asks of the whole plan
     for (const int size : problem.job.candidate_microbatch_sizes()) {
       if (share.batch % size != 0 || (best && budget.spent())) continue;
       share.microbatch_sizes = {size};

@@ -22,6 +22,7 @@
 #include <hetplan/partition/search_tables.hpp>
 #include <hetplan/partition/two_substate_dp.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/asteroid.hpp>
 #include <hetplan/recipes/baselines.hpp>
 #include <hetplan/recipes/few_blocks.hpp>
@@ -39,9 +40,9 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
   constexpr int k = 10;
   candidate_rounds rounds(2, objective, observer);
   const cluster view = uncontended(problem.cluster);
-  const layer_sequence row = decompose::serial_chains{}(problem.model);
+  const layer_sequence row = cut_between_places(decompose::serial_chains{}(problem.model), problem.pinned);
   const search_tables tables(problem.model, row, view, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
-                             problem.job.largest_share());
+                             problem.job.largest_share(), {}, problem.pinned);
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
   const auto sizes = problem.job.candidate_microbatch_sizes();
   const auto blank = [&](int size) { return blank_plan(problem, "dora-printed", size); };
@@ -61,8 +62,10 @@ HETPLAN_INLINE plan_result dora_as_printed(const planning_problem& problem, cons
   }
   sort_by(found, &found_plan::score);
   if (found.size() > static_cast<std::size_t>(k)) found.resize(static_cast<std::size_t>(k));
-  if (found.empty())
-    found.push_back({least_overflow(tables, by_memory(tables, sizes.front()), blank(sizes.front())).value()});  // never empty
+  if (found.empty()) {
+    if (auto nearest = least_overflow(tables, by_memory(tables, sizes.front()), blank(sizes.front())))  // none where pins forbid all
+      found.push_back({*std::move(nearest)});
+  }
   const candidate_observer phase_1 = rounds.part();
   for (found_plan& f : found) {
     if (choice.consider(std::move(f.plan), static_cast<long long>(found.size()), phase_1) == control::stop || choice.last_fitted()) break;
@@ -146,9 +149,9 @@ class grid_mover {
       fit_warmup(p, problem_.model, problem_.cluster, problem_.models.memory);
       drop_usual_warmup(p, problem_.model);
       if (const double* score = known_.find(name)) return *score;
-      if (budget_.spent() || left_ <= 0) return inf;
+      if (budget_.spent() || left_ <= 0 || broken_pin(p, problem_)) return inf;
       --left_;
-      const auto [e, steps] = judge_quickly(problem_, p);
+      const auto [e, steps] = judge_offloaded(problem_, p);
       budget_.spend(steps);
       return known_[name] = find_broken_limit(e, problem_.cluster) ? inf : hetplan::score(objective_, e);
     } catch (const invalid_input&) {  // invalid plan: a tensor in two stages, a cycle, a missing route
@@ -408,7 +411,7 @@ HETPLAN_INLINE plan_result beside_grids(const planning_problem& problem, const a
 
 HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const any_objective& objective, std::vector<plan> starts,
                                          plan_result answer, int keep, const dora_options& options, candidate_rounds& rounds) {
-  constexpr std::size_t most_judged = 4;
+  const std::size_t most_judged = problem.pinned.empty() ? 4 : 16;
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
   if (budget.spent() || answer.status.result == outcome::infeasible) return answer;     // a proof covers these plans, too
@@ -416,11 +419,16 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
   // Of two orders of the layers, the model's own and that of its chains, the one in which the plans so far can be cut best.
   const planning_graph& model = problem.model;
   constexpr std::size_t most_blocks = 200;
-  layer_sequence row = light_blocks(model, most_blocks);
-  layer_sequence chains = light_blocks(model, each_layer_of(decompose::joined_chains{}(model)), most_blocks);
+  // With pins, cuts at heavy boundaries, too: devices that return have no other search.
+  const auto blocks_of = [&](const layer_sequence& each) {
+    if (!problem.pinned.empty() && model.size() <= most_blocks) return each;
+    return cut_between_places(light_blocks(model, each, most_blocks), problem.pinned);
+  };
+  layer_sequence row = blocks_of(sequence_of(model));
+  layer_sequence chains = blocks_of(each_layer_of(decompose::joined_chains{}(model)));
   const auto tables_of = [&](const layer_sequence& s) {
     return partition::search_tables(model, s, problem.cluster, problem.cost, problem.models.memory, problem.models.energy,
-                                    problem.job.workload, problem.job.largest_share());
+                                    problem.job.workload, problem.job.largest_share(), {}, problem.pinned);
   };
   std::optional<partition::search_tables> tables(tables_of(row));
   if (chains != row) {
@@ -438,9 +446,11 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
       tables.emplace(tables_of(row));
     }
   }
-  // No longer than all else took, and no longer than pays; all that is left if more steps than usual were asked for.
+  // No longer than all else took, unless pins let devices return, which nothing else tries; and no longer than pays. All that is left if
+  // more steps than usual were asked for.
   const long long pays = options.drafts.steps_per_choice * static_cast<long long>(row.size() * problem.cluster.size());
-  const long long steps = std::min(budget.left(), std::max(std::min(answer.steps, pays), problem.steps - standard_steps));
+  const long long usual = problem.pinned.empty() ? std::min(answer.steps, pays) : pays;
+  const long long steps = std::min(budget.left(), std::max(usual, problem.steps - standard_steps));
   std::vector<plan> plans;
   partition::draft_replay replay(problem, *tables);
   for (const partition::pipeline_draft& d : search_drafts(problem, objective, *tables, starts, budget, steps, options.drafts)) {
@@ -522,6 +532,7 @@ HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const 
     using enum incumbent_planner::large_models;
     if (!search.known.empty() && before.steps >= problem.steps / 2) break;
     if (problem.model.size() > few_layers && incumbent.large == not_at_all) continue;
+    if (problem.model.size() > layers_planned_whole && incumbent.large == in_blocks && !problem.pinned.empty()) continue;
     if (incumbent.part_of_steps < 1)
       throw invalid_input("dora: part_of_steps = " + std::to_string(incumbent.part_of_steps) +
                           " of an incumbent; expected an integer >= 1");

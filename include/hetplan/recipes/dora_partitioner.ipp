@@ -29,7 +29,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
   if (options.rows.empty()) polishing.boundaries = polish_boundaries::of_layers;
   std::vector<layer_sequence> rows;
   for (const decompose::any_decomposition& row_of : options.rows.empty() ? usual_rows() : options.rows) {
-    layer_sequence row = row_of(problem.model);
+    layer_sequence row = cut_between_places(row_of(problem.model), problem.pinned);
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
   }
   const any_objective steering = objective.monotone() ? objective : minimize_latency{};
@@ -108,7 +108,7 @@ HETPLAN_INLINE plan_result dora_partitioner(const planning_problem& problem, con
     std::optional<search_tables> tables;  // of the last way
     for (const memory_savers& use : ways) {
       tables.emplace(problem.model, row, problem.cluster, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
-                     problem.job.largest_share(), use);
+                     problem.job.largest_share(), use, problem.pinned);
       std::vector<search_variant> variants;
       for (const int size : sizes) {
         for (device_space& space : options.orders(*tables, size)) {

@@ -158,7 +158,7 @@ HETPLAN_INLINE std::vector<device_id> by_forward_time(const planning_problem& pr
 /// then 1. Every cut is judged by the simulator, once where several orders or warm-ups give the same plan.
 ///
 /// @param orders      of devices, of which a cut may leave some out; no order twice.
-/// @param stage_cost  (table, first layer, last layer, device, microbatch size) -> cost of a stage.
+/// @param stage_cost  (table, first layer, last layer, device, microbatch size, seconds that weights in tiers add) -> cost of a stage.
 /// @param cut_cost    (forward and gradient bytes per sample, device before, device behind, microbatch size) -> of a boundary.
 /// Complexity         O(B O Q N^2 L^2) for B sizes, O orders, Q <= max_stages, N devices, L cut positions.
 template <class StageCost, class CutCost>
@@ -185,6 +185,8 @@ template <class StageCost, class CutCost>
     cut_bytes.push_back(forward_bytes + (training ? gradient_bytes : 0));
   }
   const auto positions = partition::cut_positions(cut_bytes);
+  const partition::block_pins pins(sequence, problem.pinned);
+  const partition::offload_table offload(model, sequence, devices, problem.cost, problem.models.memory, job.workload, table);
   std::vector<double> usable;  // memory in bytes, by device
   for (const device& d : devices.devices()) usable.push_back(d.memory_for_layers().value());
   for (const int size : sizes) {
@@ -228,9 +230,16 @@ template <class StageCost, class CutCost>
         const auto chains = partition::bottleneck_chain(
             positions, model.size(), order.size(), stages,
             [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-              return memory_share(first, last, order[d], kept[static_cast<std::size_t>(following)]) > 1
-                         ? inf
-                         : stage_cost(table, first, last, order[d], size);
+              const double share = memory_share(first, last, order[d], kept[static_cast<std::size_t>(following)]);
+              double more_s = 0;
+              if (!pins.allow(first, last, order[d])) return inf;
+              if (share > 1) {
+                const int degree = offload.has_tiers(order[d]) ? table.time(first, last, order[d], size).degree : 1;
+                const auto more = offload.cheapest(first, last, order[d], size, degree, (share - 1) * usable[order[d].index()]);
+                if (!more) return inf;
+                more_s = more->total_s;
+              }
+              return stage_cost(table, first, last, order[d], size, more_s);
             },
             [&](std::size_t position, std::size_t from, std::size_t to) {
               return cut_cost(cut_bytes[position], order[from], order[to], size);
@@ -251,7 +260,7 @@ template <class StageCost, class CutCost>
       const auto nearest = partition::bottleneck_chain(
           positions, model.size(), order.size(), stages,
           [&](std::size_t first, std::size_t last, std::size_t d, int following) {
-            return memory_share(first, last, order[d], kept[static_cast<std::size_t>(following)]);
+            return pins.allow(first, last, order[d]) ? memory_share(first, last, order[d], kept[static_cast<std::size_t>(following)]) : inf;
           },
           [](std::size_t, std::size_t, std::size_t) { return 0.0; });
       for (std::size_t q = static_cast<std::size_t>(fewest - 1); q < nearest.size(); ++q) {
@@ -273,7 +282,9 @@ HETPLAN_INLINE plan_result pipeline_in(const planning_problem& problem, const an
   }
   return cut_chain(
       problem, objective, keep, "pipeline", orders, fewest,
-      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size) { return table.total_s(first, last, d, size); },
+      [](const auto& table, std::size_t first, std::size_t last, device_id d, int size, double more_s) {
+        return table.total_s(first, last, d, size) + more_s;
+      },
       [&](double bytes_per_sample, device_id from, device_id to, int size) {
         const double rate = rates[from.index() * n + to.index()];
         return rate > 0 ? size * bytes_per_sample / rate : std::numeric_limits<double>::infinity();
@@ -296,7 +307,7 @@ HETPLAN_INLINE plan_result even_split(const planning_problem& problem, const any
   for (const layer& l : problem.model.layers()) before.push_back(before.back() + l.forward_flops.value());
   return detail::cut_chain(
       problem, objective, keep, "even-split", {detail::as_listed(problem.cluster)}, static_cast<int>(problem.cluster.size()),
-      [&](const auto&, std::size_t first, std::size_t last, device_id, int) { return before[last] - before[first]; },
+      [&](const auto&, std::size_t first, std::size_t last, device_id, int, double) { return before[last] - before[first]; },
       [](double, device_id, device_id, int) { return 0.0; }, observer);
 }
 

@@ -42,9 +42,10 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
   const auto sizes = problem.job.candidate_microbatch_sizes();
   const auto tables_of = [&](const layer_sequence& s) {
     return search_tables(model, s, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
-                         problem.job.largest_share());
+                         problem.job.largest_share(), {}, problem.pinned);
   };
-  const layer_sequence row = detail::affordable_row(model, devices.size(), std::min(sizes.back(), how.largest_group), problem.steps);
+  const layer_sequence row = cut_between_places(
+      detail::affordable_row(model, devices.size(), std::min(sizes.back(), how.largest_group), problem.steps), problem.pinned);
   const search_tables tables = tables_of(row);
   const auto blank = [&](int size) {
     plan p = blank_plan(problem, planner, size);
@@ -76,8 +77,12 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
     if (best) return *std::move(best);
   }
   const layer_sequence coarse = light_blocks(model, 60);  // finer cuts take long and give no further information
-  plan nearest = least_overflow(tables_of(coarse), spaces(sizes.front()).front(), blank(sizes.front())).value();  // never empty
-  set_warmup(nearest, model, how.warmups.back());  // one of the planner's own
+  const search_tables unpinned(model, coarse, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
+                               problem.job.largest_share());
+  const device_space space = how.memory_first ? by_memory(unpinned, std::min(sizes.front(), how.largest_group))
+                                              : orders_to_search(unpinned, std::min(sizes.front(), how.largest_group)).front();
+  plan nearest = least_overflow(unpinned, space, blank(sizes.front())).value();  // never empty
+  set_warmup(nearest, model, how.warmups.back());                                // one of the planner's own
   return nearest;
 }
 

@@ -27,7 +27,8 @@ struct cost_with_repeats {
             .context = w.context,
             .fraction = w.fraction,
             .tokens = w.tokens,
-            .cached = w.cached};
+            .cached = w.cached,
+            .tier_bandwidth = w.tier_bandwidth};
   }
   [[nodiscard]] bool repeats(const work& w) const { return w.phase == phase::backward_input && (*again)[w.layer.id.index()] != 0; }
   [[nodiscard]] seconds time(const work& w, const device& d) const {

@@ -201,8 +201,8 @@ HETPLAN_INLINE plan_table table_of(const stage_costs& s, const std::vector<bytes
       const stage_costs::part& part = s[id].devices[k];
       const auto member = static_cast<std::size_t>(std::ranges::find(t.devices[d], st.devices[k].device) - t.devices[d].begin());
       const double unit = room[d].size() == 1 ? 1 : std::max(room[d][member], 1e-300);
-      x.forward = std::max(x.forward, part.forward_task_s());
-      x.backward_input = std::max(x.backward_input, part.backward_input_s + part.overhead_s);
+      x.forward = std::max(x.forward, part.forward_step_s());
+      x.backward_input = std::max(x.backward_input, part.backward_input_s + part.overhead_s + part.backward_wait_s);
       x.backward_weight = std::max(x.backward_weight, part.backward_weight_s + part.overhead_s);
       x.activation = std::max(x.activation, part.kept.forward / unit);
       x.kept_for_weights = std::max(x.kept_for_weights, part.kept.for_weights / unit);

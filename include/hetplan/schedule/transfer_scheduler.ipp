@@ -258,7 +258,9 @@ HETPLAN_INLINE refined_plan refine_one(const planning_problem& problem, const an
   };
   refined_plan best = known != nullptr ? refined_plan{given, without_bound(*known)} : judged(given);
   const bool grids = std::any_of(given.stages.begin(), given.stages.end(), [](const stage& s) { return s.column_count() > 1; });
-  if (grids || given.transfers == transfer_mode::block) {  // transfers are part of the devices' work
+  const bool reads =
+      std::any_of(given.stages.begin(), given.stages.end(), [&](const stage& s) { return reads_over_network(s, problem.cluster); });
+  if (grids || reads || given.transfers == transfer_mode::block) {  // transfers are part of the devices' work, or have no rules
     best.steps = steps;
     return best;
   }

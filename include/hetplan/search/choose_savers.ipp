@@ -60,16 +60,17 @@ HETPLAN_INLINE std::vector<plan> choose_savers(const planning_problem& problem, 
   int left = 0;
   const auto cost_of = [&](plan& p) {
     if (budget.spent() || too_large_an_expansion(p, problem.model)) return cost{inf, inf};
+    for (stage& s : p.stages) s.offload.clear();
     const std::vector<double> held = static_bytes(p, problem.model, problem.models.memory, problem.cluster);
     for (const device& d : problem.cluster.devices()) {
-      if (held[d.id.index()] > memory_limit_bytes(d)) return cost{inf, inf};  // no simulation tells more
+      if (held[d.id.index()] > memory_limit_bytes(d) && d.tiers.empty()) return cost{inf, inf};  // no simulation tells more
     }
     --left;
-    if (validate(p, problem.model, problem.cluster)) return cost{inf, inf};  // stages that share a tensor may not hold parts of it
+    if (validate(p, problem)) return cost{inf, inf};  // stages that share a tensor may not hold parts of it
     try {
       fit_warmup(p, problem.model, problem.cluster, problem.models.memory);
       drop_usual_warmup(p, problem.model);
-      const auto [e, steps] = judge_quickly(problem, p);
+      const auto [e, steps] = judge_offloaded(problem, p);
       budget.spend(steps);
       return cost{total_overflow(e, problem.cluster), score(objective, e)};
     } catch (const missing_route&) {

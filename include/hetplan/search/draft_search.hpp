@@ -35,8 +35,9 @@ inline constexpr long long replayed_per_step = 12;
 /// policy, the rule of a device, recomputation where the job allows it.
 ///
 /// First drafts: the given plans, as far as they are pipelines that can be cut at the blocks of the sequence; the best by the folded step
-/// law (partition::folded_dp); and without backwards the shortest ways of one microbatch through all devices, where a device may have any
-/// number of stages. The best are improved for a while, then the best of these, half of those, and so on.
+/// law (partition::folded_dp); without backwards the shortest ways of one microbatch through all devices, where a device may have any
+/// number of stages; and with pins, which all drafts keep, every pipeline of equal microbatches if there are few. The best are
+/// improved for a while, then the best of these, half of those, and so on.
 ///
 /// @param tables  of a sequence that may be cut between any two blocks.
 /// @param steps   limit on the effort, in steps of the budget; the budget is spent.

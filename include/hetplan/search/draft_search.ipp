@@ -26,7 +26,7 @@ class draft_annealer {
 
   draft_annealer(const planning_problem& problem, const any_objective& objective, const partition::search_tables& tables, draft first,
                  const draft_search_options& options, std::uint64_t seed)
-      : problem_(problem), objective_(objective), replay_(problem, tables), options_(options), random_(seed),
+      : problem_(problem), objective_(objective), replay_(problem, tables), options_(options), pins_(tables.pins), random_(seed),
         blocks_(tables.sequence.size()), largest_(problem.job.largest_share()), now_(std::move(first)) {
     for (int b : problem.job.candidate_microbatch_sizes()) sizes_.push_back(b);
     const auto passes = static_cast<std::size_t>((problem.job.batch + largest_ - 1) / largest_);
@@ -56,13 +56,13 @@ class draft_annealer {
       tasks_ += cost_of_a_move;
       bool moved = false;
       for (int i = 0; i < 20 && !moved; ++i) {
-        moved = move(next);
+        moved = move(next) && keeps_pins(next);
         if (!moved) next = now_;
       }
       if (!moved) continue;
       if (below(4) == 0) {
         draft further = next;
-        if (move(further)) next = std::move(further);
+        if (move(further) && keeps_pins(further)) next = std::move(further);
       }
       const double u = unit(), luck = 3 * u * u;
       if (now_score_.first > 0) {
@@ -163,6 +163,13 @@ class draft_annealer {
   double unit() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
 
   [[nodiscard]] std::size_t last(const draft& d, std::size_t i) const { return i + 1 < d.stages.size() ? d.stages[i + 1].first : blocks_; }
+
+  [[nodiscard]] bool keeps_pins(const draft& d) const {
+    for (std::size_t i = 0; i < d.stages.size() && pins_.any(); ++i) {
+      if (!pins_.allow(d.stages[i].first, last(d, i), d.stages[i].device)) return false;
+    }
+    return true;
+  }
 
   /// Joins neighbours on one device; returns false if a device has too many stages.
   [[nodiscard]] bool tidy(draft& d) const {
@@ -290,6 +297,7 @@ class draft_annealer {
   const any_objective& objective_;
   partition::draft_replay replay_;
   const draft_search_options& options_;
+  const partition::block_pins& pins_;
   std::uint64_t random_;
   std::size_t blocks_, most_passes_ = 0;
   int largest_;
@@ -322,7 +330,9 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> alternating_drafts(const p
   std::vector<double> limit, price(devices, 0);
   double slowest_s = 0;
   for (std::size_t a = 0; a < devices; ++a) {
-    limit.push_back(std::max(1.0, t.cluster[device_id(a)].memory_for_layers().value() - activations));
+    double room = t.cluster[device_id(a)].memory_for_layers().value();
+    for (const memory_tier& tier : t.cluster[device_id(a)].tiers) room += tier.memory.value();
+    limit.push_back(std::max(1.0, room - activations));
     slowest_s = std::max(slowest_s, t.whole_model_s(device_id(a)) * size);
     for (std::size_t b = 0; b < devices; ++b) {
       if (a != b) link[a][b] = peak_transfer(problem.cluster.network(), device_id(a), device_id(b));
@@ -346,7 +356,7 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> alternating_drafts(const p
           if (b == 0 && before != d) continue;
           if (best[before] + sent_s < next[d]) next[d] = best[before] + sent_s, from[b][d] = before;
         }
-        next[d] += time_s[b * devices + d] + price[d] * held[b];
+        next[d] += t.pins.allow(b, b + 1, device_id(d)) ? time_s[b * devices + d] + price[d] * held[b] : inf;
       }
       best = std::move(next);
     }
@@ -380,8 +390,11 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> folded_drafts(const planni
   std::vector<std::pair<double, device_id>> speed;
   for (const device& d : problem.cluster.devices()) speed.emplace_back(t.whole_model_s(d.id), d.id);
   sort_by(speed, [](const auto& x) { return x.first; });
+  for (const device& d : problem.cluster.devices()) {
+    if (t.pins.is_pinned_to(d.id)) how.devices.push_back(d.id);
+  }
   for (const auto& [s, d] : speed) {
-    if (how.devices.size() < options.devices) how.devices.push_back(d);
+    if (how.devices.size() < options.devices && !t.pins.is_pinned_to(d)) how.devices.push_back(d);
   }
   const std::size_t blocks = t.sequence.size();
   const job& j = problem.job;
@@ -389,6 +402,7 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> folded_drafts(const planni
   if (blocks == 1) {
     const int size = j.candidate_microbatch_sizes().front();
     for (const device_id d : how.devices) {
+      if (!t.pins.allow(0, 1, d)) continue;
       drafts.push_back({.stages = {{0, d}}, .sizes = std::vector<int>(static_cast<std::size_t>(j.batch / size), size), .rules = {}});
       drafts.back().rules.assign(problem.cluster.size(), partition::ready_rule::path);
     }
@@ -409,6 +423,9 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> folded_drafts(const planni
     }
   }
   lightest.insert(lightest.end(), {std::size_t{1}, blocks - 1});
+  for (std::size_t b = 1; b < blocks; ++b) {
+    if (t.pins.of(b - 1) != t.pins.of(b)) lightest.push_back(b);
+  }
   sort_distinct(lightest);
   how.boundaries = std::move(lightest);
   const int least = (j.batch + j.largest_share() - 1) / j.largest_share();
@@ -474,6 +491,58 @@ HETPLAN_INLINE std::optional<partition::pipeline_draft> draft_of(const plan& p, 
   return d;
 }
 
+namespace detail {
+
+/// Puts every block that is pinned to a device there; the rest of its stage stays where it is.
+HETPLAN_INLINE void keep_pins(partition::pipeline_draft& d, const partition::search_tables& t) {
+  if (!t.pins.any()) return;
+  std::vector<partition::pipeline_draft::part> stages;
+  for (std::size_t i = 0; i < d.stages.size(); ++i) {
+    const std::size_t last = i + 1 < d.stages.size() ? d.stages[i + 1].first : t.sequence.size();
+    for (std::size_t b = d.stages[i].first; b < last; ++b) {
+      partition::pipeline_draft::part mine = d.stages[i];
+      mine.first = b;
+      if (t.pins.of(b).valid()) mine.device = t.pins.of(b);
+      if (stages.empty() || stages.back().device != mine.device) stages.push_back(mine);
+    }
+  }
+  d.stages = std::move(stages);
+}
+
+/// Returns every pipeline of equal microbatches that keeps the pins, if there are few.
+[[nodiscard]] HETPLAN_INLINE std::vector<partition::pipeline_draft> all_drafts(const planning_problem& problem,
+                                                                               const partition::search_tables& t) {
+  constexpr double most = 3000;
+  const std::size_t blocks = t.sequence.size(), devices = problem.cluster.size();
+  const auto sizes = problem.job.candidate_microbatch_sizes();
+  double count = static_cast<double>(sizes.size());
+  for (std::size_t b = 0; b < blocks; ++b) count *= t.pins.of(b).valid() ? 1 : static_cast<double>(devices);
+  std::vector<partition::pipeline_draft> all;
+  if (count > most) return all;
+  std::vector<std::size_t> on(blocks, 0);
+  for (bool more = true; more;) {
+    partition::pipeline_draft d;
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const device_id at = t.pins.of(b).valid() ? t.pins.of(b) : device_id(on[b]);
+      if (d.stages.empty() || d.stages.back().device != at) d.stages.push_back({b, at});
+    }
+    d.rules.assign(devices, partition::ready_rule::path);
+    for (const int size : sizes) {
+      d.sizes.assign(static_cast<std::size_t>(problem.job.batch / size), size);
+      all.push_back(d);
+    }
+    more = false;
+    for (std::size_t b = 0; b < blocks && !more; ++b) {  // a counter whose digits are the devices of free blocks
+      if (t.pins.of(b).valid()) continue;
+      on[b] = (on[b] + 1) % devices;
+      more = on[b] != 0;
+    }
+  }
+  return all;
+}
+
+}  // namespace detail
+
 HETPLAN_INLINE std::vector<partition::pipeline_draft> search_drafts(const planning_problem& problem, const any_objective& objective,
                                                                     const partition::search_tables& tables, const std::vector<plan>& starts,
                                                                     step_budget& budget, long long steps,
@@ -497,6 +566,10 @@ HETPLAN_INLINE std::vector<partition::pipeline_draft> search_drafts(const planni
       if (more.size() > 3) more.erase(more.begin(), more.end() - 3);
       for (auto& d : more) drafts.push_back(std::move(d));
     }
+  }
+  for (partition::pipeline_draft& d : drafts) detail::keep_pins(d, tables);
+  if (tables.pins.any()) {
+    for (auto& d : detail::all_drafts(problem, tables)) drafts.push_back(std::move(d));
   }
   const auto fits = [&](const partition::pipeline_draft& d) {
     const auto stages_of = [&](device_id x) { return std::ranges::count(d.stages, x, &partition::pipeline_draft::part::device); };

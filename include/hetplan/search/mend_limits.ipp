@@ -89,10 +89,16 @@ HETPLAN_INLINE std::vector<plan> polish(const planning_problem& problem, const a
     if (p.schedule.kind == schedule_kind::explicit_orders || !p.schedule.transfers.empty()) continue;  // specific to its stages
     if (std::none_of(chosen.begin(), chosen.end(), [&](const plan& c) { return alike(c, p); })) chosen.push_back(p);
   }
+  const bool tiers = problem.cluster.has_tiers();
+  const auto judged = [&](const plan& p) {
+    if (!tiers) return judge_quickly(problem, p);
+    plan with_offload = p;
+    return judge_offloaded(problem, with_offload);
+  };
   const auto simulated = [&](const plan& p) {
-    if (budget.spent()) return std::numeric_limits<double>::infinity();
+    if (budget.spent() || broken_pin(p, problem)) return std::numeric_limits<double>::infinity();
     try {
-      const auto [e, steps] = judge_quickly(problem, p);
+      const auto [e, steps] = judged(p);
       budget.spend(steps);
       return find_broken_limit(e, problem.cluster) ? std::numeric_limits<double>::infinity() : score(objective, e);
     } catch (const missing_route&) {  // neighbours of a plan may need one
@@ -334,8 +340,9 @@ class mending {
   }
   verdict judge_as_is(plan p) {
     verdict v;
+    if (broken_pin(p, problem_)) return v;
     try {
-      const auto [e, steps] = judge_quickly(problem_, p);
+      const auto [e, steps] = judge_offloaded(problem_, p);
       used_ += steps;
       budget_.spend(steps);
       v.too_much = total_overflow(e, problem_.cluster);

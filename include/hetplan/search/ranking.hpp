@@ -95,11 +95,16 @@ void check_keep(int keep, const char* who);
 /// Returns all layers of a model, in its topological numbering.
 [[nodiscard]] std::vector<layer_id> all_layers(const planning_graph& model);
 
+/// Returns judge_quickly of a plan; where devices have tiers, after it got the offload that it needs and no other (fit_offload).
+[[nodiscard]] quick_judgement judge_offloaded(const planning_problem& problem, plan& p);
+
 /// Ranking of candidates, simulated in the order of arrival, by score, then fewer stages, then arrival. Bounds are computed at the end, for
 /// the kept plans only: an objective sees them as 0.
 ///
 /// Long runs are ranked by judge_quickly. The plans of the result are judged in full, and so is the nearest candidate if none keeps the
 /// limits: a result contains no estimates. The next best plans replace those that break a limit in full.
+///
+/// Where devices have tiers, a candidate is judged with the offload that it needs and no other (judge_offloaded).
 ///
 /// Once the problem's budget is spent, no candidate but the first is judged, and the result is `stopped`.
 ///
@@ -113,8 +118,8 @@ class ranking {
   ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int) = delete;
   ranking(const planning_problem&& the_problem_must_outlive_it, const any_objective&, int, const step_budget&) = delete;
 
-  /// Judges a candidate and reports candidate_judged; returns the observers' answer. A candidate that needs a missing route or has too many
-  /// tasks does not fit. Throws invalid_model of the problem's models.
+  /// Judges a candidate and reports candidate_judged; returns the observers' answer. A candidate that needs a missing route, has too many
+  /// tasks or does not keep the job's pins does not fit. Throws invalid_model of the problem's models.
   ///
   /// @param total  estimate of the number of candidates, corrected by candidate_count.
   control consider(plan candidate, long long total, const candidate_observer& observer = {});
@@ -149,13 +154,15 @@ class ranking {
   };
 
   control tell(long long total, const candidate_observer& observer);
+  /// Returns true if the plan keeps the job's pins, and remembers the first one that a plan does not keep.
+  bool keeps_pins(const plan& p);
   void remember_planner(const plan& p);
   /// Parts of the reason for a result without plans: the limit that the nearest candidate breaks, and the number of candidates by planner.
   [[nodiscard]] std::string why_none() const;
   [[nodiscard]] std::string tried() const;
 
   /// Returns nothing if the simulator cannot judge the plan: a route is missing, or there are too many tasks.
-  std::optional<evaluation> judged(const plan& p, bool quickly);
+  std::optional<evaluation> judged(plan& p, bool quickly);
   /// Replaces estimates by full judgements, for `keep` plans as far as the budget allows. While none fits, the first `keep_` are judged
   /// regardless of the budget.
   void judge_in_full(int keep);
@@ -175,6 +182,7 @@ class ranking {
   std::optional<broken_limit> nearest_;                      ///< least broken limit, by full judgements
   std::optional<std::pair<double, plan>> nearest_estimate_;  ///< (overflow, candidate) by judge_quickly
   std::vector<std::string> planners_;                        ///< names of the candidates' planners
+  std::string pin_;                                          ///< the first pin that a candidate has not kept, with its planner
   std::string not_judged_;                                   ///< reason why the first unjudged candidate could not be simulated
   step_budget budget_{problem_.steps};
   candidate_count count_;

@@ -8,6 +8,8 @@
 
 #include <hetplan/estimate/bounds.hpp>
 #include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/plan/validate.hpp>
+#include <hetplan/search/fit_offload.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 #include <hetplan/tasks/task_graph.hpp>
 
@@ -114,6 +116,20 @@ HETPLAN_INLINE quick_judgement judge_quickly(const planning_problem& problem, co
   return {std::move(j.evaluation), static_cast<long long>(j.graph.size())};
 }
 
+HETPLAN_INLINE quick_judgement judge_offloaded(const planning_problem& problem, plan& p) {
+  if (!problem.cluster.has_tiers()) return judge_quickly(problem, p);
+  for (stage& s : p.stages) s.offload.clear();
+  quick_judgement q = judge_quickly(problem, p);
+  if (within_memory(q.evaluation, problem.cluster)) return q;
+  auto fitted = fit_offload(problem, p, q.evaluation);
+  if (!fitted) return q;
+  p = *std::move(fitted);
+  const long long steps = q.steps;
+  q = judge_quickly(problem, p);
+  q.steps += steps;
+  return q;
+}
+
 HETPLAN_INLINE void check_keep(int keep, const char* who) {
   if (keep < 1) throw invalid_input(std::string(who) + ": keep = " + std::to_string(keep) + "; expected an integer >= 1");
 }
@@ -138,14 +154,14 @@ HETPLAN_INLINE control ranking::consider(plan candidate, long long total, const 
   if ((count_.judged > 0 || any_fitted()) && out_of_steps()) return control::stop;
   remember_planner(candidate);
   const bool estimated = runs_long(candidate);
-  std::optional<evaluation> e = judged(candidate, true);
+  std::optional<evaluation> e = keeps_pins(candidate) ? judged(candidate, true) : std::nullopt;
   last_fitted_ = e && take({std::move(candidate), *std::move(e)}, estimated);
   return tell(total, observer);
 }
 
 HETPLAN_INLINE control ranking::consider(plan candidate, evaluation e, long long total, const candidate_observer& observer) {
   remember_planner(candidate);
-  last_fitted_ = take({std::move(candidate), std::move(e)}, false);
+  last_fitted_ = keeps_pins(candidate) && take({std::move(candidate), std::move(e)}, false);
   return tell(total, observer);
 }
 
@@ -157,7 +173,13 @@ HETPLAN_INLINE void ranking::know(ranked_plan candidate) {
   evaluation& e = candidate.evaluation;
   e.bound = e.placement_bound = {};
   e.gap = 0;
-  last_fitted_ = take(std::move(candidate), false);
+  last_fitted_ = keeps_pins(candidate.plan) && take(std::move(candidate), false);
+}
+
+HETPLAN_INLINE bool ranking::keeps_pins(const plan& p) {
+  const auto broken = broken_pin(p, problem_);
+  if (broken && pin_.empty()) pin_ = "planner " + p.planner + " does not keep a pin: " + broken->where + ": " + broken->what;
+  return !broken;
 }
 
 HETPLAN_INLINE bool ranking::out_of_steps() {
@@ -215,7 +237,9 @@ HETPLAN_INLINE plan_result ranking::result(int keep) && {
 
 HETPLAN_INLINE std::string ranking::why_none() const {
   if (nearest_) return to_string(*nearest_, problem_.cluster);
-  return not_judged_.empty() ? "no candidate plan exists" : not_judged_;
+  if (!not_judged_.empty()) return not_judged_;
+  if (!pin_.empty()) return pin_;
+  return problem_.pinned.empty() ? "no candidate plan exists" : "no candidate plan that keeps the job's pins exists";
 }
 
 HETPLAN_INLINE std::string ranking::tried() const {
@@ -233,7 +257,7 @@ HETPLAN_INLINE control ranking::tell(long long total, const candidate_observer& 
   return answer;
 }
 
-HETPLAN_INLINE std::optional<evaluation> ranking::judged(const plan& p, bool quickly) {
+HETPLAN_INLINE std::optional<evaluation> ranking::judged(plan& p, bool quickly) {
   if (const auto size = too_large_an_expansion(p, problem_.model)) {
     if (not_judged_.empty()) {
       not_judged_ = "a plan of " + to_text(*size) + " tasks and transfers; at most " + to_text(max_expansion) + " can be simulated";
@@ -242,7 +266,7 @@ HETPLAN_INLINE std::optional<evaluation> ranking::judged(const plan& p, bool qui
   }
   try {
     if (quickly) {
-      quick_judgement q = judge_quickly(problem_, p);
+      quick_judgement q = judge_offloaded(problem_, p);
       budget_.spend(q.steps);
       return std::move(q.evaluation);
     }

@@ -19,6 +19,35 @@ HETPLAN_INLINE double use_seconds::all() const { return std::accumulate(s_.begin
 
 HETPLAN_INLINE time_use use_seconds::largest() const { return static_cast<time_use>(std::max_element(s_.begin(), s_.end()) - s_.begin()); }
 
+HETPLAN_INLINE void use_seconds::add_tier(std::size_t tier, double s) {
+  if (s == 0) return;
+  (*this)[time_use::tiers] += s;
+  if (of_tier_.size() <= tier) of_tier_.resize(tier + 1, 0);
+  of_tier_[tier] += s;
+}
+
+HETPLAN_INLINE void use_seconds::add(const use_seconds& other, double factor) {
+  for (const time_use u : time_uses) {
+    if (u != time_use::tiers) (*this)[u] += factor * other[u];
+  }
+  for (std::size_t t = 0; t < other.of_tier_.size(); ++t) add_tier(t, factor * other.of_tier_[t]);
+}
+
+HETPLAN_INLINE std::vector<named_share> shares_of(const run_stretch& r, const device& d) {
+  std::vector<named_share> all;
+  for (const time_use u : time_uses) {
+    if (u != time_use::tiers) {
+      all.push_back({u, std::string(to_string(u)), r.share(d.id, u)});
+      continue;
+    }
+    for (std::size_t t = 0; t < d.tiers.size(); ++t) {
+      const double s = r.devices[d.id.index()].of_tier(t);
+      if (s > 0) all.push_back({u, "tier " + d.tiers[t].name, s / r.length_s()});
+    }
+  }
+  return all;
+}
+
 HETPLAN_INLINE std::array<memory_part, 5> parts_of(const device_memory& m) {
   return {{{"weights", m.held.state},
            {"cache", m.held.cache},
@@ -71,7 +100,11 @@ class task_explainer {
       const layer_id* before = nullptr;
       for (const layer_id& l : layers) {
         if (!pass.runs(model_[l])) continue;
-        const time_parts p = checked_parts(cost_, k.of(model_[l]), d);
+        const std::string* tier = s.tier_of(l);
+        work_kind mine = k;
+        if (tier != nullptr) mine.tier_bandwidth = tier_bandwidth(s, l, d);
+        const time_parts p = checked_parts(cost_, mine.of(model_[l]), d);
+        if (tier != nullptr) sum.add_tier(static_cast<std::size_t>(d.find_tier(*tier) - d.tiers.data()), p.tier.value());
         sum[time_use::compute] += p.compute.value();
         sum[time_use::weights] += p.weights.value();
         sum[time_use::activations] += p.activations.value();
@@ -114,7 +147,7 @@ HETPLAN_INLINE void add_to(std::vector<run_stretch>& stretches, std::size_t devi
   for (run_stretch& r : stretches) {
     const double inside_s = std::min(end_s, r.end_s) - std::max(start_s, r.start_s);
     if (!(inside_s > 0)) continue;
-    for (const time_use l : time_uses) r.devices[device][l] += inside_s * shares[l] / whole;
+    r.devices[device].add(shares, inside_s / whole);
   }
 }
 
@@ -153,12 +186,20 @@ HETPLAN_INLINE run_explanation explain(const plan& p, const planning_graph& mode
       const interval when = j.trace.computes[n];
       if (!(when.end_s > when.start_s)) continue;  // takes no time, or did not run
       tasks::node_id from = waited.last_input(n);
+      double idle_s = when.start_s;  // until then the device waited for neither tier
+      if (from != no_node && j.graph.is_transfer(from) && j.graph.transfer_at(from).kind == transfer_kind::read) {
+        idle_s = std::clamp(waited.when(from).start_s, free_s, when.start_s);
+        use_seconds reading;
+        reading.add_tier(static_cast<std::size_t>(j.graph.transfer_at(from).unit), 1);
+        detail::add_to(out.stretches, d, idle_s, when.start_s, reading);
+        from = waited.last_input(from);
+      }
       const bool arrived = from != no_node && j.graph.is_transfer(from);
       while (from != no_node && j.graph.is_transfer(from)) from = waited.last_input(from);
       const double sent_s = from == no_node ? 0 : waited.when(from).end_s;
-      const double network_from_s = arrived ? std::clamp(sent_s, free_s, when.start_s) : when.start_s;
+      const double network_from_s = arrived ? std::clamp(sent_s, free_s, idle_s) : idle_s;
       detail::add_to(out.stretches, d, free_s, network_from_s, waiting);
-      detail::add_to(out.stretches, d, network_from_s, when.start_s, network);
+      detail::add_to(out.stretches, d, network_from_s, idle_s, network);
       detail::add_to(out.stretches, d, when.start_s, when.end_s, parts(j.graph.computes[n]));
       free_s = std::max(free_s, when.end_s);
     }
@@ -183,8 +224,8 @@ HETPLAN_INLINE std::string describe(const run_explanation& e, const cluster& c) 
     text += format_line("  %-12s memory  %s\n", escaped(d.name).c_str(), line.c_str());
     for (const run_stretch& r : e.stretches) {
       line.clear();
-      for (const time_use u : time_uses) {
-        if (const double share = r.share(d.id, u); share >= 1e-3) put(to_string(u), format_line("%.1f %%", 100 * share));
+      for (const named_share& u : shares_of(r, d)) {
+        if (u.share >= 1e-3) put(escaped(u.name), format_line("%.1f %%", 100 * u.share));
       }
       text += format_line("  %-12s %-7s %s\n", "", std::string(r.name).c_str(), line.c_str());
     }

@@ -344,11 +344,14 @@ class event_loop {
   // --- transfers ---
 
   void offer(std::uint32_t t) {
-    if (is_granted()) queue_.add(t);
+    if (is_granted(t)) queue_.add(t);
     else send(t);
   }
 
-  [[nodiscard]] bool is_granted() const { return grant_queue::is_used(access_); }
+  /// A read of a tier takes neither ports nor resources for itself.
+  [[nodiscard]] bool is_granted(std::uint32_t t) const {
+    return grant_queue::is_used(access_) && g_.transfers[t].kind != transfer_kind::read;
+  }
 
   void send(std::uint32_t t) {
     out_.transfers[t].start_s = now_;
@@ -382,8 +385,10 @@ class event_loop {
   /// Adds bytes that a transfer of the graph has moved.
   void count(std::uint32_t t, double volume_bytes) {
     const tasks::transfer& x = g_.transfers[t];
-    out_.sent_bytes[x.from.index()] += volume_bytes;
-    out_.received_bytes[x.to.index()] += volume_bytes;
+    if (x.kind != transfer_kind::read) {
+      out_.sent_bytes[x.from.index()] += volume_bytes;
+      out_.received_bytes[x.to.index()] += volume_bytes;
+    }
     for (const resource_use& u : g_.routes[x.route].via) out_.resource_bytes[u.resource.index()] += volume_bytes * u.weight;
   }
 
@@ -397,7 +402,7 @@ class event_loop {
     out_.transfers[t].end_s = now_;
     if (options_.record) out_.rates.push_back({now_, t, 0});
     count(t, x.volume_bytes);
-    if (is_granted()) queue_.release(t);
+    if (is_granted(t)) queue_.release(t);
     observe(transfer_ended{x, out_.transfers[t]});
     finish(g_.node_of_transfer(t));
   }

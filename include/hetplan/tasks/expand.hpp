@@ -145,7 +145,8 @@ class sharded_stage {
 
 /// Returns the task graph without task orders, for callers that decide them. Every backward is split, or none.
 ///
-/// Throws  as `expand`; invalid_input (a stage with sharded gradients or weights, whose traffic depends on its order).
+/// Throws  as `expand`; invalid_input (a stage with sharded gradients or weights, or with reads from tiers that share resources, whose
+///         traffic depends on its order).
 [[nodiscard]] task_graph expand_unordered(const stage_costs& s, bool split_backwards);
 
 }  // namespace hetplan::tasks

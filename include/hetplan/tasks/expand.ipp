@@ -310,7 +310,7 @@ class expander {
     bool split = false;
     long long offset = 0;                                           ///< first of its samples in a microbatch
     std::vector<pass> passes[3] = {};                               ///< by phase; then by pass of the run and pass; empty: does not run
-    std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< by phase and pass, if units have their own tasks
+    std::vector<std::vector<sharded_stage::piece>> pieces[3] = {};  ///< by phase and pass of the run and pass, where a barrier starts tasks
   };
 
   void reserve() {
@@ -434,13 +434,71 @@ class expander {
       case phase::optimizer_step: break;
     }
     auto& passes = mine.passes[static_cast<std::size_t>(what)];
-    if (cost.units.empty()) {
+    if (const auto reads = reads_of(cost, what, mine.split); !reads.empty()) {
+      passes.push_back(add_reading(id, position, t, reads));
+      if (sent > 0) send_to_next_column(s, position, t, passes.back().end, sent);
+    } else if (cost.units.empty()) {
       const handle h = out_.add(t);
       passes.push_back({h, h});
       if (sent > 0) send_to_next_column(s, position, t, h, sent);
     } else {
       passes.push_back(add_pieces(mine, cost, t));
     }
+  }
+
+  /// Returns the bytes that a task waits for, by tier of its device; empty if there are none.
+  [[nodiscard]] static std::vector<double> reads_of(const stage_costs::part& cost, phase what, bool split) {
+    std::vector<double> reads = cost.reads[static_cast<std::size_t>(what)];
+    const auto& more = cost.reads[static_cast<std::size_t>(phase::backward_weight)];
+    if (what != phase::backward_input || split || more.empty()) return reads;
+    reads.resize(more.size(), 0);
+    for (std::size_t t = 0; t < more.size(); ++t) reads[t] += more[t];
+    return reads;
+  }
+
+  /// Adds a task behind the reads from tiers that it waits for; these start when the device would begin it. No read is faster than its
+  /// tier: where the resource is faster, something without bytes takes the rest of the time.
+  [[nodiscard]] pass add_reading(stage_id id, std::size_t position, const compute_task& t, const std::vector<double>& reads) {
+    const device& d = costs_.cluster[t.device];
+    const handle start = out_.add_barrier(), work = out_.add(t);
+    out_.depend(start, work);
+    transfer read{.kind = transfer_kind::read,
+                  .from = t.device,
+                  .to = t.device,
+                  .from_stage = id,
+                  .to_stage = id,
+                  .microbatch = t.microbatch,
+                  .pass = t.pass,
+                  .to_position = static_cast<int>(position),
+                  .first_sample = t.first_sample,
+                  .last_sample = t.last_sample};
+    for (std::size_t tier = 0; tier < reads.size(); ++tier) {
+      if (reads[tier] == 0) continue;
+      const memory_tier& from = d.tiers[tier];
+      const auto add = [&](double bytes, double latency_s, std::uint32_t way) {
+        read.unit = static_cast<int>(tier);
+        read.volume_bytes = bytes;
+        read.latency_s = latency_s;
+        read.route = way;
+        const handle h = out_.add(read);
+        out_.depend(start, h);
+        out_.depend(h, work);
+      };
+      add(reads[tier], 0, way_over(from.shared));
+      if (from.bandwidth < costs_.cluster.network()[from.shared].capacity) add(0, reads[tier] / from.bandwidth.value(), way_over({}));
+    }
+    auto& pieces = parts_.back()[position].pieces[static_cast<std::size_t>(t.what)];
+    const auto number = parts_.back()[position].passes[static_cast<std::size_t>(t.what)].size();
+    pieces.resize(number + 1);
+    pieces[number] = {{start, work}};
+    return {start, work};
+  }
+  /// Returns the route over a resource alone, or over none.
+  [[nodiscard]] std::uint32_t way_over(resource_id r) {
+    if (const std::uint32_t* known = ways_.find({r})) return *known;
+    route way;
+    if (r.valid()) way.via.push_back({r, 1});
+    return ways_[{r}] = out_.add_route(std::move(way));
   }
 
   /// Adds one task per unit, in the backward from the last unit to the first.
@@ -677,12 +735,13 @@ class expander {
   void append(const order_entry& e, std::size_t position, int run, std::optional<handle>& before) {
     if (!costs_.runs(e.stage, run)) return;
     const auto& pieces = parts_[e.stage.index()][position].pieces[static_cast<std::size_t>(e.what)];
-    if (pieces.empty()) {
+    const auto number = static_cast<std::size_t>(run * stages_[e.stage].passes(e.what) + e.microbatch);
+    if (number >= pieces.size() || pieces[number].empty()) {
       before = at(e.stage, position, e.what, e.microbatch, run).end;
       out_.append_to_order(*before);
       return;
     }
-    for (const sharded_stage::piece& each : pieces[static_cast<std::size_t>(e.microbatch)]) {
+    for (const sharded_stage::piece& each : pieces[number]) {
       if (before) out_.depend(*before, each.start);
       out_.append_to_order(each.work);
       before = each.work;
@@ -772,6 +831,7 @@ class expander {
   transfer_sender sender_;
   int runs_;                              ///< passes of the run: one but in generation
   keyed<handle> sent_;                    ///< copies per device: by producer stage, receiver, microbatch, pass of the run
+  keyed<std::uint32_t> ways_;             ///< routes of reads: by resource
   keyed<handle> rows_;                    ///< grids: by stage, row, phase, pass, pass of the run
   keyed<sharded_stage> sharded_;          ///< by stage
   std::vector<std::vector<part>> parts_;  ///< by stage, by position in its devices
@@ -788,6 +848,10 @@ HETPLAN_INLINE task_graph expand(const stage_costs& s) { return detail::expander
 
 HETPLAN_INLINE task_graph expand_unordered(const stage_costs& s, bool split_backwards) {
   for (const stage& each : s.plan.stages) {
+    if (reads_over_network(each, s.cluster))
+      throw invalid_input("plan: stage \"" + each.name +
+                          "\" reads weights from a tier with a resource when its device begins a task; expected stages that can be "
+                          "ordered while they run");
     if (!moves_state(each)) continue;
     throw invalid_input(
         "plan: stage \"" + each.name +
