@@ -10,9 +10,14 @@
 
 #include <sys/resource.h>
 
+#include <hetplan/cost/cost_model.hpp>
+#include <hetplan/recipes/baselines.hpp>
+#include <hetplan/serve/judged_tokens.hpp>
 #include <hetplan/serve/request_handlers.hpp>
 #include <hetplan/serve/serve_requests.hpp>
 #include <hetplan/serve/service_time.hpp>
+#include <hetplan/zoo/models.hpp>
+#include <hetplan/zoo/settings.hpp>
 
 #include "measure.hpp"
 
@@ -131,6 +136,34 @@ void measure_decision(bench::table& t, const setting& s, const request_stream& r
   t.times(name, std::move(timed.times_s), 5e-6);
 }
 
+/// One A100 with Llama-3-8B, whose times are judged: prompts of 2 048 tokens on average in chunks beside the steps, 28 tokens out, as in
+/// Azure's trace of code requests, 2.6 a second.
+void measure_language_model(bench::table& t, const bench::options& o, std::size_t count) {
+  setting s;
+  s.cloud = {"rack", {{.name = "host", .gpus = {{"A100", 80_GB}}, .uplink = 10_Gbit_per_s, .downlink = 10_Gbit_per_s}}, {.period = 100_ms}};
+  const token_counts typical{2048, 28};
+  const auto alone = [](const planning_problem& q) { return recipes::on_device(q, minimize_response{}, 1); };
+  const judged_tokens judged =
+      judged_token_times(zoo::model("llama3-8b"), zoo::cluster("a100-80gb"), roofline{}, alone, {.typical = typical});
+  s.services = {{.name = "code",
+                 .latency = 60_s,
+                 .generates = true,
+                 .tokens = typical,
+                 .batches = batching::continuous,
+                 .prefill_chunk = 512,
+                 .variants = {{.name = "bf16", .gpu_kind = "A100", .memory = 80_GB, .cache_tokens = judged.cache_tokens}}}};
+  s.times.emplace(std::vector<std::vector<variant_times>>{{judged.times}});
+  s.placed.instances = {{.what = service_id(0), .gpus = {{server_id(0), 0}}, .batch = 64}};
+  std::vector<request> all;
+  double now_s = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    now_s -= std::log(1 - uniform(1, i)) / 2.6;
+    all.push_back({now_s, service_id(0), server_id(0), static_cast<std::uint32_t>(2 * typical.in * uniform(2, i)),
+                   1 + static_cast<std::uint32_t>(2 * typical.out * uniform(3, i))});
+  }
+  measure(t, o, "Llama-3-8B on an A100, as Azure's code requests", s, request_stream(std::move(all)), serve_locally{}, 8819);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,6 +174,7 @@ int main(int argc, char** argv) {
     const auto s = make(1000, 1, 0.01);
     measure(table, options, "1 000 servers, first come first served", s, poisson(s, count, 400, 1), serve_locally{}, 10e6);
   }
+  measure_language_model(table, options, options.quick ? 8819 : 88190);
   for (const int servers : {1000, 10000}) {
     auto s = make(servers, 16, 0.3);
     const auto requests = poisson(s, count / 1000 * static_cast<std::size_t>(servers), 70, 3.5);

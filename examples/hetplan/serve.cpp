@@ -28,6 +28,7 @@
 #include <hetplan/serve/size_for.hpp>
 
 #include "commands.hpp"
+#include "judged_services.hpp"
 #include "outputs.hpp"
 #include "serve_warnings.hpp"
 
@@ -62,6 +63,24 @@ class serving_progress_line {
   int drawn_ = -1;
 };
 
+/// Prints the times of tokens of services that have any, and how many answers broke a limit.
+void print_tokens(const serve::service_history& h, const std::vector<serve::service>& services) {
+  bool any = false;
+  for (std::size_t l = 0; l < services.size(); ++l) {
+    const auto& t = h.services[l];
+    if (t.ttft.count() == 0) continue;
+    if (!std::exchange(any, true))
+      std::printf("\n%-24s %10s %10s %10s %10s %10s %10s %10s\n", "tokens", "first p50", "first p99", "late", "between", "p50", "p99",
+                  "slow");
+    const auto between = [&](seconds s) { return t.time_between_tokens.count() == 0 ? std::string("-") : readable(s); };
+    const auto& apart = t.time_between_tokens;
+    std::printf("%-24s %10s %10s %10llu %10s %10s %10s %10llu\n", escaped(services[l].name).c_str(), readable(t.ttft.quantile(0.5)).c_str(),
+                readable(t.ttft.quantile(0.99)).c_str(), static_cast<unsigned long long>(t.broke.ttft), between(apart.mean()).c_str(),
+                between(apart.quantile(0.5)).c_str(), between(apart.quantile(0.99)).c_str(),
+                static_cast<unsigned long long>(t.broke.time_between_tokens));
+  }
+}
+
 void print(const serve::service_history& h, const std::vector<serve::service>& services) {
   std::printf("%-24s %10s %10s %8s %8s %8s %10s %10s\n", "service", "requests", "served", "share", "in part", "late", "p50", "p99");
   for (std::size_t l = 0; l < services.size(); ++l) {
@@ -73,6 +92,7 @@ void print(const serve::service_history& h, const std::vector<serve::service>& s
                 static_cast<unsigned long long>(t[serve::request_outcome::late]), timed ? readable(t.latency.quantile(0.5)).c_str() : "-",
                 timed ? readable(t.latency.quantile(0.99)).c_str() : "-");
   }
+  print_tokens(h, services);
   std::printf("p50 and p99: exact, or at most %.1f %% above\n\n", 100 * serve::latency_histogram::resolution);
   std::printf("%llu requests%s in %s, passed on %.3f times each\n", static_cast<unsigned long long>(h.requests()),
               h.result.ok() ? "" : " ended", readable(h.duration).c_str(), h.mean_offloads());
@@ -106,12 +126,14 @@ struct serving_inputs {
   serve::request_stream requests;
   std::optional<serve::request_stream> expected;
   serve::serving_options run;
+  std::vector<std::string> judged;  ///< what is told of variants whose times were
 };
 
 serving_inputs read_inputs(const serve_options& o) {
   auto cloud = io::read_cloud(io::json_document::load(o.cloud));
-  auto file = io::read_services(io::json_document::load(o.services));
-  serving_inputs in{std::move(cloud), std::move(file.services), std::move(file.times), {}, {}, {}};
+  std::vector<std::string> judged;
+  auto file = io::read_services(io::json_document::load(o.services), variant_judge_of(o.services, &judged));
+  serving_inputs in{std::move(cloud), std::move(file.services), std::move(file.times), {}, {}, {}, std::move(judged)};
   in.requests = read_requests(o, o.requests, in.cloud, in.services);
   if (!o.expected.empty()) in.expected = read_requests(o, o.expected, in.cloud, in.services);
   if (!o.faults.empty()) {
@@ -303,6 +325,7 @@ int serve_requests(const common_options& options, const serve_options& o) {
   check_options(options, o);
   const auto in = read_inputs(o);
   warn_of_kinds(in.cloud, in.services);
+  warn_of_long_requests(in.services, in.requests);
   if (o.size_for) return find_size(options, o, in);
   outputs files({{"--records", o.records}, {"--html", o.html}, {"--out", o.out}},
                 {o.cloud, o.services, o.requests, o.deployment, o.faults, o.expected});
@@ -316,6 +339,8 @@ int serve_requests(const common_options& options, const serve_options& o) {
   if (options.json) {
     std::cout << io::write_history(h, in.cloud, in.services);
   } else {
+    for (const std::string& line : in.judged) std::printf("%s\n", line.c_str());
+    if (!in.judged.empty()) std::printf("\n");
     if (o.deployment.empty()) print_placed(done.first, in, o);
     if (o.explain && o.system == "epara") print_quality(in);
     print(h, in.services);

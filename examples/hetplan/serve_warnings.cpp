@@ -32,6 +32,34 @@ void warn_of_kinds(const serve::edge_cloud& cloud, const std::vector<serve::serv
   }
 }
 
+void warn_of_long_requests(const std::vector<serve::service>& services, const serve::request_stream& requests) {
+  struct over {
+    double most = 0;  ///< tokens in the largest cache
+    double longest = 0;
+    std::size_t count = 0;
+  };
+  std::vector<over> found(services.size());
+  for (std::size_t l = 0; l < services.size(); ++l) {
+    for (const auto& v : services[l].variants)
+      found[l].most =
+          v.cache_tokens == 0 ? std::numeric_limits<double>::infinity() : std::max(found[l].most, static_cast<double>(v.cache_tokens));
+  }
+  for (const auto& r : requests) {
+    auto& f = found[r.service.index()];
+    const double tokens = static_cast<double>(r.tokens_in) + static_cast<double>(r.length);
+    if (tokens <= f.most) continue;
+    f.longest = std::max(f.longest, tokens);
+    ++f.count;
+  }
+  for (std::size_t l = 0; l < services.size(); ++l) {
+    const auto& f = found[l];
+    if (f.count > 0)
+      warn("service " + io::in_quotes(services[l].name) + ": " + std::to_string(f.count) +
+           " requests are longer than the largest cache, up to " + to_text(f.longest) + " of " + to_text(f.most) +
+           " tokens: nobody serves them");
+  }
+}
+
 void warn_of_unplaced(const serve::deployment& first, const std::vector<serve::service>& services, const serve::request_stream& requests) {
   std::vector<bool> stands(services.size());
   for (const auto& i : first.instances) stands[i.what.index()] = true;

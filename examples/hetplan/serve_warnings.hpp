@@ -14,6 +14,8 @@ namespace cli {
 
 /// Warns of variants for a kind of GPU that no server has and that resembles one that some server has.
 void warn_of_kinds(const hetplan::serve::edge_cloud& cloud, const std::vector<hetplan::serve::service>& services);
+/// Warns of requests with more tokens than any variant's cache holds: nobody serves them.
+void warn_of_long_requests(const std::vector<hetplan::serve::service>& services, const hetplan::serve::request_stream& requests);
 /// Warns of requested services without an initial instance.
 void warn_of_unplaced(const hetplan::serve::deployment& first, const std::vector<hetplan::serve::service>& services,
                       const hetplan::serve::request_stream& requests);

@@ -17,6 +17,8 @@
 #include <hetplan/serve/greedy_placement.hpp>
 #include <hetplan/serve/size_for.hpp>
 
+#include "judged_services.hpp"
+
 namespace cli {
 
 using namespace hetplan;
@@ -40,8 +42,9 @@ serving_sweep::serving_sweep(const common_options& options, const std::string& f
     clouds_.push_back({name, std::move(cloud), d});
   }
   for (const auto& name : s.services) {
-    auto [services, d] =
-        load(name, [](const auto& text, const auto& path) { return io::read_services(io::json_document::parse(text, path)); });
+    auto [services, d] = load(name, [](const auto& text, const auto& path) {
+      return io::read_services(io::json_document::parse(text, path), variant_judge_of(path, nullptr));
+    });
     services_.push_back({name, std::move(services), d});
   }
   for (const auto& name : s.requests) {

@@ -253,6 +253,61 @@ class Serve(unittest.TestCase):
         for more in ({"bytes_per_token": 0, "frames": 1}, {"rate": 5, "frames": 10}):
             self.assertEqual(self.serve(services=services(**more)).returncode, 0)
 
+    def test_a_language_model_from_one_file(self):
+        judged = {"model": "tinyllama-1.1b", "device": "v100"}
+        chat = {"name": "chat", "latency": "60 s", "ttft": "1 s", "time_between_tokens": "50 ms", "tokens": {"in": 500, "out": 20},
+                "batching": "continuous", "prefill_chunk": 256,
+                "variants": [{"name": "bf16", "gpu": "P100", "memory": "8 GB", "judged": judged}]}
+        where = {"deployment": {**DEPLOYMENT, "instances": [{"service": "chat", "gpus": [["pole0", 0]], "batch": 32}]},
+                 "requests": HEADER + "".join(f"{0.02 * i},chat,pole0\n" for i in range(300))}
+
+        def services(variant=None, judge=None, **more):
+            one = {**chat["variants"][0], "judged": {**judged, **(judge or {})}, **(variant or {})}
+            kept = {k: v for k, v in {**chat, **more}.items() if v is not None}
+            return {**SERVICES, "services": [{**kept, "variants": [{k: v for k, v in one.items() if v is not None}]}]}
+
+        done = self.serve(services=services(), **where)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r'judged "chat", "bf16": a cache of \d+ tokens, prompts to [\d.]+ %, steps to [\d.]+ % as simulated')
+        self.assertIn("first p99", done.stdout)
+        self.assertIn('<table id="tokens">', (self.at / "page.html").read_text(encoding="utf-8"))
+        found = json.loads(self.serve(services=services(), more=["--json"], **where).stdout)["services"][0]
+        with open(self.at / "records.csv", encoding="utf-8") as file:
+            records = [r for r in csv.DictReader(file) if r["ttft"]]
+        self.assertEqual(len(records), found["outcomes"]["served"] + found["outcomes"]["late"])
+        for key in ("ttft", "time_between_tokens"):
+            mean = sum(float(r[key]) for r in records) / len(records)
+            self.assertAlmostEqual(found[key]["mean"], mean, delta=1e-9 * mean)
+        self.assertEqual(found["broke"]["ttft"], sum(float(r["ttft"]) > 1 + 1e-7 for r in records))
+        # A cache that no request fits is told.
+        done = self.serve(services=services({"cache_tokens": 519}), **where)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("300 requests are longer than the largest cache, up to 520 of 519 tokens: nobody serves them", done.stderr)
+        for file in self.at.iterdir():
+            file.unlink()
+
+        at = "services.json: /services/0"
+        for words, given in (
+                ([at + "/variants/0/judged", "tinyllama-1.1b"], services(judge={"model": "tinylama-1.1b"})),
+                ([at + "/variants/0/judged", "v100"], services(judge={"device": "v10"})),
+                ([at + "/variants/0/judged", "weights"], services(judge={"weights": "q9"})),
+                ([at + "/variants/0/judged", "one of device and cluster, got both"], services(judge={"cluster": "v100"})),
+                ([at + "/variants/0/judged", "model"], services(judge={"modell": "x"})),
+                ([at + "/variants/0/judged/largest", "0"], services(judge={"largest": 0})),
+                ([at + "/variants/0/judged", "no plan for a prompt of one token"], services({"memory": "1 GB"})),
+                ([at + "/variants/0/judged", "tensor_parallel * pipeline_parallel = 1", "got 2"], services({"tensor_parallel": 2})),
+                ([at + "/variants/0/judged", "whole compute"], services({"compute": 0.5})),
+                ([at + "/variants/0/pass", "has no"], services({"pass": {"batch": [1], "seconds": [1]}})),
+                ([at + "/variants/0/judged", "only services with tokens"],
+                 services(tokens=None, batching=None, prefill_chunk=None, ttft=None, time_between_tokens=None)),
+                ([at + "/prefill_chunk", "only continuous batches"], services(batching=None)),
+                ([at + "/variants/0/cache_tokens", "only continuous batches"],
+                 services({"cache_tokens": 9}, batching=None, prefill_chunk=None)),
+                ([at + "/ttft", "tokens and no rate"], services(rate=5, batching=None, prefill_chunk=None)),
+                ([at, "latency"], services(latency=None, ttft=None))):
+            with self.subTest(words=words):
+                self.refused(words, services=given, **where)
+
     def test_a_service_that_fits_nowhere(self):
         large = json.loads(json.dumps(SERVICES))
         large["services"][0]["variants"][0]["memory"] = "17 GB"

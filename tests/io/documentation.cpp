@@ -117,7 +117,8 @@ TEST_CASE("the schemas of serving describe the keys that are read, and those tha
                                       {"tokens", set_of(k::token_counts)},
                                       {"variant", set_of(io::keys_of<serve::service_variant>())},
                                       {"pass", set_of(k::pass)},
-                                      {"step", set_of(k::step)}});
+                                      {"step", set_of(k::step)},
+                                      {"judged", set_of(k::judged)}});
   CHECK(properties("deployment") ==
         map{{"", set_of(k::deployment)}, {"instance", set_of(k::instance)}, {"change", set_of(k::deployment_change)}});
   CHECK(properties("faults") == map{{"", set_of(k::faults)}, {"event", set_of(k::fault)}});
@@ -127,6 +128,8 @@ TEST_CASE("the schemas of serving describe the keys that are read, and those tha
   h.result = {outcome::stopped, "an observer said so"};
   h.services.resize(1);
   h.services[0].latency.add(0.1);
+  h.services[0].ttft.add(0.1);
+  h.services[0].time_between_tokens.add(0.1);
   h.servers.resize(1);
   serve::edge_cloud cloud;
   cloud.servers.resize(1);
@@ -135,6 +138,7 @@ TEST_CASE("the schemas of serving describe the keys that are read, and those tha
                                      {"outcomes", keys_of(written["outcomes"])},
                                      {"service", keys_of(written["services"][0])},
                                      {"latency", keys_of(written["services"][0]["latency"])},
+                                     {"broke", keys_of(written["services"][0]["broke"])},
                                      {"server", keys_of(written["servers"][0])}});
 }
 

@@ -2,7 +2,8 @@
 """The oracle of serving against cases worked by hand, then the command line program against the oracle.
 
 Prints its seed; HETPLAN_TEST_SEED gives another. HETPLAN_SERVE_CASES says how many random cases are compared
-(100), HETPLAN_SERVE_TIES how many in which times tie (50); .ci/run asks for three times as many. Where the
+(100), HETPLAN_SERVE_TIES how many in which times tie (50), each again of services that make tokens; .ci/run asks for
+three times as many. Where the
 program is not there, that is skipped aloud.
 """
 import csv
@@ -20,6 +21,7 @@ from harness import CLI, SEED, WithProgram, main
 CASES = int(os.environ.get("HETPLAN_SERVE_CASES", "100"))
 TIES = int(os.environ.get("HETPLAN_SERVE_TIES", "50"))
 FIELDS = ("request", "outcome", "end", "server", "offloads", "credit")
+TOKEN_FIELDS = ("ttft", "time_between_tokens")
 
 
 # ----------------------------------------------------------------------------- cases worked by hand
@@ -152,6 +154,74 @@ class WorkedByHand(unittest.TestCase):
                        tokens={"in": 0, "out": 2})
         records = self.run_case(cloud("A"), what, [on("A0", batch=2)], at(0.0, 0.4, 0.7))
         self.expect(records, ("served", 2.5), ("served", 2.5), ("no_resources", 0.7))
+
+    def tokens_of(self, records, *expected):
+        """(time to the first token, time between tokens) of each."""
+        for record, known in zip(records, expected, strict=True):
+            for field, value in zip(("ttft", "time_between_tokens"), known):
+                if value is None:
+                    self.assertIsNone(record[field], record)
+                else:
+                    self.assertAlmostEqual(record[field], value, delta=1e-12, msg=f"{field} of {record}")
+
+    def test_times_of_tokens_of_a_fixed_batch(self):
+        # As above: alone 0-1.2, one token. Then a pass of 2.3 and steps of 0.2 + 0.01 c: c is 3 + 5 + 2, then 12, 14: 0.3, 0.32,
+        # 0.34: first tokens at 3.5, all ends at 4.46.
+        what = service([1, 2], [1.0, 1.5], step=[0.1, 0.2], per_token=0.1, tokens={"in": 2, "out": 1})
+        what["variants"][0]["step"]["per_cached_token"] = 0.01
+        records = self.run_case(cloud("A"), what, [on("A0", batch=2)],
+                                [request(0.0), request(0.1, tokens_in=3, tokens_out=4),
+                                 request(0.2, tokens_in=5, tokens_out=2)])
+        self.expect(records, ("served", 1.2), ("served", 4.46), ("served", 4.46))
+        self.tokens_of(records, (1.2, None), (3.4, 0.96 / 3), (3.3, 0.3))
+
+    def continuous(self, batch=2, cache=None, **more):
+        what = service([1, batch], [1.0, 1.5], step=[0.5, 0.6], per_token=0.1, batching="continuous",
+                       tokens={"in": 2, "out": 2}, **more)
+        what["variants"][0].update({"cache_tokens": cache} if cache else {})
+        return what
+
+    def test_steps_grow_with_what_is_cached(self):
+        # Pass 0-1.2; steps of 0.5 + 0.1 * 3 and 0.5 + 0.1 * 4.
+        what = self.continuous()
+        what["variants"][0]["step"]["per_cached_token"] = 0.1
+        records = self.run_case(cloud("A"), what, [on("A0")], [request(0.0, tokens_out=3)])
+        self.expect(records, ("served", 2.9))
+        self.tokens_of(records, (1.2, 0.85))
+
+    def test_a_full_cache_makes_wait_in_order(self):
+        # r0 has 2 + 3 of 8 tokens reserved; r1, with 2 + 4, does not fit, and r2, with 2 + 1, does not overtake it. r0: pass
+        # 0-1.2, steps until 2.2. Then r1 joins, 2.2-3.4, beside it nothing of 3 fits: until 4.9. r2: 4.9-6.1.
+        records = self.run_case(cloud("A"), self.continuous(cache=8), [on("A0", batch=2)],
+                                [request(0.0, tokens_out=3), request(0.1, tokens_out=4), request(0.2, tokens_out=1)])
+        self.expect(records, ("served", 2.2), ("served", 4.9), ("served", 6.1))
+        # Nobody can hold 2 + 7; without an SLO in the way, who is given it anyway rejects it.
+        records = self.run_case(cloud("A"), self.continuous(cache=8), [on("A0", batch=2)], [request(0.5, tokens_out=7)])
+        self.expect(records, ("no_resources", 0.5, "A", 0, 0))
+
+    def test_prompts_in_chunks(self):
+        # Chunks of 3. r0, 2 tokens in: pass(1, 2) 0-1.2, its first. r1, 4 in, joins: 3 of them beside step(1): 1.2 + 0.5 + 0.3 = 2.0,
+        # second of r0. r2, 4 in, joins: the last of r1 and 2 of r2: 2.8, third of r0, which leaves, and first of r1. The last 2 of
+        # r2: 3.5, second of r1 and first of r2.
+        what = self.continuous(batch=3, prefill_chunk=3)
+        records = self.run_case(cloud("A"), what, [on("A0", batch=3)],
+                                [request(0.0, tokens_out=3), request(0.1, tokens_in=4), request(1.3, tokens_in=4, tokens_out=1)])
+        self.expect(records, ("served", 2.8), ("served", 3.5), ("served", 3.5))
+        self.tokens_of(records, (1.2, 0.8), (2.7, 0.7), (2.2, None))
+
+    def test_limits_on_tokens(self):
+        # Between tokens 0.5; a first token takes 1.2. What breaks one is late, whatever the other.
+        for limits, outcome in ({"ttft": 1.2, "time_between_tokens": 0.5}, "served"), ({"ttft": 1.25, "time_between_tokens": 0.4}, "late"):
+            records = self.run_case(cloud("A"), self.continuous(**limits), [on("A0")], at(0.0))
+            self.expect(records, (outcome, 1.7))
+        # Without one on the answer, 20 tokens may take longer than the two of a typical request.
+        what = self.continuous(ttft=1.2, time_between_tokens=0.5)
+        del what["latency"]
+        self.expect(self.run_case(cloud("A"), what, [on("A0")], [request(0.0, tokens_out=20)]), ("served", 10.7))
+        # W(1) = 1.7: at 0.1 r1's start is expected at 1.2 + 1.7, its first token 1.2 later.
+        for ttft, outcome in (4.05, "served"), (3.95, "no_resources"):
+            records = self.run_case(cloud("A"), self.continuous(ttft=ttft), [on("A0")], at(0.0, 0.1))
+            self.assertEqual(records[1]["outcome"], outcome)
 
     def test_a_stream_at_half_its_rate(self):
         # R = 30. 120 frames at 60 fps: two seconds, 60 count. The second finds nothing free, the third the
@@ -461,6 +531,16 @@ def expected_of_ties(seed):
     return serving.simulate(**serving.exact(serving_cases.tied_case(seed)), seed=seed)
 
 
+@functools.lru_cache(maxsize=None)
+def expected_of_tokens(seed):
+    return serving.simulate(**serving_cases.token_case(seed), seed=seed)
+
+
+@functools.lru_cache(maxsize=None)
+def expected_of_tied_tokens(seed):
+    return serving.simulate(**serving.exact(serving_cases.tied_token_case(seed)), seed=seed)
+
+
 class RandomCases(unittest.TestCase):
     def test_every_request_ends_once(self):
         outcomes, kinds = set(), set()
@@ -501,13 +581,17 @@ class ProgramAgainstOracle(WithProgram):
         self.assertEqual(run.returncode, 0, f"seed {seed}: {run.stderr}")
         with open(self.folder / "out.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-        self.assertTrue(rows and tuple(rows[0]) == FIELDS, f"seed {seed}: {rows[:1]}")
+        self.assertTrue(rows and tuple(rows[0]) in (FIELDS, FIELDS + TOKEN_FIELDS), f"seed {seed}: {rows[:1]}")
         return [{"outcome": row["outcome"], "end": float(row["end"]), "server": row["server"],
-                 "offloads": int(row["offloads"]), "credit": float(row["credit"])} for row in rows]
+                 "offloads": int(row["offloads"]), "credit": float(row["credit"]),
+                 **{f: float(row[f]) if row.get(f) else None for f in TOKEN_FIELDS}} for row in rows]
 
     @staticmethod
     def same(found, expected):
         close = [math.isclose(found[f], expected[f], rel_tol=1e-9, abs_tol=1e-12) for f in ("end", "credit")]
+        # Differences of times are as exact as these.
+        close += [found[f] is expected[f] is None or None not in (found[f], expected[f]) and
+                  math.isclose(found[f], expected[f], rel_tol=1e-9, abs_tol=1e-15 * found["end"]) for f in TOKEN_FIELDS]
         return all(close) and all(found[f] == expected[f] for f in ("outcome", "server", "offloads"))
 
     def test_requests_end_as_in_the_oracle(self):
@@ -515,6 +599,12 @@ class ProgramAgainstOracle(WithProgram):
 
     def test_what_ties_is_no_matter_of_rounding(self):
         self.compare(TIES, serving_cases.tied_case, expected_of_ties)
+
+    def test_tokens_come_as_in_the_oracle(self):
+        self.compare(CASES, serving_cases.token_case, expected_of_tokens)
+
+    def test_tokens_that_tie_are_no_matter_of_rounding(self):
+        self.compare(TIES, serving_cases.tied_token_case, expected_of_tied_tokens)
 
     def test_the_origin_of_time_does_not_matter(self):
         # Whole periods of every tied case (0.1, 0.3 or 0.7 s): an hour, and a clock that began in 1970.

@@ -56,7 +56,14 @@ def between(batches, seconds, b):
 class Service:
     def __init__(self, document):
         self.name = document["name"]
-        self.slo = document["latency"]
+        self.ttft = document.get("ttft")
+        self.between = document.get("time_between_tokens")
+        self.limits_answer = "latency" in document
+        if self.limits_answer:
+            self.slo = document["latency"]
+        else:
+            self.slo = self.ttft + (document["tokens"]["out"] - 1) * self.between
+        self.chunk = document.get("prefill_chunk")
         self.rate = document.get("rate")
         self.request_bytes = document.get("request_bytes", 0)
         self.response_bytes = document.get("response_bytes", 0)
@@ -66,6 +73,7 @@ class Service:
         self.weights = document.get("weights", 0)
         self.continuous = document.get("batching", "fixed") == "continuous"
         assert not (self.continuous and (self.rate is not None or self.tokens is None))
+        assert self.continuous or self.chunk is None
         self.variants = {v["name"]: Variant(self, v) for v in document["variants"]}
 
 
@@ -80,6 +88,8 @@ class Variant:
         self.memory = document["memory"]
         self.pass_times = document["pass"]
         self.step_times = document.get("step")
+        self.cache = document.get("cache_tokens", math.inf)
+        assert service.continuous or self.cache == math.inf
         lists = [self.pass_times["batch"]] + ([self.step_times["batch"]] if self.step_times else [])
         self.largest = min(batches[-1] for batches in lists)
         assert all(batches[0] == 1 and batches == sorted(set(batches)) for batches in lists)
@@ -88,15 +98,26 @@ class Variant:
         base = between(self.pass_times["batch"], self.pass_times["seconds"], b)
         return base + self.pass_times.get("per_token", 0) * x
 
-    def of_step(self, b):
-        return between(self.step_times["batch"], self.step_times["seconds"], b)
+    def of_step(self, b, c=0):
+        """step(b, c), c the tokens in the caches."""
+        return between(self.step_times["batch"], self.step_times["seconds"], b) + self.step_times.get("per_cached_token", 0) * c
+
+    def of_steps(self, requests, steps):
+        """The first steps of a fixed batch: at each, the caches hold the tokens in and those made so far, as if nobody were done."""
+        b, known = len(requests), sum(r.tokens_in for r in requests)
+        return sum(self.of_step(b, known + b * k) for k in range(1, steps + 1))
+
+    def mean_step(self, b):
+        """A step of b typical requests, half of whose tokens out are there."""
+        tokens = self.service.tokens
+        return self.of_step(b, b * (tokens["in"] + fractions.Fraction(tokens["out"]) / 2))
 
     def typical(self, b):
         """T(b) of the typical numbers of tokens."""
         tokens = self.service.tokens
         if not tokens:
             return self.of_pass(b, 0)
-        return self.of_pass(b, b * tokens["in"]) + (tokens["out"] - 1) * self.of_step(b)
+        return self.of_pass(b, b * tokens["in"]) + (tokens["out"] - 1) * self.mean_step(b)
 
     def of_batch(self, requests):
         """D of a fixed batch."""
@@ -104,7 +125,7 @@ class Variant:
         if not self.service.tokens:
             return self.of_pass(b, 0)
         longest = max(r.tokens_out for r in requests)
-        return self.of_pass(b, sum(r.tokens_in for r in requests)) + (longest - 1) * self.of_step(b)
+        return self.of_pass(b, sum(r.tokens_in for r in requests)) + self.of_steps(requests, longest - 1)
 
 
 # -------------------------------------------------------------------------------------- "The cloud"
@@ -153,6 +174,7 @@ class Request:
         self.frames = self.tokens_out if service.tokens else self.given(document, "frames", service.frames)
         self.bytes = service.request_bytes + service.bytes_per_token * self.tokens_in
         self.deadline = self.arrival + service.slo
+        self.begin_by = self.deadline if service.ttft is None else min(self.deadline, self.arrival + service.ttft)
         self.server = entered       # where it was handled last
         self.handled_at = []
         self.offloads = 0
@@ -197,24 +219,39 @@ class Instance:
     def in_time(self, requests, now):
         """Those that have not timed out; the others leave."""
         for r in requests:
-            if r.deadline <= now:
+            if r.begin_by <= now:
                 self.run.end(r, "timed_out", now)
-        return [r for r in requests if r.deadline > now]
+        return [r for r in requests if r.begin_by > now]
+
+    def can_hold(self, request):
+        return True
+
+    def end_by_limits(self, end, first):
+        """The end that stands for a start: a first token that would be late counts as a late end."""
+        return end if self.service.ttft is None else max(end, first + self.service.slo - self.service.ttft)
 
     def send_back(self, now):
         waiting, self.waiting = self.waiting, []
         for r in waiting:
             self.run.send_back(r, now)
 
-    def answer(self, request, now):
-        """The answer leaves: `now` its batch has ended."""
+    def there(self, request, now):
+        """When what leaves now is where the request entered."""
         end = now
         if self.device:
             device = self.leader.devices[self.device[1]]
             end += device.get("latency", 0) + self.service.response_bytes / device["bandwidth"]
-        end += self.run.answers_way(request, request.server, end)
-        in_time = end <= request.deadline + NEARLY * self.service.slo
-        self.run.end(request, "served" if in_time else "late", end, 1 if in_time else 0)
+        return end + self.run.answers_way(request, request.server, end)
+
+    def answer(self, request, now, first=None, last=None):
+        """The answer leaves: `now` its batch has ended. Its first and last token were there at `first` and `last`."""
+        end, service, slack = self.there(request, now), self.service, NEARLY * self.service.slo
+        ttft = None if first is None else self.there(request, first) - request.arrival
+        between = None if first is None or request.tokens_out == 1 else (last - first) / (request.tokens_out - 1)
+        in_time = not service.limits_answer or end <= request.deadline + slack
+        in_time = in_time and (service.ttft is None or ttft <= service.ttft + slack)
+        in_time = in_time and (service.between is None or between is None or between <= service.between + slack)
+        self.run.end(request, "served" if in_time else "late", end, 1 if in_time else 0, ttft, between)
 
 
 class Fixed(Instance):
@@ -236,7 +273,11 @@ class Fixed(Instance):
         for end, requests in over:
             self.ended += len(requests)
             for r in requests:
-                self.answer(r, end)
+                if self.service.tokens:
+                    first = end - self.variant.of_steps(requests, max(x.tokens_out for x in requests) - 1)
+                    self.answer(r, end, first, first + self.variant.of_steps(requests, r.tokens_out - 1))
+                else:
+                    self.answer(r, end)
         self.take(now)
 
     def take(self, now):
@@ -254,11 +295,11 @@ class Fixed(Instance):
 
     def expected(self, t):
         t, r, q = max(t, self.ready), max(self.free, self.ready), len(self.waiting) + self.coming
-        if q == 0 and r <= t:
-            return t, t + self.variant.typical(1)
-        whole = self.variant.typical(self.batch)
-        start = max(t, r) + q // self.batch * whole / self.variant.pipeline
-        return start, start + whole
+        b = 1 if q == 0 and r <= t else self.batch
+        whole = self.variant.typical(b)
+        start = t if b == 1 and q == 0 and r <= t else max(t, r) + q // b * whole / self.variant.pipeline
+        tokens = self.service.tokens or {"in": 0}
+        return start, self.end_by_limits(start + whole, start + self.variant.of_pass(b, b * tokens["in"]))
 
     def fail(self, now):
         for _, requests in self.under_way:
@@ -267,48 +308,81 @@ class Fixed(Instance):
         self.under_way = []
 
 
+class Member:
+    """One of a running set: in its pass, with its prompt read in part, or with some tokens."""
+
+    def __init__(self, request):
+        self.request = request
+        self.left = request.tokens_in       # of its prompt
+        self.has, self.first = 0, None      # tokens; when the first one was there
+
+    def all_tokens(self):
+        return self.request.tokens_in + self.request.tokens_out
+
+
 class Continuous(Instance):
-    """Continuous batches: the running set, and those whose first pass is going on."""
+    """Continuous batches: those that run (have a token), and those whose prompt is read."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.running = []           # [request, tokens that it has]
-        self.joining = []
+        self.running = []
+        self.reading = []           # in the order in which they joined
+        self.parts = []             # tokens that the first of them read in the iteration that goes on
         self.boundary = None        # the next one
-        self.tau, self.k = 0, 0
+        self.tau, self.k, self.grown = 0, 0, 0
         self.ended = 0
-        self.able = self.batch / self.whole(self.batch)
+        tokens = self.service.tokens
+        self.usual = self.batch     # how many typical ones it holds
+        if self.variant.cache < math.inf:
+            self.usual = min(self.batch, max(1, math.floor(self.variant.cache / fractions.Fraction(tokens["in"] + tokens["out"]))))
+        self.able = self.usual / self.whole(self.usual)
 
     def whole(self, b):
-        """W(b): all others stand still in a pass."""
-        tokens = self.service.tokens
-        return b * self.variant.of_pass(1, tokens["in"]) + (tokens["out"] - 1) * self.variant.of_step(b)
+        """W(b): all others stand still in a pass, or chunks make the steps longer."""
+        tokens, v = self.service.tokens, self.variant
+        if self.service.chunk is None:
+            return b * v.of_pass(1, tokens["in"]) + (tokens["out"] - 1) * v.mean_step(b)
+        chunks = max(1, math.ceil(fractions.Fraction(tokens["in"]) / self.service.chunk))
+        return (chunks + tokens["out"] - 1) * v.mean_step(b) + b * (v.of_pass(1, tokens["in"]) - v.of_pass(1, 0))
 
     def members(self):
-        return self.running + self.joining
+        return self.running + self.reading
 
     def idle(self):
         return not self.members()
 
+    def cached(self):
+        return sum(m.request.tokens_in + m.has for m in self.running)
+
+    def can_hold(self, request):
+        return Member(request).all_tokens() <= self.variant.cache
+
+    def enqueue(self, request, now):
+        if not self.can_hold(request):
+            self.run.end(request, "no_resources", now)
+        else:
+            super().enqueue(request, now)
+
     def step_one(self, now):
         if self.boundary is not None and self.boundary <= now:
-            was_pass = bool(self.joining)
-            for member in self.joining if was_pass else self.running:
-                member[1] += 1
-            self.running, self.joining = self.members(), []
-            over = [m[0] for m in self.running if m[1] == m[0].tokens_out]
-            self.running = [m for m in self.running if m[1] < m[0].tokens_out]
+            was_pass = bool(self.reading) and self.service.chunk is None
+            for m in [] if was_pass else self.running:
+                m.has += 1
+            for m, part in zip(self.reading, self.parts):
+                m.left -= part
+            read = [m for m in self.reading[:len(self.parts)] if m.left == 0]
+            for m in read:
+                m.has, m.first = 1, now
+            self.running, self.reading = self.running + read, self.reading[len(read):]
+            over = [m for m in self.running if m.has == m.request.tokens_out]
+            self.running = [m for m in self.running if m.has < m.request.tokens_out]
             self.boundary = None
-            for r in over:
+            for m in over:
                 self.ended += 1
-                self.answer(r, now)
-            if was_pass or over:
-                self.tau, self.k = now, 0
+                self.answer(m.request, now, m.first, now)
+            if self.parts or over:
+                self.tau, self.k, self.grown = now, 0, 0
             self.join(now)
-            if not self.joining and self.running:
-                self.k += 1
-                self.boundary = self.tau + self.k * self.variant.of_step(len(self.running))
-                self.run.wake(self.boundary)
         else:
             self.take(now)
 
@@ -317,27 +391,53 @@ class Continuous(Instance):
             self.join(now)
 
     def join(self, now):
-        """At a boundary: the first that wait join, as far as there is room."""
-        joining = []
-        while self.waiting and self.ready <= now and len(self.running) + len(joining) < self.batch:
-            joining += self.in_time([self.waiting.pop(0)], now)
-        if joining:
-            self.joining = [[r, 0] for r in joining]
-            self.boundary = now + self.variant.of_pass(len(joining), sum(r.tokens_in for r in joining))
-            self.run.wake(self.boundary)
+        """At a boundary: the first that wait join, as far as there is room, and the next iteration begins."""
+        joined = False
+        while self.waiting and self.ready <= now and len(self.members()) < self.batch:
+            if sum(m.all_tokens() for m in self.members() + [Member(self.waiting[0])]) > self.variant.cache:
+                break       # and nobody overtakes
+            for r in self.in_time([self.waiting.pop(0)], now):
+                self.reading.append(Member(r))
+                joined = True
+        self.parts, v, n = [], self.variant, len(self.running)
+        if not self.members():
+            return
+        assert sum(m.all_tokens() for m in self.members()) <= v.cache
+        if self.service.chunk is None and joined:
+            self.parts = [m.left for m in self.reading]
+            self.boundary = now + v.of_pass(len(self.parts), sum(self.parts))
+        elif self.reading:
+            left = self.service.chunk
+            for m in self.reading:
+                part = min(m.left, left)
+                if part == 0 and m.left > 0:
+                    break
+                self.parts.append(part)
+                left -= part
+                if part < m.left:
+                    break
+            x = sum(self.parts)
+            if n == 0:
+                self.boundary = now + v.of_pass(len(self.parts), x)
+            else:
+                self.boundary = now + v.of_step(n, self.cached()) + v.of_pass(1, x) - v.of_pass(1, 0)
+        else:
+            self.k += 1
+            self.grown += v.of_step(n, self.cached()) - v.of_step(n)
+            self.boundary = self.tau + self.k * v.of_step(n) + self.grown
+        self.run.wake(self.boundary)
 
     def expected(self, t):
-        t, n, q, b = max(t, self.ready), len(self.members()), len(self.waiting) + self.coming, self.batch
-        beta = max(self.boundary, t) if n else t
-        if q + 1 <= b - n:
-            return beta, beta + self.whole(n + q + 1)
-        start = beta + (q + 1 - (b - n)) * self.whole(b) / b
-        return start, start + self.whole(b)
+        t, n, q, b = max(t, self.ready), len(self.members()), len(self.waiting) + self.coming, self.usual
+        start, holds = max(self.boundary, t) if n else t, n + q + 1
+        if q + 1 > b - n:
+            start, holds = start + (q + 1 - (b - n)) * self.whole(b) / b, b
+        return start, self.end_by_limits(start + self.whole(holds), start + self.variant.of_pass(1, self.service.tokens["in"]))
 
     def fail(self, now):
-        for r, _ in self.members():
-            self.run.end(r, "failed", now)
-        self.running, self.joining, self.boundary = [], [], None
+        for m in self.members():
+            self.run.end(m.request, "failed", now)
+        self.running, self.reading, self.parts, self.boundary = [], [], [], None
 
 
 class Streams(Instance):
@@ -482,10 +582,10 @@ class Run:
         self.due.setdefault(time, []).append((request.number, what, where))
         self.wake(time)
 
-    def end(self, request, outcome, end, credit=0):
+    def end(self, request, outcome, end, credit=0, ttft=None, between=None):
         assert request.record is None, f"request {request.number} ends twice"
         request.record = {"outcome": outcome, "end": end, "server": request.server.name,
-                          "offloads": request.offloads, "credit": credit}
+                          "offloads": request.offloads, "credit": credit, "ttft": ttft, "time_between_tokens": between}
         self.left -= 1
 
     def simulate(self):
@@ -521,7 +621,7 @@ class Run:
         service = request.service
         if server.failed or (entering and not server.present):
             return self.end(request, "lost", now)
-        if now >= request.deadline:
+        if now >= request.begin_by:
             return self.end(request, "timed_out", now)
         classes = self.own(server, service)
         if service.rate is not None:
@@ -563,6 +663,8 @@ class Run:
 
     def expected_answer(self, instance, request, server, now):
         service, there, back = request.service, 0, 0
+        if not instance.can_hold(request):
+            return math.inf
         if instance.device:
             there = self.way_to_device(instance, service, request.bytes)
             back = self.way_to_device(instance, service, service.response_bytes)
@@ -733,7 +835,7 @@ class Run:
         done, does = sum(x.ended for x in instances), 0
         if (server, name) in self.did:
             before, did = self.did[server, name]
-            batch = sum(x.batch for x in instances) / sum(x.able for x in instances)
+            batch = sum(getattr(x, "usual", x.batch) for x in instances) / sum(x.able for x in instances)
             horizon = float(BATCHES * max(batch, instances[0].service.slo))
             does = (horizon * did + done - before) / (horizon + float(self.period))
         self.did[server, name] = done, does

@@ -5,6 +5,8 @@
 the same seed gives the same case. Times are random reals, so that nothing ties but what the rules tie.
 `tied_case(seed)` is the opposite: every time is a multiple of 0.1 s, so that nearly everything ties, and what a
 double cannot add up exactly is on both sides of every comparison.
+`token_case(seed)` and `tied_token_case(seed)` are the same of services that make tokens: caches that fill, prompts in
+chunks, limits on tokens.
 
     serving_cases.py [N]        what happens to the requests of the seeds 1..N (300), by the oracle
 """
@@ -333,13 +335,13 @@ def faults_of(rng, cloud, horizon, times, movers, number, specs):
     return events
 
 
-def case(seed):
+def case(seed, kinds=KINDS):
     rng = random.Random(seed)
     wide = rng.random() < 0.3       # few services on large rings with too much to do: requests go far
     cloud = cloud_of(rng, wide)
     gpu_kinds = sorted({g["kind"] for s in cloud["servers"] for g in s["gpus"]})
     number = rng.randint(1, 2 if wide else 5)
-    services = [service_of(rng, i, rng.choice(KINDS), gpu_kinds) for i in range(number)]
+    services = [service_of(rng, i, rng.choice(kinds), gpu_kinds) for i in range(number)]
     horizon = log_uniform(rng, 1.5, 8.0)
     total = rng.randint(100, 600)
     shares = [rng.uniform(0.3, 1.0) for _ in services]
@@ -391,9 +393,9 @@ def tenths(rng, least, most):
     return rng.randint(least, most) / 10
 
 
-def tied_service(rng, number):
+def tied_service(rng, number, kinds):
     """Passes, steps and frames that take tenths of a second."""
-    kind = rng.choice(KINDS)
+    kind = rng.choice(kinds)
     service = {"name": f"v{number}", "latency": tenths(rng, 2, 14), "weights": rng.choice([0.0, 100.0, 300.0]),
                "request_bytes": rng.choice([0.0, 100.0, 200.0]), "response_bytes": rng.choice([0.0, 100.0])}
     if "token" in kind or kind == "continuous":
@@ -432,7 +434,7 @@ def tied_deployment(rng, cloud, services, before):
     return found
 
 
-def tied_case(seed):
+def tied_case(seed, kinds=KINDS):
     rng = random.Random(seed)
     servers = []
     for i in range(rng.randint(1, 4)):
@@ -443,7 +445,7 @@ def tied_case(seed):
                                        "latency": rng.choice([0.0, 0.1])}]
     cloud = {"format": "hetplan/cloud/1", "name": "cloud", "servers": servers, "load_bandwidth": 1000.0,
              "ring": {"period": rng.choice([0.1, 0.3, 0.7]), "group": rng.randint(2, 4)}}
-    services = [tied_service(rng, n) for n in range(rng.randint(1, 2))]
+    services = [tied_service(rng, n, kinds) for n in range(rng.randint(1, 2))]
     first = tied_deployment(rng, cloud, services, [])
     deployment = {"format": "hetplan/deployment/1", "instances": first}
     if rng.random() < 0.4:
@@ -469,6 +471,45 @@ def tied_case(seed):
     faults = {"format": "hetplan/faults/1", "events": sorted(events, key=lambda e: e["at"])} if events else None
     return {"cloud": cloud, "services": {"format": "hetplan/services/1", "services": services},
             "deployment": deployment, "faults": faults, "requests": sorted(requests, key=lambda r: r["arrival"])}
+
+
+# ----------------------------------------------------------------------------------------- tokens
+
+def limit_tokens(rng, service, requests, time_of):
+    """What depends on tokens: steps that grow with the cache, its memory, chunks, limits. time_of: a time about as long as that."""
+    tokens, mine = service["tokens"], [r for r in requests if r["service"] == service["name"]]
+    longest = max([tokens["in"] + tokens["out"]] + [r.get("tokens_in", tokens["in"]) + r.get("tokens_out", tokens["out"]) for r in mine])
+    for variant in service["variants"]:
+        if rng.random() < 0.7:
+            variant["step"]["per_cached_token"] = time_of(variant["step"]["seconds"][0] / max(1, longest) / rng.choice([1, 4]))
+        if service.get("batching") == "continuous" and rng.random() < 0.7:
+            # At times too little for the longest.
+            variant["cache_tokens"] = max(1, round(longest * rng.choice([0.7, 1.0, 1.0, 1.6, 3.0])))
+    if service.get("batching") == "continuous" and rng.random() < 0.6:
+        service["prefill_chunk"] = rng.choice([1, 2, 3, max(1, round(tokens["in"] / 2)), tokens["in"] + 1, 1000])
+    if rng.random() < 0.6:
+        service["ttft"] = time_of(service["latency"] * rng.choice([0.15, 0.4, 0.8]))
+    if rng.random() < 0.6:
+        service["time_between_tokens"] = time_of(service["variants"][0]["step"]["seconds"][-1] * rng.choice([1.0, 1.5, 3.0]))
+    if "ttft" in service and "time_between_tokens" in service and rng.random() < 0.5:
+        del service["latency"]
+
+
+TOKEN_KINDS = ("continuous", "continuous", "continuous", "fixed with tokens")
+
+
+def token_case(seed):
+    found, rng = case(seed, TOKEN_KINDS), random.Random(f"tokens {seed}")
+    for service in found["services"]["services"]:
+        limit_tokens(rng, service, found["requests"], lambda time: time * rng.uniform(0.8, 1.25))
+    return found
+
+
+def tied_token_case(seed):
+    found, rng = tied_case(seed, TOKEN_KINDS), random.Random(f"tokens {seed}")
+    for service in found["services"]["services"]:
+        limit_tokens(rng, service, found["requests"], lambda time: max(1, round(10 * time)) / 10)
+    return found
 
 
 def shifted(case, later):

@@ -28,6 +28,7 @@
 #include <hetplan/serve/fluid_goodput.ipp>
 #include <hetplan/serve/greedy_placement.ipp>
 #include <hetplan/serve/instance_state.ipp>
+#include <hetplan/serve/judged_tokens.ipp>
 #include <hetplan/serve/parallelism_allocator.ipp>
 #include <hetplan/serve/request_handlers.ipp>
 #include <hetplan/serve/request_process.ipp>

@@ -118,6 +118,39 @@ template <class Count>
   return text + "</header>\n";
 }
 
+[[nodiscard]] HETPLAN_INLINE std::string wanted_of(const serve::service& s) {
+  if (s.is_stream()) return fixed(s.rate, 2) + " frames/s";
+  std::string text;
+  const auto add = [&](const char* what, seconds limit) {
+    text += (text.empty() ? "" : ", ") + std::string(what) + " within " + engineering(limit.value(), "s");
+  };
+  if (s.limits_answer && s.ttft.value() == 0 && s.time_between_tokens.value() == 0) return "within " + engineering(s.latency.value(), "s");
+  if (s.limits_answer) add("all", s.latency);
+  if (s.ttft.value() > 0) add("first token", s.ttft);
+  if (s.time_between_tokens.value() > 0) add("the next", s.time_between_tokens);
+  return text;
+}
+
+/// Returns the times of tokens of the services that have any, and how many answers broke a limit; "" if there are none.
+[[nodiscard]] HETPLAN_INLINE std::string tokens_table(const serving_view& view) {
+  std::string rows;
+  for (std::size_t l = 0; l < view.services.size(); ++l) {
+    const auto& t = view.history.services[l];
+    if (t.ttft.count() == 0) continue;
+    const auto number = [](std::uint64_t n) { return cell(n == 0 ? "–" : grouped(n), " class=\"n\""); };
+    rows += "<tr><td>" + swatch(view.line(l).hex()) + xml_text(view.services[l].name) + "</td>";
+    for (const auto* h : {&t.ttft, &t.time_between_tokens}) {
+      for (const double q : {0.5, 0.99}) rows += cell(h->count() == 0 ? "–" : engineering(h->quantile(q).value(), "s"), " class=\"n\"");
+    }
+    rows += number(t.broke.latency) + number(t.broke.ttft) + number(t.broke.time_between_tokens) + "</tr>\n";
+  }
+  if (rows.empty()) return {};
+  return "<table id=\"tokens\">\n<thead><tr><th>Service</th><th class=\"n\">First token: half within</th><th class=\"n\">99 % within</th>"
+         "<th class=\"n\">Between tokens: half within</th><th class=\"n\">99 % within</th><th class=\"n\">Answer late</th>"
+         "<th class=\"n\">First token late</th><th class=\"n\">Tokens slow</th></tr></thead>\n<tbody>\n" +
+         rows + "</tbody></table>\n";
+}
+
 [[nodiscard]] HETPLAN_INLINE std::string services_table(const serving_view& view) {
   std::string text =
       "<table id=\"services\">\n<thead><tr><th>Service</th><th>Wanted</th><th class=\"n\">Requests</th><th>Served</th><th "
@@ -131,7 +164,7 @@ template <class Count>
     const auto quantile = [&](double q) {
       return cell(t.latency.count() == 0 ? "–" : engineering(t.latency.quantile(q).value(), "s"), " class=\"n\"");
     };
-    const std::string wanted = s.is_stream() ? fixed(s.rate, 2) + " frames/s" : "within " + engineering(s.latency.value(), "s");
+    const std::string wanted = wanted_of(s);
     text += "<tr><td>" + swatch(view.line(l).hex()) + xml_text(s.name) + "</td>" + cell(wanted) + number(t.requests()) +
             meter(t.attainment(), false, t.asked > 0 ? percent(t.attainment()) : "–") +
             cell(short_number(t.credit / view.duration_s) + "/s", " class=\"n\"") + number(t[late]) + number(t[in_part]) +
@@ -579,7 +612,7 @@ HETPLAN_INLINE std::string serving_report_html(const serve::service_history& h, 
       detail::section("levels", "Service levels",
                       "How many requests of a service were answered within a multiple of its SLO. A curve that is high left of the SLO has "
                       "room to spare; one that rises right of it was late.",
-                      detail::scrolling(detail::levels_chart(view)) + detail::services_table(view));
+                      detail::scrolling(detail::levels_chart(view)) + detail::services_table(view) + detail::tokens_table(view));
   body += detail::places_section(view) + detail::deployment_section(view) + detail::queue_section(view);
   body +=
       detail::section("offloads", "Offloads",

@@ -79,7 +79,8 @@ inline constexpr std::size_t max_requests_bytes = 4'000'000'000;
 [[nodiscard]] std::string write_requests(const serve::request_stream& requests, const serve::edge_cloud& cloud,
                                          const std::vector<serve::service>& services);
 
-/// Returns CSV with columns request, outcome, end, server, offloads and credit, one line per finished request.
+/// Returns CSV with columns request, outcome, end, server, offloads and credit, one line per finished request; if any has tokens, also ttft
+/// and time_between_tokens, empty for those without.
 [[nodiscard]] std::string write_records(const std::vector<serve::request_record>& records, const serve::edge_cloud& cloud);
 
 }  // namespace hetplan::io

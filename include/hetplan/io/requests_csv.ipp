@@ -229,12 +229,16 @@ HETPLAN_INLINE std::string write_requests(const serve::request_stream& requests,
 }
 
 HETPLAN_INLINE std::string write_records(const std::vector<serve::request_record>& records, const serve::edge_cloud& cloud) {
-  std::string out = "request,outcome,end,server,offloads,credit\n";
+  const bool tokens = std::ranges::any_of(records, [](const serve::request_record& r) { return r.ttft_s >= 0; });
+  std::string out = "request,outcome,end,server,offloads,credit";
+  out += tokens ? ",ttft,time_between_tokens\n" : "\n";
+  const auto time = [](double s) { return s < 0 ? std::string() : to_text(s); };
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& r = records[i];
     if (!r.has_ended()) continue;
     out += std::to_string(i) + "," + std::string(to_string(r.outcome)) + "," + to_text(r.end_s) + "," + csv_field(cloud[r.server].name) +
-           "," + std::to_string(r.offloads) + "," + to_text(r.credit) + "\n";
+           "," + std::to_string(r.offloads) + "," + to_text(r.credit);
+    out += tokens ? "," + time(r.ttft_s) + "," + time(r.between_s) + "\n" : "\n";
   }
   return out;
 }

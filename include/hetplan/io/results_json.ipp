@@ -241,13 +241,19 @@ HETPLAN_INLINE json service_json(const serve::service_totals& t, const std::stri
   put(o, "asked", t.asked);
   put(o, "credit", t.credit);
   put(o, "attainment", t.attainment());
-  if (t.latency.count() > 0) {
-    json latency;
-    put(latency, "mean", t.latency.mean());
-    for (const auto& [key, q] : {std::pair("p50", 0.5), {"p90", 0.9}, {"p99", 0.99}}) put(latency, key, t.latency.quantile(q));
-    put(latency, "largest", t.latency.largest());
-    o["latency"] = std::move(latency);
-  }
+  const auto times = [&](const char* what, const serve::latency_histogram& h) {
+    if (h.count() == 0) return;
+    json all;
+    put(all, "mean", h.mean());
+    for (const auto& [key, q] : {std::pair("p50", 0.5), {"p90", 0.9}, {"p99", 0.99}}) put(all, key, h.quantile(q));
+    put(all, "largest", h.largest());
+    o[what] = std::move(all);
+  };
+  times("latency", t.latency);
+  times("ttft", t.ttft);
+  times("time_between_tokens", t.time_between_tokens);
+  if (t.ttft.count() > 0)
+    o["broke"] = {{"latency", t.broke.latency}, {"ttft", t.broke.ttft}, {"time_between_tokens", t.broke.time_between_tokens}};
   return o;
 }
 

@@ -3,6 +3,7 @@
 /// Files of serving: hetplan/cloud/1, hetplan/services/1, hetplan/faults/1, hetplan/deployment/1.
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -77,7 +78,9 @@ void fields_of(Variant& v, Fields& f) {
   f("compute", v.compute_share, standard.compute_share, at_most{range::above_zero, 1, "a share > 0, at most 1"}, "Share of each GPU.");
   f("memory", v.memory, required, range::above_zero, "On each GPU.");
   f("across_servers", v.across_servers, false, truth{}, "Its times hold where its GPUs stand on several servers.");
-  for (const char* times : {"pass", "step"})
+  f("cache_tokens", v.cache_tokens, standard.cache_tokens, integers{1},
+    "Tokens of all requests of a continuous batch together that fit beside the weights. Default: no limit.");
+  for (const char* times : {"pass", "step", "judged"})
     f.by_hand(
         times, [](const auto&) {}, [](auto&) {});
 }
@@ -94,22 +97,35 @@ inline constexpr std::string_view services_format = "hetplan/services/1";
 
 namespace keys {
 inline constexpr std::array<std::string_view, 2> services{"format", "services"};
-inline constexpr std::array<std::string_view, 12> service{"name",          "latency",        "frame_latency",   "rate",
-                                                          "request_bytes", "response_bytes", "bytes_per_token", "tokens",
-                                                          "frames",        "weights",        "batching",        "variants"};
+inline constexpr std::array<std::string_view, 15> service{
+    "name",   "latency", "frame_latency", "rate",     "request_bytes", "response_bytes",      "bytes_per_token", "tokens",
+    "frames", "weights", "batching",      "variants", "ttft",          "time_between_tokens", "prefill_chunk"};
 inline constexpr std::array<std::string_view, 2> token_counts{"in", "out"};
 inline constexpr std::array<std::string_view, 3> pass{"batch", "seconds", "per_token"};
-inline constexpr std::array<std::string_view, 2> step{"batch", "seconds"};
+inline constexpr std::array<std::string_view, 3> step{"batch", "seconds", "per_cached_token"};
+inline constexpr std::array<std::string_view, 5> judged{"model", "device", "cluster", "weights", "largest"};
 }  // namespace keys
 
-/// Services, and the measured times of their variants.
+/// Services, and the times of their variants.
 struct services_file {
   std::vector<serve::service> services;
   serve::service_time_table times;
 };
 
-/// Reads a services file. Throws invalid_input `FILE: /pointer: expected X, got Y`.
-[[nodiscard]] services_file read_services(const json_document& d);
+/// What a variant's times are planned and simulated for: names or files.
+struct judged_source {
+  std::string model;
+  std::string cluster;  ///< or a kind of device
+  std::string weights;  ///< format of the matrices; "": the model's own
+  int largest = 64;     ///< batch
+};
+/// Returns the times of a variant of a service, and sets what its memory gives: cache_tokens, unless the file does. May throw
+/// invalid_input, to which the place in the file is added.
+using variant_judge = std::function<serve::variant_times(const serve::service&, serve::service_variant&, const judged_source&)>;
+
+/// Reads a services file. Without a judge, variants must have their times.
+/// Throws invalid_input `FILE: /pointer: expected X, got Y`.
+[[nodiscard]] services_file read_services(const json_document& d, const variant_judge& judge = {});
 
 inline constexpr std::string_view faults_format = "hetplan/faults/1";
 

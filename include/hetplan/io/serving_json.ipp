@@ -175,25 +175,74 @@ HETPLAN_INLINE serve::batch_curve read_curve(const json_object& o) {
   return c;
 }
 
-HETPLAN_INLINE std::pair<serve::service_variant, serve::variant_times> read_variant(const json_node& n, bool generates) {
-  const json_object o(n, keys_of<serve::service_variant>(), "a variant");
-  serve::service_variant v;
-  read_fields(o, v);
+HETPLAN_INLINE serve::variant_times read_times(const json_object& o, const json_node& n, bool generates) {
   serve::variant_times t;
   const json_object pass(o.at("pass", "an object with batch, seconds, per_token"), keys::pass, "an object with batch, seconds, per_token");
   t.pass = read_curve(pass);
   t.per_token_s = pass.amount<seconds>("per_token", range::at_least_zero).value_or(seconds()).value();
+  const char* const of_step = "an object with batch, seconds, per_cached_token";
   const auto step = o.find("step");
-  if (step) t.step = read_curve(json_object(*step, keys::step, "an object with batch, seconds"));
-  if (generates && !step) n.fail_missing("step", "an object with batch, seconds: the service generates tokens");
+  if (step) {
+    const json_object steps(*step, keys::step, of_step);
+    t.step = read_curve(steps);
+    t.per_cached_token_s = steps.amount<seconds>("per_cached_token", range::at_least_zero).value_or(seconds()).value();
+  }
+  if (generates && !step) n.fail_missing("step", std::string(of_step) + ": the service generates tokens");
   if (!generates && step) step->fail_with("only services with tokens take steps");
   if (!generates && t.per_token_s > 0) pass.find("per_token")->fail_with("only services with tokens have times for them");
+  return t;
+}
+
+HETPLAN_INLINE judged_source read_judged(const json_node& n) {
+  const char* const expected = "an object with model, device or cluster, weights, largest";
+  const json_object o(n, keys::judged, expected);
+  judged_source s;
+  s.model = o.at("model", "the name or file of a model").name("the name or file of a model");
+  const auto device = o.find("device"), cluster = o.find("cluster");
+  if (device.has_value() == cluster.has_value())
+    n.fail_with("expected one of device and cluster, got " + std::string(device ? "both" : "none"));
+  s.cluster = (device ? *device : *cluster).name("a name or a file");
+  if (const auto weights = o.find("weights")) s.weights = weights->name("a weight format");
+  if (const auto largest = o.find("largest")) s.largest = largest->integer<int>(1, 1024);
+  return s;
+}
+
+HETPLAN_INLINE std::pair<serve::service_variant, serve::variant_times> read_variant(const json_node& n, const serve::service& s,
+                                                                                    const variant_judge& judge) {
+  const json_object o(n, keys_of<serve::service_variant>(), "a variant");
+  serve::service_variant v;
+  read_fields(o, v);
+  if (v.cache_tokens > 0 && s.batches != serve::batching::continuous)
+    o.find("cache_tokens")->fail_with("only continuous batches share a cache");
+  const auto judged = o.find("judged");
+  if (!judged) return {v, read_times(o, n, s.generates)};
+  for (const char* times : {"pass", "step"}) {
+    if (const auto given = o.find(times)) given->fail_with("a variant whose times are judged has no " + in_quotes(times));
+  }
+  if (!judge) judged->fail_with("expected pass and step: nobody plans and simulates here");
+  if (!s.generates) judged->fail_with("only services with tokens have times that are judged");
+  const auto source = read_judged(*judged);
+  serve::variant_times t;
+  at_node(*judged, [&] { t = judge(s, v, source); });
   return {std::move(v), std::move(t)};
+}
+
+/// Reads the limits on tokens of a service whose tokens are known, and on its answer.
+HETPLAN_INLINE void read_limits(const json_object& o, serve::service& s) {
+  s.ttft = o.amount<seconds>("ttft", range::above_zero).value_or(seconds());
+  s.time_between_tokens = o.amount<seconds>("time_between_tokens", range::above_zero).value_or(seconds());
+  for (const char* limit : {"ttft", "time_between_tokens"}) {
+    const auto given = o.find(limit);
+    if (given && (!s.generates || s.is_stream())) given->fail_with("only services that have tokens and no rate limit the times of them");
+  }
+  s.limits_answer = o.has("latency") || s.ttft.value() == 0 || s.time_between_tokens.value() == 0;
+  s.latency =
+      s.limits_answer ? o.required_amount<seconds>("latency", range::above_zero) : s.ttft + s.time_between_tokens * (s.tokens.out - 1);
 }
 
 }  // namespace detail
 
-HETPLAN_INLINE services_file read_services(const json_document& d) {
+HETPLAN_INLINE services_file read_services(const json_document& d, const variant_judge& judge) {
   const json_object top = open_document(d, services_format, keys::services);
   std::vector<serve::service> services;
   std::vector<std::vector<serve::variant_times>> times;
@@ -204,7 +253,6 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
     const auto name = o.at("name", "a name");
     s.name = name.name();
     if (!names.insert(s.name).second) name.fail("a name that no other service has");
-    s.latency = o.required_amount<seconds>("latency", range::above_zero);
     s.rate = o.number("rate", range::above_zero).value_or(0);
     if (const auto within = o.find("frame_latency")) {
       s.frame_latency = within->amount<seconds>(range::above_zero);
@@ -229,6 +277,7 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
       s.tokens.in = count("in", 0);
       s.tokens.out = count("out", 1);
     }
+    detail::read_limits(o, s);
     if (const auto frames = o.find("frames")) {
       s.frames = frames->integer<int>(1);
       if (s.frames > 1 && !s.is_stream()) frames->fail_with("frames are for streams, which have a rate");
@@ -236,10 +285,14 @@ HETPLAN_INLINE services_file read_services(const json_document& d) {
     s.batches = o.one_of("batching", detail::batching_names, std::optional(serve::batching::fixed));
     if (s.batches == serve::batching::continuous && (!s.generates || s.is_stream()))
       o.find("batching")->fail_with("continuous batches are for services that have tokens and no rate");
+    if (const auto chunk = o.find("prefill_chunk")) {
+      s.prefill_chunk = chunk->integer<int>(1);
+      if (s.batches != serve::batching::continuous) chunk->fail_with("only continuous batches read prompts in chunks");
+    }
     times.emplace_back();
     std::set<std::string, std::less<>> variants;
     for (const json_node v : o.at("variants", "an array of variants").elements("an array of variants", 1)) {
-      auto [variant, table] = detail::read_variant(v, s.generates);
+      auto [variant, table] = detail::read_variant(v, s, judge);
       if (!variants.insert(variant.name).second) v.fail_with("expected a name that no other variant has, got " + in_quotes(variant.name));
       s.variants.push_back(std::move(variant));
       times.back().push_back(std::move(table));

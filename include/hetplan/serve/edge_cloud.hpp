@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <hetplan/core/error.hpp>
 #include <hetplan/core/quantity.hpp>
 
 namespace hetplan::serve {
@@ -25,9 +26,10 @@ struct service_variant {
   std::string name;
   std::string gpu_kind;
   int tensor_parallel = 1;
-  int pipeline_parallel = 1;  ///< stages; the next batch enters when the first is free
-  double compute_share = 1;   ///< of each GPU, 0 < share <= 1: a_l
-  bytes memory;               ///< on each GPU: b_l
+  int pipeline_parallel = 1;      ///< stages; the next batch enters when the first is free
+  double compute_share = 1;       ///< of each GPU, 0 < share <= 1: a_l
+  bytes memory;                   ///< on each GPU: b_l
+  std::int64_t cache_tokens = 0;  ///< that fit beside the weights, of all requests of a continuous batch together; 0: no limit
   /// True if its times hold across servers. Planners span servers only with such variants, if a service has one.
   bool across_servers = false;
 
@@ -64,8 +66,22 @@ struct service {
   double frames = 1;         ///< of a typical stream that generates no tokens
   bytes weights = {};        ///< loaded before an instance can begin
   batching batches = batching::fixed;
+  int prefill_chunk = 0;  ///< tokens of prompts that ride along with a step of a continuous batch; 0: whole prompts, while others wait
+  seconds ttft = {};      ///< limit on the time to the first token; 0: none
+  seconds time_between_tokens = {};  ///< limit on the mean of a request; 0: none
+  /// False if nobody limits the answer: `latency` is then what both limits on tokens allow a typical one, and serves estimates alone.
+  bool limits_answer = true;
   std::vector<service_variant> variants = {};
 
+  /// Returns the wait after which no instance begins with a request any more.
+  [[nodiscard]] seconds begin_within() const { return ttft.value() > 0 ? std::min(latency, ttft) : latency; }
+  /// True if times, negative where a request has none, keep the limits on tokens, up to rounding.
+  [[nodiscard]] bool keeps_ttft(double time_s) const {
+    return ttft.value() == 0 || time_s < 0 || at_most(time_s, ttft.value(), latency.value());
+  }
+  [[nodiscard]] bool keeps_time_between_tokens(double time_s) const {
+    return time_between_tokens.value() == 0 || time_s < 0 || at_most(time_s, time_between_tokens.value(), latency.value());
+  }
   [[nodiscard]] bool is_stream() const { return rate > 0; }
   /// Returns the credit of a served request: 1, or the frames of a stream.
   [[nodiscard]] double credit(double length) const { return is_stream() ? length : 1; }
@@ -77,7 +93,8 @@ struct service {
 };
 
 /// Throws invalid_input if a service breaks a rule: an empty or repeated name, no variant, a negative or non-finite amount, a
-/// latency or memory not above 0, a share outside (0, 1], continuous batches without tokens or of a stream.
+/// latency or memory not above 0, a share outside (0, 1], continuous batches without tokens or of a stream; limits on tokens of a service
+/// that generates none or is a stream; a chunk or a cache without continuous batches.
 void validate(const std::vector<service>& services);
 
 /// Returns the shortest SLO; 0 without services.

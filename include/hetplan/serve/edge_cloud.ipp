@@ -59,10 +59,22 @@ HETPLAN_INLINE void validate(const std::vector<service>& services) {
       refuse("tokens.out = " + to_text(s.tokens.out) + "; expected a finite number >= 1");
     if (s.batches == batching::continuous && (!s.generates || s.is_stream()))
       refuse("continuous batches are for services that generate tokens within a latency");
+    amount("ttft [s]", s.ttft.value());
+    amount("time_between_tokens [s]", s.time_between_tokens.value());
+    if ((s.ttft.value() > 0 || s.time_between_tokens.value() > 0 || !s.limits_answer) && (!s.generates || s.is_stream()))
+      refuse("ttft and time_between_tokens are for services that generate tokens within a latency");
+    if (!s.limits_answer && (s.ttft.value() == 0 || s.time_between_tokens.value() == 0))
+      refuse("without a limit on the answer expected both ttft and time_between_tokens");
+    const auto of_continuous = [&](const char* what, std::int64_t tokens) {
+      if (tokens < 0) refuse(std::string(what) + " = " + std::to_string(tokens) + "; expected tokens >= 0");
+      if (tokens > 0 && s.batches != batching::continuous) refuse(std::string(what) + " is for continuous batches");
+    };
+    of_continuous("prefill_chunk", s.prefill_chunk);
     if (s.variants.empty()) refuse("has no variant to run as");
     std::set<std::string> variants;
     for (const auto& v : s.variants) {
       detail::validate_variant("service \"" + escaped(s.name + "\", variant \"" + v.name) + "\"", v);
+      of_continuous("cache_tokens", v.cache_tokens);
       if (!variants.insert(v.name).second) refuse("two variants are called \"" + escaped(v.name) + "\"");
     }
   }

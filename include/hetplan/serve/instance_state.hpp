@@ -3,6 +3,7 @@
 /// The state of an instance in a run: service times, queues, and three ways to work.
 
 #include <algorithm>
+#include <cmath>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -36,11 +37,35 @@ class instance_times {
   }
   [[nodiscard]] double step_s(int requests) const { return step_s_[static_cast<std::size_t>(requests)]; }
 
+  /// Returns the seconds by which a step is longer for each cached token.
+  [[nodiscard]] double cached_s() const { return cached_s_; }
+  /// Returns the seconds of the first steps of a batch after a pass over so many tokens in: each step caches one more of each request.
+  [[nodiscard]] double steps_s(int requests, double tokens_in, double steps) const {
+    const double all_s = steps * step_s(requests);
+    if (cached_s_ == 0) return all_s;
+    return all_s + cached_s_ * steps * (tokens_in + static_cast<double>(requests) * (steps + 1) / 2);
+  }
+  /// Returns the seconds by which prompts of so many tokens make a step longer.
+  [[nodiscard]] double riding_s(double tokens_in) const;
+
   /// Returns T(b), the time of a fixed batch of typical requests.
   [[nodiscard]] double typical_s(int requests) const { return typical_s_[static_cast<std::size_t>(requests)]; }
   /// Returns W(b), the time of a typical request in a running set of constant size b: it waits for the pass of each one that joins.
   [[nodiscard]] double typical_in_set_s(int requests) const {
-    return static_cast<double>(requests) * pass_one_s_ + (typical_out_ - 1) * step_s(requests);
+    const double prompts_s = static_cast<double>(requests) * pass_one_s_;
+    if (chunk_ == 0 && cached_s_ == 0) return prompts_s + (typical_out_ - 1) * step_s(requests);
+    const double read_s = cached_s_ * static_cast<double>(requests) * (typical_in_ + typical_out_ / 2);  // by a step, in the mean
+    const double iterations = typical_out_ - 1 + (chunk_ == 0 ? 0 : std::max(1.0, std::ceil(typical_in_ / chunk_)));
+    return (chunk_ == 0 ? prompts_s : static_cast<double>(requests) * riding_one_s_) + iterations * (step_s(requests) + read_s);
+  }
+  /// Returns how many typical requests a running set holds.
+  [[nodiscard]] int typical_batch() const { return typical_batch_; }
+  /// Returns the seconds of the pass of a typical prompt among so many of a fixed batch, or alone in a running set.
+  [[nodiscard]] double typical_pass_s(int requests) const { return pass_s_[static_cast<std::size_t>(requests)]; }
+  [[nodiscard]] double pass_one_s() const { return pass_one_s_; }
+  /// Returns the expected end that stands for one whose first token comes at a time: later if that breaks its limit.
+  [[nodiscard]] double end_with_first(double end_s, double first_s) const {
+    return ttft_s_ == 0 ? end_s : std::max(end_s, first_s + latency_s_ - ttft_s_);
   }
   /// Returns R(n), the frames per second of n streams together.
   [[nodiscard]] double stream_capacity(int streams) const {
@@ -50,6 +75,9 @@ class instance_times {
   [[nodiscard]] double capacity() const { return capacity_; }
 
   [[nodiscard]] double latency_s() const { return latency_s_; }  ///< SLO of the service
+  [[nodiscard]] double begin_within_s() const { return begin_within_s_; }
+  [[nodiscard]] double cache_tokens() const { return cache_tokens_; }  ///< infinite without a limit
+  [[nodiscard]] double chunk() const { return chunk_; }                ///< 0: whole prompts
   [[nodiscard]] int batch() const { return batch_; }
   [[nodiscard]] int stages() const { return stages_; }  ///< batches in progress at a time
   [[nodiscard]] bool generates() const { return generates_; }
@@ -67,7 +95,15 @@ class instance_times {
   int stages_;
   bool generates_;
   double latency_s_;
+  double begin_within_s_;
+  double ttft_s_;
+  double cache_tokens_ = std::numeric_limits<double>::infinity();
+  double chunk_ = 0;
+  double cached_s_ = 0;
+  double typical_in_ = 0;
   double typical_out_ = 1;
+  double riding_one_s_ = 0;
+  int typical_batch_;
   double pass_one_s_ = 0;
   double capacity_ = 0;
   std::vector<double> pass_s_, step_s_, typical_s_, stream_capacity_;  ///< by requests; [0] is unused
@@ -162,12 +198,13 @@ class stream_set {
 };
 
 /// An instance with continuous batches, which requests join and leave between tokens. All steps between two changes of the set are
-/// alike, so `advance` goes from change to change since the last call, not from token to token.
+/// alike, or grow by what each caches, so `advance` goes from change to change since the last call, not from token to token. So it does
+/// over the chunks of a long prompt.
 /// Complexity  O(log B) per request, whatever its number of tokens.
 /// Source  semantics, section 11 (continuous batches).
 class running_set {
  public:
-  running_set(const instance_times& times, double ready_s) : times_(&times), boundary_s_(ready_s) {}
+  running_set(const instance_times& times, double ready_s);
 
   void advance(double now_s, const request_stream& all, ended_requests& out);
   /// Adds a request. Requires advance to now.
@@ -178,8 +215,12 @@ class running_set {
   [[nodiscard]] double expected_end_s(double now_s, double there_s, std::size_t coming) const;
   [[nodiscard]] const instance_times& times() const { return *times_; }
   [[nodiscard]] std::size_t waiting() const { return line_.size(); }
-  [[nodiscard]] bool busy() const { return !set_.empty(); }
+  [[nodiscard]] bool busy() const { return members() > 0; }
   [[nodiscard]] double done() const { return static_cast<double>(done_); }
+  /// True if the cache has room for a request, alone.
+  [[nodiscard]] bool can_hold(const request& r) const { return tokens_of(r) <= times_->cache_tokens(); }
+  /// Returns the tokens for which the running requests have room in the cache; 0 where nothing depends on it.
+  [[nodiscard]] double reserved_tokens() const { return tokens_ ? tokens_->reserved : 0; }
 
   [[nodiscard]] std::vector<request_number> send_back() {
     looks_ = never;
@@ -192,17 +233,44 @@ class running_set {
   struct member {
     std::int64_t leaves;  ///< number of the step with its last token
     request_number number;
+    double first_s;  ///< its first token
     friend auto operator<=>(const member&, const member&) = default;
+  };
+  /// A prompt that is read in chunks.
+  struct prompt {
+    request_number number;
+    double left;  ///< tokens
+  };
+  /// What is known of tokens, where times or room depend on it.
+  struct token_use {
+    double cached = 0;    ///< at tau, by those that have a token
+    double reserved = 0;  ///< tokens in and out of all
+    std::deque<prompt> prompts = {};
+    // The next iterations, alike, of those in which prompts are read:
+    std::int64_t alike = never;
+    double each_s = 0;      ///< without what caches add
+    std::size_t whole = 0;  ///< prompts that end with it; only if `alike` is 1
+    double part = 0;        ///< tokens of the prompt behind them
   };
 
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
-  [[nodiscard]] bool room() const { return set_.size() < static_cast<std::size_t>(times_->batch()); }
+  [[nodiscard]] static double tokens_of(const request& r) { return static_cast<double>(r.tokens_in) + static_cast<double>(r.length); }
+  /// Returns the requests that run or whose prompt is read.
+  [[nodiscard]] std::size_t members() const { return set_.size() + (tokens_ ? tokens_->prompts.size() : 0); }
+  [[nodiscard]] bool room() const { return members() < static_cast<std::size_t>(times_->batch()); }
+  /// Returns the seconds of an iteration without what caches add.
+  [[nodiscard]] double each_s() const {
+    return tokens_ && !tokens_->prompts.empty() ? tokens_->each_s : times_->step_s(static_cast<int>(set_.size()));
+  }
   [[nodiscard]] double boundary_s(std::int64_t steps) const;
   /// Returns the steps from the last change to the next; `never` for an idle instance.
   [[nodiscard]] std::int64_t next_change() const;
   [[nodiscard]] std::int64_t next_boundary(double now_s) const;
   void change(std::int64_t steps, const request_stream& all, ended_requests& out);
   void let_in(const request_stream& all, ended_requests& out);
+  /// Enters that prompts were read in so many iterations since the last change.
+  void read_prompts(std::int64_t steps, const request_stream& all);
+  void plan_prompts();
 
   const instance_times* times_;
   double boundary_s_;            ///< tau: the last change, or the end of the pass after it
@@ -211,6 +279,7 @@ class running_set {
   min_queue<member> set_;
   waiting_line line_;
   std::uint64_t done_ = 0;
+  std::unique_ptr<token_use> tokens_;  ///< null where nothing depends on them
 };
 
 /// An instance with fixed batches: first come, first served, up to B at a time, as soon as the first stage is free.
@@ -244,8 +313,10 @@ class batch_queue {
     return (take_s_ > now_s ? take_s_ : now_s) + ahead * times_->typical_s(times_->batch()) / static_cast<double>(times_->stages());
   }
   [[nodiscard]] double expected_end_s(double now_s, std::size_t coming) const {
-    if (waiting() + coming == 0 && is_over(take_s_, now_s)) return now_s + times_->typical_s(1);
-    return expected_start_s(now_s, coming) + times_->typical_s(times_->batch());
+    const bool alone = waiting() + coming == 0 && is_over(take_s_, now_s);
+    const int batch = alone ? 1 : times_->batch();
+    const double start_s = alone ? now_s : expected_start_s(now_s, coming);
+    return times_->end_with_first(start_s + times_->typical_s(batch), start_s + times_->typical_pass_s(batch));
   }
 
   [[nodiscard]] const instance_times& times() const { return *times_; }
@@ -284,7 +355,7 @@ class batch_queue {
   [[nodiscard]] bool is_over(double at_s, double now_s) const { return at_most(at_s, now_s, times_->latency_s()); }
   void play(double now_s, const request_stream& all, ended_requests& out);
   void take_batch(const request_stream& all, ended_requests& out);
-  void end_first(ended_requests& out);
+  void end_first(const request_stream& all, ended_requests& out);
 
   const instance_times* times_;
   double take_s_;         ///< earliest start of the next batch
@@ -330,6 +401,11 @@ struct alignas(64) instance_state {
     } else {
       std::get<stream_set>(work).advance(now_s, out);
     }
+  }
+  /// True if a request alone does not exceed the instance.
+  [[nodiscard]] bool can_hold(const request& r) const {
+    const auto* set = std::get_if<running_set>(&work);
+    return set == nullptr || set->can_hold(r);
   }
   void join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
     if (auto* q = std::get_if<batch_queue>(&work)) {

@@ -15,7 +15,20 @@ HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, con
   stages_ = s.batches == batching::continuous ? 1 : v.pipeline_parallel;
   generates_ = s.generates;
   latency_s_ = s.latency.value();
+  begin_within_s_ = s.begin_within().value();
+  ttft_s_ = s.ttft.value();
+  chunk_ = s.prefill_chunk;
+  if (v.cache_tokens > 0) cache_tokens_ = static_cast<double>(v.cache_tokens);
+  typical_in_ = s.generates ? s.tokens.in : 0;
   typical_out_ = s.generates ? s.tokens.out : 1;
+  typical_batch_ = static_cast<int>(
+      std::clamp(std::floor(cache_tokens_ / (typical_in_ + typical_out_) * (1 + relative_tolerance)), 1.0, static_cast<double>(batch_)));
+  if (generates_) {
+    cached_s_ = model_.per_cached_token(run()).value();
+    if (!std::isfinite(cached_s_) || cached_s_ < 0)
+      throw invalid_model("service_time: per_cached_token(service \"" + escaped(s.name) + "\", variant \"" + escaped(v.name) +
+                          "\") = " + to_text(cached_s_) + " s; expected finite >= 0");
+  }
   const auto sizes = static_cast<std::size_t>(batch_) + 1;
   pass_s_.resize(sizes);
   typical_s_.resize(sizes);
@@ -24,7 +37,7 @@ HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, con
     const auto at = static_cast<std::size_t>(b);
     if (generates_) step_s_[at] = checked(model_.step(run(), b), "step", b);
     pass_s_[at] = ask_pass(b, generates_ ? static_cast<double>(b) * s.tokens.in : 0);
-    typical_s_[at] = pass_s_[at] + (generates_ ? (typical_out_ - 1) * step_s_[at] : 0);
+    typical_s_[at] = pass_s_[at] + (generates_ ? steps_s(b, static_cast<double>(b) * s.tokens.in, typical_out_ - 1) : 0);
   }
   if (s.is_stream()) {
     stream_capacity_.resize(sizes);
@@ -38,7 +51,8 @@ HETPLAN_INLINE instance_times::instance_times(const any_service_time& model, con
     capacity_ = stream_capacity_.back();
   } else if (s.batches == batching::continuous) {
     pass_one_s_ = ask_pass(1, s.tokens.in);
-    capacity_ = static_cast<double>(batch_) / typical_in_set_s(batch_);
+    if (chunk_ > 0) riding_one_s_ = riding_s(s.tokens.in);
+    capacity_ = static_cast<double>(typical_batch_) / typical_in_set_s(typical_batch_);
   } else {
     capacity_ = static_cast<double>(stages_) * static_cast<double>(batch_) / typical_s(batch_);
   }
@@ -58,6 +72,12 @@ HETPLAN_INLINE double instance_times::checked(seconds answer, const char* what, 
 
 HETPLAN_INLINE double instance_times::ask_pass(int requests, double tokens_in) const {
   return checked(model_.pass(run(), {requests, tokens_in}), "pass", requests);
+}
+
+HETPLAN_INLINE double instance_times::riding_s(double tokens_in) const {
+  if (tokens_in == 0) return 0;
+  // A step reads the weights anyway, as a pass over no tokens does.
+  return std::max(0.0, ask_pass(1, tokens_in) - model_.pass(run(), {1, 0}).value());
 }
 
 HETPLAN_INLINE void stream_set::advance(double now_s, ended_requests& out) {
@@ -89,21 +109,35 @@ HETPLAN_INLINE void stream_set::fail(double now_s, ended_requests& out) {
   held_ = 0;
 }
 
+HETPLAN_INLINE running_set::running_set(const instance_times& times, double ready_s) : times_(&times), boundary_s_(ready_s) {
+  if (times.cached_s() > 0 || times.chunk() > 0 || std::isfinite(times.cache_tokens())) tokens_ = std::make_unique<token_use>();
+}
+
 HETPLAN_INLINE double running_set::boundary_s(std::int64_t steps) const {
   if (steps == 0) return boundary_s_;
-  return boundary_s_ + static_cast<double>(steps) * times_->step_s(static_cast<int>(set_.size()));
+  const auto k = static_cast<double>(steps);
+  double at_s = boundary_s_ + k * each_s();
+  if (tokens_) at_s += times_->cached_s() * k * (tokens_->cached + static_cast<double>(set_.size()) * (k - 1) / 2);
+  return at_s;
 }
 
 HETPLAN_INLINE std::int64_t running_set::next_change() const {
-  if (set_.empty()) return line_.empty() ? never : 0;
-  const auto leaves = set_.first().leaves - steps_done_;
-  return room() && looks_ < leaves ? looks_ : leaves;
+  if (!busy()) return line_.empty() ? never : 0;
+  auto changes = set_.empty() ? never : set_.first().leaves - steps_done_;
+  if (tokens_) changes = std::min(changes, tokens_->alike);
+  return room() && looks_ < changes ? looks_ : changes;
 }
 
 HETPLAN_INLINE std::int64_t running_set::next_boundary(double now_s) const {
-  if (set_.empty() || !is_over(boundary_s_, now_s)) return 0;
-  const double step_s = times_->step_s(static_cast<int>(set_.size()));
-  auto k = static_cast<std::int64_t>(std::floor((now_s - boundary_s_) / step_s));
+  if (!busy() || !is_over(boundary_s_, now_s)) return 0;
+  const double since_s = now_s - boundary_s_;
+  double steps = since_s / each_s();
+  if (tokens_ && times_->cached_s() > 0) {  // the root of a k^2 + b k = since_s
+    const double a = times_->cached_s() * static_cast<double>(set_.size()) / 2;
+    const double b = each_s() + times_->cached_s() * tokens_->cached - a;
+    steps = 2 * since_s / (b + std::sqrt(b * b + 4 * a * std::max(0.0, since_s)));
+  }
+  auto k = static_cast<std::int64_t>(std::floor(steps));
   while (!is_over(boundary_s(k), now_s)) --k;  // corrects a rounded quotient
   while (is_over(boundary_s(k), now_s)) ++k;
   return k;
@@ -121,37 +155,94 @@ HETPLAN_INLINE void running_set::change(std::int64_t steps, const request_stream
   boundary_s_ = boundary_s(steps);
   steps_done_ += steps;
   looks_ = never;
+  if (tokens_) {
+    tokens_->cached += static_cast<double>(steps) * static_cast<double>(set_.size());
+    read_prompts(steps, all);
+  }
   while (!set_.empty() && set_.first().leaves <= steps_done_) {
-    out.emplace_back(set_.pop().number, ended_request::how::done, boundary_s_, 1);
+    const auto m = set_.pop();
+    const auto& r = all[m.number];
+    const double between_s = r.length > 1 ? (boundary_s_ - m.first_s) / (static_cast<double>(r.length) - 1) : -1;
+    out.emplace_back(m.number, ended_request::how::done, boundary_s_, 1, m.first_s, between_s);
     ++done_;
+    if (!tokens_) continue;
+    tokens_->cached -= tokens_of(r);
+    tokens_->reserved -= tokens_of(r);
   }
   let_in(all, out);
+  if (times_->chunk() > 0) plan_prompts();
+}
+
+HETPLAN_INLINE void running_set::read_prompts(std::int64_t steps, const request_stream& all) {
+  auto& t = *tokens_;
+  if (t.prompts.empty() || steps == 0) return;
+  for (; t.whole > 0; --t.whole) {
+    const auto number = t.prompts.front().number;
+    t.prompts.pop_front();
+    set_.push({steps_done_ + static_cast<std::int64_t>(all[number].length) - 1, number, boundary_s_});
+    t.cached += static_cast<double>(all[number].tokens_in) + 1;
+  }
+  if (t.part > 0) t.prompts.front().left -= static_cast<double>(steps) * t.part;
+}
+
+HETPLAN_INLINE void running_set::plan_prompts() {
+  auto& t = *tokens_;
+  t.alike = never;
+  t.whole = 0;
+  t.part = 0;
+  if (t.prompts.empty()) return;
+  const double chunk = times_->chunk();
+  double left = chunk;
+  for (const auto& p : t.prompts) {
+    if (p.left > left) {
+      t.part = left;
+      break;
+    }
+    left -= p.left;
+    ++t.whole;
+  }
+  if (t.part > 0) left = 0;
+  // Chunks of one prompt alone are alike, up to its last.
+  t.alike = t.whole > 0 ? 1 : static_cast<std::int64_t>(std::ceil(t.prompts.front().left / chunk)) - 1;
+  const double tokens = chunk - left;
+  const int parts = static_cast<int>(t.whole) + (t.part > 0 ? 1 : 0);
+  t.each_s = set_.empty() ? times_->pass_s(parts, tokens) : times_->step_s(static_cast<int>(set_.size())) + times_->riding_s(tokens);
 }
 
 HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_requests& out) {
-  int joined = 0;
+  std::vector<request_number> joined;
   double tokens_in = 0;
-  while (room() && !line_.empty()) {
+  while (!line_.empty() && members() + joined.size() < static_cast<std::size_t>(times_->batch())) {
     const auto number = line_[0];
-    line_.pop();
     const auto& r = all[number];
-    if (is_over(all.arrival_s(number) + times_->latency_s(), boundary_s_)) {
+    if (tokens_ && tokens_->reserved + tokens_of(r) > times_->cache_tokens()) break;  // first come, first served
+    line_.pop();
+    if (is_over(all.arrival_s(number) + times_->begin_within_s(), boundary_s_)) {
       out.emplace_back(number, ended_request::how::timed_out, boundary_s_, 0);
       continue;
     }
-    ++joined;
+    if (tokens_) tokens_->reserved += tokens_of(r);
+    if (times_->chunk() > 0) {
+      tokens_->prompts.push_back({number, static_cast<double>(r.tokens_in)});
+      continue;
+    }
+    joined.push_back(number);
     tokens_in += static_cast<double>(r.tokens_in);
-    set_.push({steps_done_ + static_cast<std::int64_t>(r.length) - 1, number});
   }
-  if (joined > 0) {
-    boundary_s_ += times_->pass_s(joined, tokens_in);
-    looks_ = 0;
-  }
+  if (joined.empty()) return;
+  boundary_s_ += times_->pass_s(static_cast<int>(joined.size()), tokens_in);
+  looks_ = 0;
+  for (const auto number : joined) set_.push({steps_done_ + static_cast<std::int64_t>(all[number].length) - 1, number, boundary_s_});
+  if (tokens_) tokens_->cached += tokens_in + static_cast<double>(joined.size());
 }
 
 HETPLAN_INLINE void running_set::join(request_number r, double now_s, const request_stream& all, ended_requests& out) {
+  if (!can_hold(all[r])) {
+    out.emplace_back(r, ended_request::how::refused, now_s, 0);
+    return;
+  }
   line_.push(r);
-  if (set_.empty()) {
+  if (!busy()) {
     if (!is_over(boundary_s_, now_s)) return;  // still loading
     boundary_s_ = now_s;
     change(0, all, out);
@@ -161,29 +252,33 @@ HETPLAN_INLINE void running_set::join(request_number r, double now_s, const requ
 }
 
 HETPLAN_INLINE double running_set::expected_start_s(double now_s, double there_s, std::size_t coming) const {
-  const double next_s = std::max(there_s, set_.empty() ? boundary_s_ : boundary_s(next_boundary(now_s)));
-  const auto free = static_cast<std::int64_t>(times_->batch()) - static_cast<std::int64_t>(set_.size());
+  const double next_s = std::max(there_s, !busy() ? boundary_s_ : boundary_s(next_boundary(now_s)));
+  const auto batch = times_->typical_batch();
+  const auto free = static_cast<std::int64_t>(batch) - static_cast<std::int64_t>(members());
   const auto late = static_cast<std::int64_t>(line_.size() + coming) + 1 - free;
   if (late <= 0) return next_s;
-  const auto batch = times_->batch();
   return next_s + static_cast<double>(late) * times_->typical_in_set_s(batch) / static_cast<double>(batch);
 }
 
 HETPLAN_INLINE double running_set::expected_end_s(double now_s, double there_s, std::size_t coming) const {
-  const auto after = std::min(static_cast<std::size_t>(times_->batch()), set_.size() + line_.size() + coming + 1);
-  return expected_start_s(now_s, there_s, coming) + times_->typical_in_set_s(static_cast<int>(after));
+  const auto after = std::min(static_cast<std::size_t>(times_->typical_batch()), members() + line_.size() + coming + 1);
+  const double start_s = expected_start_s(now_s, there_s, coming);
+  return times_->end_with_first(start_s + times_->typical_in_set_s(static_cast<int>(after)), start_s + times_->pass_one_s());
 }
 
 HETPLAN_INLINE void running_set::fail(double now_s, ended_requests& out) {
   for (const auto& m : set_) out.emplace_back(m.number, ended_request::how::failed, now_s, 0);
   set_.clear();
+  if (!tokens_) return;
+  for (const auto& p : tokens_->prompts) out.emplace_back(p.number, ended_request::how::failed, now_s, 0);
+  *tokens_ = {};
 }
 
 HETPLAN_INLINE void batch_queue::play(double now_s, const request_stream& all, ended_requests& out) {
   for (;;) {
     const bool takes = !line_.empty() && is_over(take_s_, now_s);
     if (size_ > 0 && is_over(end_s_, takes ? take_s_ : now_s)) {
-      end_first(out);
+      end_first(all, out);
     } else if (takes) {
       take_batch(all, out);
     } else {
@@ -200,7 +295,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
     const auto number = line_[0];
     line_.pop();
     const auto& r = all[number];
-    if (is_over(all.arrival_s(number) + times_->latency_s(), take_s_)) {
+    if (is_over(all.arrival_s(number) + times_->begin_within_s(), take_s_)) {
       out.emplace_back(number, ended_request::how::timed_out, take_s_, 0);
       continue;
     }
@@ -214,7 +309,7 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
   if (size == 0) return;
   const int requests = static_cast<int>(size);
   double duration_s = times_->pass_s(requests, tokens_in);
-  if (tokens_out > 1) duration_s += (tokens_out - 1) * times_->step_s(requests);
+  if (tokens_out > 1) duration_s += times_->steps_s(requests, tokens_in, tokens_out - 1);
   const double end_s = take_s_ + duration_s;
   if (size_ == 0) {
     end_s_ = end_s;
@@ -227,8 +322,24 @@ HETPLAN_INLINE void batch_queue::take_batch(const request_stream& all, ended_req
   take_s_ += times_->stages() == 1 ? duration_s : duration_s / static_cast<double>(times_->stages());
 }
 
-HETPLAN_INLINE void batch_queue::end_first(ended_requests& out) {
-  for (std::size_t k = 0; k < size_; ++k) out.emplace_back(computing_[k], ended_request::how::done, end_s_, 1);
+HETPLAN_INLINE void batch_queue::end_first(const request_stream& all, ended_requests& out) {
+  if (times_->generates()) {
+    const int requests = static_cast<int>(size_);
+    double tokens_in = 0;
+    double tokens_out = 1;
+    for (std::size_t k = 0; k < size_; ++k) {
+      tokens_in += static_cast<double>(all[computing_[k]].tokens_in);
+      tokens_out = std::max(tokens_out, static_cast<double>(all[computing_[k]].length));
+    }
+    const double first_s = end_s_ - (tokens_out > 1 ? times_->steps_s(requests, tokens_in, tokens_out - 1) : 0);
+    for (std::size_t k = 0; k < size_; ++k) {
+      const double steps = static_cast<double>(all[computing_[k]].length) - 1;
+      const double between_s = steps > 0 ? times_->steps_s(requests, tokens_in, steps) / steps : -1;
+      out.emplace_back(computing_[k], ended_request::how::done, end_s_, 1, first_s, between_s);
+    }
+  } else {
+    for (std::size_t k = 0; k < size_; ++k) out.emplace_back(computing_[k], ended_request::how::done, end_s_, 1);
+  }
   computing_.pop(size_);
   done_ += size_;
   size_ = 0;

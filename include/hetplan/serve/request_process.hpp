@@ -20,14 +20,16 @@ namespace hetplan::serve {
 /// The number of a request in its stream.
 using request_number = std::uint32_t;
 
-/// A request that has left an instance: computed, too late to begin, or failed by a fault.
+/// A request that has left an instance: computed, too late to begin, failed by a fault, or too long for the cache.
 /// Source  semantics, section 11 (instances, faults).
 struct ended_request {
-  enum class how : std::uint8_t { done, timed_out, failed };
+  enum class how : std::uint8_t { done, timed_out, failed, refused };
   request_number number = 0;
   how what = how::done;
   double at_s = 0;
-  double share = 1;  ///< served share of a stream's frames
+  double share = 1;       ///< served share of a stream's frames
+  double first_s = -1;    ///< its first token; negative without tokens
+  double between_s = -1;  ///< mean from its first token to its last; negative for one token or none
 };
 using ended_requests = std::vector<ended_request>;
 
@@ -54,9 +56,10 @@ struct pending_request {
   seconds deadline;  ///< arrival plus SLO
   bool is_stream = false;
   std::span<const server_id> path;  ///< servers that have handled it; the last one is `here`
+  seconds begins_before = {};       ///< the deadline by so much: its first token would be late
 
-  /// True if the SLO is over, up to rounding; no instance begins with it any more.
-  [[nodiscard]] bool timed_out() const { return at_most(deadline.value(), now.value(), latency.value()); }
+  /// True if the SLO is over, or the time for its first token, up to rounding; no instance begins with it any more.
+  [[nodiscard]] bool timed_out() const { return at_most((deadline - begins_before).value(), now.value(), latency.value()); }
   /// True if an answer at `end` is within the SLO, up to rounding.
   [[nodiscard]] bool in_time(seconds end) const { return at_most(end.value(), deadline.value(), latency.value()); }
   [[nodiscard]] int offloads() const { return static_cast<int>(path.size()) - 1; }

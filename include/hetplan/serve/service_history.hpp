@@ -87,7 +87,7 @@ class latency_histogram {
 /// The outcome of a request; each has exactly one.
 enum class request_outcome : std::uint8_t {
   served,             ///< within its SLO, or as a stream at its whole rate
-  late,               ///< answered after its SLO
+  late,               ///< answered, but a limit is broken
   in_part,            ///< a stream below its whole rate
   timed_out,          ///< its SLO was over before it began
   too_many_offloads,  ///< no server could serve it, and it may be passed on no more
@@ -106,10 +106,12 @@ inline constexpr std::size_t request_outcomes = 8;
 /// The record of a request, if requested. In a stopped run, a request that has not ended has no server.
 struct request_record {
   request_outcome outcome = request_outcome::lost;
-  double end_s = 0;  ///< on the clock of the requests
-  server_id server;  ///< the last server that handled it
+  double end_s = 0;       ///< on the clock of the requests
+  server_id server = {};  ///< the last server that handled it
   int offloads = 0;
   double credit = 0;
+  double ttft_s = -1;     ///< from arrival to the first token; negative without tokens or an answer
+  double between_s = -1;  ///< mean from its first token to its last; negative for less than two
   [[nodiscard]] bool has_ended() const { return server.valid(); }
   friend bool operator==(const request_record&, const request_record&) = default;
 };
@@ -122,12 +124,23 @@ struct attained {
   [[nodiscard]] double share() const { return asked > 0 ? credit / asked : 1; }
 };
 
+/// Answered requests by the limit that they broke; one may break several.
+struct broken_limits {
+  std::uint64_t latency = 0;
+  std::uint64_t ttft = 0;
+  std::uint64_t time_between_tokens = 0;
+  friend bool operator==(const broken_limits&, const broken_limits&) = default;
+};
+
 /// Totals of the requests of one service.
 struct service_totals {
   std::array<std::uint64_t, request_outcomes> ended = {};
   double asked = 0;  ///< credit if all requests had been served: 1 each, or their frames
   double credit = 0;
-  latency_histogram latency;  ///< of served and late requests, from arrival to answer
+  latency_histogram latency;              ///< of served and late requests, from arrival to answer
+  latency_histogram ttft;                 ///< of those with tokens, to the first one
+  latency_histogram time_between_tokens;  ///< of those with two tokens or more, each with its mean
+  broken_limits broke;
 
   [[nodiscard]] std::uint64_t requests() const {
     std::uint64_t sum = 0;

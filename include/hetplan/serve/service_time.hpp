@@ -44,17 +44,25 @@ concept tells_largest_batch = requires(const M& m, const service_run& r) {
   { m.largest_batch(r) } -> std::same_as<int>;  // >= 1; `pass` and `step` get no larger batch
 };
 
+template <class M>
+concept tells_cached = requires(const M& m, const service_run& r) {
+  { m.per_cached_token(r) } -> std::same_as<seconds>;  // >= 0, finite, pure; only called for services that generate tokens
+};
+
 /// Returns how long a service computes on the GPUs of a variant. `pass` is one pass over a batch: all of the work, or the prefill of a
 /// service that generates tokens. `step` is one more token for each request of a batch.
 ///
 /// * A batch of n requests with x tokens in and y out takes pass(n, x) + (y - 1) step(n): the pass gives the first token.
+/// * Optional: `seconds per_cached_token(const service_run&)`, by which a step is longer for each token that the caches of its requests
+///   hold together, as attention reads them all. Without it steps do not depend on what is cached.
 /// * Neither decreases as the batch grows. A result that is not finite and above 0 throws `invalid_model`.
 /// * Shares of a GPU are slices: times do not depend on other instances on the GPU.
 /// * `pass` is the way through all pipeline stages. The next batch begins after pass / pipeline_parallel, when the first stage is free.
 ///
 /// Ships: `service_time_table` (listed for some batches of each variant, linear between them, as in a services file),
 /// `roofline_service_time` (from the work and traffic of a model and the attained speeds of a GPU), `any_service_time` (chosen at run
-/// time). `judged_service_time` makes times for the table by planning and simulating each batch.
+/// time). `judged_service_time` makes times for the table by planning and simulating each batch, `judged_token_times` those of requests
+/// whose tokens differ in number.
 ///
 /// Source  EPARA, section 5.2; semantics, section 11 (service times).
 template <class M>
@@ -81,18 +89,26 @@ class any_service_time {
       model_ = {std::move(model),
                 {.pass = [](void* m, auto... a) { return as<const M>(m).pass(a...); },
                  .step = [](void* m, auto... a) { return as<const M>(m).step(a...); },
-                 .largest_batch = [](void* m, auto... a) { return as<const M>(m).largest_batch(a...); }}};
+                 .largest_batch = [](void* m, auto... a) { return as<const M>(m).largest_batch(a...); },
+                 .per_cached_token =
+                     [](void* m, [[maybe_unused]] auto... a) {
+                       if constexpr (tells_cached<M>) return as<const M>(m).per_cached_token(a...);
+                       else return static_cast<void>(m), seconds();
+                     }}};
   }
 
   [[nodiscard]] seconds pass(const service_run& r, const batch_load& b) const { return model_->pass(model_.get(), r, b); }
   [[nodiscard]] seconds step(const service_run& r, int requests) const { return model_->step(model_.get(), r, requests); }
   [[nodiscard]] int largest_batch(const service_run& r) const { return model_->largest_batch(model_.get(), r); }
+  /// Returns 0 s for a model that does not tell.
+  [[nodiscard]] seconds per_cached_token(const service_run& r) const { return model_->per_cached_token(model_.get(), r); }
 
  private:
   struct calls {
     seconds (*pass)(void*, const service_run&, const batch_load&);
     seconds (*step)(void*, const service_run&, int requests);
     int (*largest_batch)(void*, const service_run&);
+    seconds (*per_cached_token)(void*, const service_run&);
   };
   erased<calls> model_;
 };
@@ -110,8 +126,9 @@ struct batch_curve {
 /// The measured times of a variant.
 struct variant_times {
   batch_curve pass;
-  double per_token_s = 0;  ///< of a pass, per token of its batch
-  batch_curve step = {};   ///< empty for a service that generates no tokens
+  double per_token_s = 0;         ///< of a pass, per token of its batch
+  batch_curve step = {};          ///< empty for a service that generates no tokens
+  double per_cached_token_s = 0;  ///< of a step, per token in the caches of its requests
   friend bool operator==(const variant_times&, const variant_times&) = default;
 };
 
@@ -129,6 +146,7 @@ class service_time_table {
     return seconds(t.pass.at(b.requests) + t.per_token_s * b.tokens_in);
   }
   [[nodiscard]] seconds step(const service_run& r, int requests) const { return seconds(of(r).step.at(requests)); }
+  [[nodiscard]] seconds per_cached_token(const service_run& r) const { return seconds(of(r).per_cached_token_s); }
   [[nodiscard]] int largest_batch(const service_run& r) const;
 
  private:
@@ -197,6 +215,13 @@ class roofline_service_time {
 };
 static_assert(check_service_time<roofline_service_time>());
 
+namespace detail {
+
+/// Returns 1, 2, 4, ... up to the largest, and itself.
+[[nodiscard]] std::vector<int> sizes_up_to(int largest);
+
+}  // namespace detail
+
 /// The batches to plan, and how.
 struct judged_batches {
   int largest = 32;          ///< planned are 1, 2, 4, ... up to it, and itself
@@ -223,7 +248,8 @@ struct judged_batches {
 /// Returns the times of a service that generates tokens: pass(b) is one inference of b samples of `prompt`, step(b) the time between
 /// tokens of b requests that generate together; a sample of `token` is one token.
 ///
-/// All prompts are as long as a sample of `prompt`, so per_token_s is 0. For others set it, and take that part off the pass.
+/// All prompts are as long as a sample of `prompt`, so per_token_s is 0, and all caches hold `context` tokens. For others see
+/// judged_token_times.
 [[nodiscard]] variant_times judged_service_time(const planning_graph& prompt, const planning_graph& token, const cluster& gpus,
                                                 const any_cost_model& cost, const adapt::any_planner& planner,
                                                 const judged_batches& batches = {});

@@ -49,8 +49,10 @@ HETPLAN_INLINE service_time_table::service_time_table(std::vector<std::vector<va
       const auto& t = times_[s][v];
       detail::validate_curve(who + ", pass", t.pass);
       if (!t.step.batch.empty()) detail::validate_curve(who + ", step", t.step);
-      if (!std::isfinite(t.per_token_s) || t.per_token_s < 0)
-        throw invalid_input(who + ": per_token_s = " + to_text(t.per_token_s) + "; expected a finite time >= 0");
+      for (const auto& [what, each_s] : {std::pair{"per_token_s", t.per_token_s}, {"per_cached_token_s", t.per_cached_token_s}}) {
+        if (!std::isfinite(each_s) || each_s < 0)
+          throw invalid_input(who + ": " + what + " = " + to_text(each_s) + "; expected a finite time >= 0");
+      }
     }
   }
 }
@@ -149,7 +151,6 @@ HETPLAN_INLINE int roofline_service_time::largest_batch(const service_run& r) co
 
 namespace detail {
 
-/// Returns 1, 2, 4, ... up to the largest, and itself.
 HETPLAN_INLINE std::vector<int> sizes_up_to(int largest) {
   std::vector<int> sizes;
   for (std::int64_t b = 1; b < largest; b *= 2) sizes.push_back(static_cast<int>(b));

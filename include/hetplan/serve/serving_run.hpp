@@ -339,7 +339,8 @@ class serving_run {
   /// Processes the arrival of a flight. Returns the request if it is to be handled now.
   [[nodiscard]] const pending_request* land(const flight& f);
   [[nodiscard]] const pending_request* handle(request_number number, bool enters = false);
-  void end(request_number r, request_outcome o, double at_s, double credit = 0, double latency_s = -1);
+  void end(request_number r, request_outcome o, double at_s, double credit = 0);
+  void finish(request_number r, request_record how, double latency_s = -1);
   void serve(const pending_request& r, instance_id i);
 
   void set_clock();

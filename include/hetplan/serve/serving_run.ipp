@@ -111,7 +111,7 @@ HETPLAN_INLINE std::vector<holder_capacity> running_deployment::capacities() con
     for (const auto i : holders_->led(h)) {
       const auto& times = (*this)[i].times();
       sum.per_s += times.capacity();
-      at_a_time += times.batch();
+      at_a_time += times.typical_batch();
     }
     const auto& s = (*services_)[h.what.index()];
     if (!s.is_stream()) sum.horizon_s = batches * std::max(at_a_time / sum.per_s, s.latency.value());
@@ -288,7 +288,16 @@ HETPLAN_INLINE void history_recorder::end(request_number r, const request& what,
   ++totals.ended[static_cast<std::size_t>(how.outcome)];
   totals.asked += asked(what);
   totals.credit += how.credit;
-  if (latency_s >= 0) totals.latency.add(latency_s);
+  if (latency_s >= 0) {
+    const auto& s = (*services_)[what.service.index()];
+    totals.latency.add(latency_s);
+    if (how.ttft_s >= 0) totals.ttft.add(how.ttft_s);
+    if (how.between_s >= 0) totals.time_between_tokens.add(how.between_s);
+    const double deadline_s = all_->arrival_s(r) + s.latency.value();
+    if (s.limits_answer && !at_most(how.end_s, deadline_s, s.latency.value())) ++totals.broke.latency;
+    if (!s.keeps_ttft(how.ttft_s)) ++totals.broke.ttft;
+    if (!s.keeps_time_between_tokens(how.between_s)) ++totals.broke.time_between_tokens;
+  }
   auto& server = history_.servers[how.server.index()];
   server.credit += how.credit;
   ++server.ended;
@@ -592,15 +601,28 @@ HETPLAN_INLINE const pending_request* serving_run::handle(request_number number,
     end(number, request_outcome::lost, now_s_);
     return nullptr;
   }
-  pending_ = {
-      number, r.service, r.server, here, seconds(now_s_), service_of(r).latency, seconds(deadline_s(number)), service_of(r).is_stream(),
-      path};
+  pending_ = {number,
+              r.service,
+              r.server,
+              here,
+              seconds(now_s_),
+              service_of(r).latency,
+              seconds(deadline_s(number)),
+              service_of(r).is_stream(),
+              path,
+              service_of(r).latency - service_of(r).begin_within()};
   return &pending_;
 }
 
-HETPLAN_INLINE void serving_run::end(request_number r, request_outcome o, double at_s, double credit, double latency_s) {
+HETPLAN_INLINE void serving_run::end(request_number r, request_outcome o, double at_s, double credit) {
+  finish(r, {.outcome = o, .end_s = at_s, .credit = credit});
+}
+
+HETPLAN_INLINE void serving_run::finish(request_number r, request_record how, double latency_s) {
   const auto& what = (*all_)[r];
-  recorder_.end(r, what, {o, at_s, tracks_.here(r, what.server), tracks_.offloads(r), credit}, latency_s);
+  how.server = tracks_.here(r, what.server);
+  how.offloads = tracks_.offloads(r);
+  recorder_.end(r, what, how, latency_s);
   tracks_.end(r);
 }
 
@@ -667,13 +689,24 @@ HETPLAN_INLINE void serving_run::settle(const ended_request& e, const instance_s
   const bool stream = service_of(r).is_stream();
   const double frames = stream ? e.share * static_cast<double>(r.length) : 0;
   if (e.what == ended_request::how::timed_out) return end(e.number, request_outcome::timed_out, e.at_s);
+  if (e.what == ended_request::how::refused) return end(e.number, request_outcome::no_resources, e.at_s);
   if (e.what == ended_request::how::failed) return end(e.number, request_outcome::failed, e.at_s, frames);
   if (stream) return end(e.number, e.share >= 1 ? request_outcome::served : request_outcome::in_part, e.at_s, frames);
-  const double answer_b = service_of(r).response_size.value();
-  double at_s = e.at_s + links_.device_s(i.leader, i.device, answer_b);
-  at_s += links_.answer_s(tracks_.here(e.number, r.server), r.server, answer_b, at_s);
-  const bool in_time = at_most(at_s, deadline_s(e.number), service_of(r).latency.value());
-  end(e.number, in_time ? request_outcome::served : request_outcome::late, at_s, in_time ? 1 : 0, at_s - all_->arrival_s(e.number));
+  const auto& s = service_of(r);
+  const double answer_b = s.response_size.value();
+  const double device_s = links_.device_s(i.leader, i.device, answer_b);
+  const auto there_s = [&](double made_s) {
+    const double leaves_s = made_s + device_s;
+    return leaves_s + links_.answer_s(tracks_.here(e.number, r.server), r.server, answer_b, leaves_s);
+  };
+  const double at_s = there_s(e.at_s), arrival_s = all_->arrival_s(e.number);
+  request_record how{.end_s = at_s, .between_s = e.between_s};
+  if (e.first_s >= 0) how.ttft_s = there_s(e.first_s) - arrival_s;
+  const bool in_time = (!s.limits_answer || at_most(at_s, deadline_s(e.number), s.latency.value())) && s.keeps_ttft(how.ttft_s) &&
+                       s.keeps_time_between_tokens(how.between_s);
+  how.outcome = in_time ? request_outcome::served : request_outcome::late;
+  how.credit = in_time ? 1 : 0;
+  finish(e.number, how, at_s - arrival_s);
 }
 
 HETPLAN_INLINE double serving_run::size_b(const request& r) const {
@@ -685,6 +718,7 @@ HETPLAN_INLINE double serving_run::expected_end_s(instance_id i, const pending_r
   touch(i, now_s_);
   const auto& state = instances_[i];
   const auto& r = (*all_)[p.number];
+  if (!state.can_hold(r)) return detail::never_s;
   const double answer_b = service_of(r).response_size.value();
   return state.expected_end_s(now_s_, now_s_ + links_.device_s(state.leader, state.device, size_b(r))) +
          links_.device_s(state.leader, state.device, answer_b) + links_.answer_s(at, r.server, answer_b, now_s_);
