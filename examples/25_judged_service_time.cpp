@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <hetplan/hetplan.hpp>
+#include <hetplan/serve/judged_tokens.hpp>
 #include <hetplan/serve/service_time.hpp>
 #include <hetplan/zoo/models.hpp>
 
@@ -24,22 +25,24 @@ cluster pcie(int gpus) {
 }
 
 int main() {
-  const planning_graph prompt = zoo::model("llama3-8b", {.tokens = 512}), token = zoo::model("llama3-8b", {.tokens = 1});
+  const planning_graph model = zoo::model("llama3-8b");
   const auto planner = [](const planning_problem& q) { return recipes::pipeline(q, minimize_response{}, 1); };
   std::vector<serve::variant_times> variants;
   for (const int gpus : {2, 4}) {
-    variants.push_back(
-        serve::judged_service_time(prompt, token, pcie(gpus), roofline{}, planner, {.largest = 8, .context = 1024, .tokens = 4}));
+    const serve::judged_tokens judged =
+        serve::judged_token_times(model, pcie(gpus), roofline{}, planner, {.typical = {512, 64}, .largest = 8});
+    std::printf("%d GPUs: a cache of %lld tokens; times are within %.1f %% (prompts) and %.1f %% (steps) of the simulated ones\n", gpus,
+                static_cast<long long>(judged.cache_tokens), 100 * judged.pass_deviation, 100 * judged.step_deviation);
+    variants.push_back(judged.times);
   }
   const serve::service_time_table times({variants});  // one service with these two variants
 
-  for (std::size_t v = 0; v < variants.size(); ++v) {
-    const auto& [pass, per_token_s, step] = variants[v];
-    std::printf("%d GPUs\n", v == 0 ? 2 : 4);
-    for (std::size_t i = 0; i < pass.batch.size(); ++i) {
-      std::printf("  batch %d: prompts %6.0f ms", pass.batch[i], 1e3 * pass.seconds_at[i]);
-      if (i < step.batch.size()) std::printf(", a token each %5.1f ms", 1e3 * step.seconds_at[i]);
-      std::printf("\n");
-    }
+  serve::service chat{.name = "chat", .latency = 5_s, .generates = true};
+  chat.variants = {{.name = "two", .gpu_kind = "P100", .memory = 16_GB}, {.name = "four", .gpu_kind = "P100", .memory = 16_GB}};
+  for (int v = 0; v < 2; ++v) {
+    const serve::service_run run{chat, chat.variants[static_cast<std::size_t>(v)], serve::service_id(0), v};
+    for (const int batch : {1, 8})
+      std::printf("%s GPUs, batch %d: a prompt each %6.0f ms, a token each %5.1f ms\n", run.as.name.c_str(), batch,
+                  1e3 * times.pass(run, {batch, 512.0 * batch}).value(), 1e3 * times.step(run, batch).value());
   }
 }

@@ -15,6 +15,7 @@
 #include <hetplan/io/tasks_json.hpp>
 #include <hetplan/io/unused_fields.hpp>
 #include <hetplan/plan/expansion_size.hpp>
+#include <hetplan/search/ranking.hpp>
 
 #include "commands.hpp"
 #include "outputs.hpp"
@@ -133,6 +134,12 @@ int export_plan(const common_options& options, const export_options& o) {
   if (o.whole_blocks) {
     check_pair(model, devices, o.cluster, p.workload);
     read = {exchange::with_whole_blocks(p, model, o.to)};
+    if (devices.has_tiers()) {  // layers have moved, so others need room
+      job same;
+      same.workload = read.plan.workload;
+      same.batch = static_cast<int>(read.plan.batch());
+      static_cast<void>(judge_offloaded(planning_problem{model, devices, profiled_or_roofline{}, same}, read.plan));
+    }
     if (const auto limit = find_broken_limit(judge(p, model, devices, profiled_or_roofline{}).evaluation, devices)) {
       const std::string reason = "with whole blocks: " + to_string(*limit, devices);
       std::cout << (options.json ? io::json_text(io::json{{"status", to_string(outcome::none_found)}, {"reason", reason}})

@@ -174,7 +174,7 @@ static_assert(check_cost_model<timed>() && check_cost_model<names_alike>() && ch
 static_assert(times_optimizer_step<stepping> && check_cost_model<stepping>() && !names_optimizer_step<timed>);
 static_assert(times_boundary<bounded> && check_cost_model<bounded>() && !names_boundary<timed>);
 static_assert(times_parts<told> && check_cost_model<told>() && !names_parts<timed>);
-static_assert(times_memory_bound<assume_si<plain_and_told>> && !times_memory_bound<assume_si<plain_cost>>);
+static_assert(times_parts<assume_si<plain_and_told>> && !times_parts<assume_si<plain_cost>>);
 static_assert(times_optimizer_step<assume_si<plain_cost>>);
 static_assert(times_boundary<assume_si<plain_and_bounded>> && !times_boundary<assume_si<plain_cost>>);
 const any_cost_model right_costs[] = {timed{},

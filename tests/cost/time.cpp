@@ -297,6 +297,31 @@ struct bad_step {
 };
 }  // namespace
 
+TEST_CASE("a run that samples few steps of many leaves contexts out") {
+  planning_graph_builder b("m", {.tokens_per_sample = 1});
+  b.add_layer({.name = "a", .forward_flops = flops(1)});
+  const planning_graph m = std::move(b).build();
+  for (const int all : {5, 16, 17, 64, 1000}) {
+    for (const int prompt : {0, 3}) {
+      for (int some = 1; some <= all; some = some < 20 ? some + 1 : some * 2) {
+        const workload w{.mode = mode::generation, .tokens = some, .prompt = prompt, .sampled_from = all};
+        const token_passes passes(w, m), whole({.mode = mode::generation, .tokens = all, .prompt = prompt}, m);
+        INFO(some << " of " << all << " behind " << prompt);
+        double sum = 0;
+        for (std::size_t k = 0; k < passes.distinct().size(); ++k) {
+          CHECK(passes.count_of(k) > 0);
+          sum += passes.count_of(k);
+          const auto is_same = [&](const token_pass& p) { return p == passes.distinct()[k]; };
+          CHECK(std::any_of(whole.distinct().begin(), whole.distinct().end(), is_same));  // no context of its own
+        }
+        CHECK(sum == passes.size());
+        for (int i = 1; i < passes.size(); ++i)
+          CHECK((passes[i].context >= passes[i - 1].context && passes.which(i) < passes.distinct().size()));
+      }
+    }
+  }
+}
+
 TEST_CASE("the optimizer's step is an ability that a cost model may have") {
   static_assert(!times_optimizer_step<roofline> && !names_optimizer_step<roofline>);
   static_assert(check_cost_model<steps>() && times_optimizer_step<steps>);

@@ -208,7 +208,11 @@ TEST_CASE("batch sizes whose time no profile tells are no plan's, so the bound l
 TEST_CASE("the path goes there and back; where no gradient returns it turns earlier or only goes there") {
   const auto path = [](const planning_graph& g, std::vector<double> forward_s, std::vector<double> forward_backward_s,
                        mode how = mode::training) {
-    return path_bound(g, {1, {}, std::move(forward_s), std::move(forward_backward_s)}, how).value();
+    layer_minima m;
+    m.devices = 1;
+    m.forward_s = std::move(forward_s);
+    m.forward_backward_s = std::move(forward_backward_s);
+    return path_bound(g, m, how).value();
   };
   const std::vector<double> f{1, 2, 4}, fb{10, 20, 40};
   CHECK(path(chain(3), f, fb) == 70);

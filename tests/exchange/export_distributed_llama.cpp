@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <hetplan/exchange/dnn_partitioning_json.hpp>
+#include <hetplan/exchange/export_llama_cpp.hpp>
 #include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/zoo/models.hpp>
 

@@ -10,6 +10,7 @@
 #include <hetplan/exchange/export_llama_cpp.hpp>
 #include <hetplan/exchange/export_runtimes.hpp>
 #include <hetplan/io/json_document.hpp>
+#include <hetplan/zoo/models.hpp>
 
 #include "exchange/runtime_split.hpp"
 #include "io/reading.hpp"
@@ -494,6 +495,27 @@ TEST_CASE("a device's name that is no address is refused where a command line ha
   }
   CHECK(exchange::shell_word("") == "''");
   CHECK(exchange::shell_word("10.0.0.7:50052,home-1") == "10.0.0.7:50052,home-1");
+}
+
+TEST_CASE("a head on a device that has the first layers too goes there by its name") {
+  const planning_graph m = zoo::model("llama3-8b", {.tokens = 1});
+  plan p{.model = m.name(), .cluster = "row"};
+  p.workload.mode = mode::generation;
+  for (int s = 0; s < 3; ++s) p.stages.push_back({.name = "s" + std::to_string(s), .devices = {{.device = device_id(s == 1 ? 1 : 0)}}});
+  const exchange::runtime_layers parts = exchange::find_runtime_layers(m);
+  const auto give = [&](std::size_t to, const std::vector<layer_id>& all) {
+    p.stages[to].layers.insert(p.stages[to].layers.end(), all.begin(), all.end());
+  };
+  give(0, parts.embedding);
+  for (std::size_t b = 0; b < parts.blocks.size(); ++b) give(b < 20 ? 0 : 1, parts.blocks[b]);
+  for (const layer_id l : parts.head) give(m[l].name == "lm_head" ? 2 : 1, {l});
+  const exchange::llama_cpp_split split = exchange::split_for_llama_cpp(p, m);
+  CHECK(split.devices == std::vector{device_id(0), device_id(1)});
+  CHECK(split.tensor_split == std::vector<std::size_t>{20, 13});
+  REQUIRE(split.overrides.size() == 1);
+  CHECK(split.overrides[0].tensors == "^output\\.");
+  const std::string command = exchange::llama_cpp_command(p, m, test::row_of_devices(2));
+  CHECK(command.find("-ts 20,13 -ot '^output\\.=RPC0[d0:50052]'") != std::string::npos);
 }
 
 }  // namespace test_export_llama_cpp

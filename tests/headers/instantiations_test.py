@@ -11,8 +11,8 @@ import unittest
 INCLUDE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR", pathlib.Path(__file__).parents[2])) / "include"
 CLANG = shutil.which("clang++-16")
 # Thousands of declarations, all and those of class templates' specialisations; <Eigen/Dense> has 138 and 5. Who makes them fewer
-# lowers the limit; who needs more says in the change what for.
-LIMITS = {"": (896, 90), "-DHETPLAN_SEPARATE": (255, 20)}
+# lowers the limit; who needs more says in the change what for (930: memory tiers and pins in every planner, parts of a time).
+LIMITS = {"": (930, 94), "-DHETPLAN_SEPARATE": (262, 20)}
 
 
 def declarations(flag):

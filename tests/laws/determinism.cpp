@@ -68,7 +68,7 @@ TEST_CASE("traces and evaluations have the same bytes with every compiler and bu
   CHECK(digests ==
         "af17244427f6f94f\n"
         "400037704b84bdec\n"
-        "17230cdf3cd87946\n"
+        "fc4c5d0670fa33f0\n"
         "70dda75f65908679\n"
         "d2cc238099a19a9c\n"
         "83fc95a77d46012b\n"

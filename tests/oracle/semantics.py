@@ -16,6 +16,7 @@ to §L3 are those of language.md, which amends it. File formats are those of doc
 A file {"cases": [...]} gives {"results": [...]}. Exit status: 0 done, 1 a check failed, 2 bad input.
 """
 import heapq
+import itertools
 import json
 import math
 import re
@@ -1267,7 +1268,13 @@ class TaskGraph:
                             self._connect("token", sink, source, FORWARD, step, step + 1, 4)
 
     def _chunks_in_flight(self):
-        """§L3: a source stage starts chunk j when chunk j − k has left the sinks."""
+        """§L3: a source stage starts chunk j when chunk j − k has left the sinks. No device has two stages of a pipeline that run in
+        every chunk then."""
+        if self.plan.in_flight and self.plan.in_flight < self.plan.chunks:
+            busy = [s for s in self.plan.stages if any(not l.per_request and not l.last_token for l in s.layers)]
+            for one, other in itertools.combinations(busy, 2):
+                shared = {p.device.index for p in one.parts} & {p.device.index for p in other.parts}
+                require(one.pipeline != other.pipeline or not shared, f"cyclic order at devices {sorted(shared)}")
         for j in range(self.plan.in_flight or self.plan.chunks, self.plan.chunks):
             for sink in self.plan.sinks(j - self.plan.in_flight):
                 for source in self.plan.sources(j):

@@ -90,6 +90,7 @@ class Variant:
         self.step_times = document.get("step")
         self.cache = document.get("cache_tokens", math.inf)
         assert service.continuous or self.cache == math.inf
+        self.means = {}     # by b
         lists = [self.pass_times["batch"]] + ([self.step_times["batch"]] if self.step_times else [])
         self.largest = min(batches[-1] for batches in lists)
         assert all(batches[0] == 1 and batches == sorted(set(batches)) for batches in lists)
@@ -109,8 +110,10 @@ class Variant:
 
     def mean_step(self, b):
         """A step of b typical requests, half of whose tokens out are there."""
-        tokens = self.service.tokens
-        return self.of_step(b, b * (tokens["in"] + fractions.Fraction(tokens["out"]) / 2))
+        if b not in self.means:     # asked for with every publication
+            tokens = self.service.tokens
+            self.means[b] = self.of_step(b, b * (tokens["in"] + fractions.Fraction(tokens["out"]) / 2))
+        return self.means[b]
 
     def typical(self, b):
         """T(b) of the typical numbers of tokens."""
@@ -432,7 +435,13 @@ class Continuous(Instance):
         start, holds = max(self.boundary, t) if n else t, n + q + 1
         if q + 1 > b - n:
             start, holds = start + (q + 1 - (b - n)) * self.whole(b) / b, b
-        return start, self.end_by_limits(start + self.whole(holds), start + self.variant.of_pass(1, self.service.tokens["in"]))
+        v, x = self.variant, self.service.tokens["in"]
+        first = v.of_pass(1, x)
+        if self.service.chunk is not None:
+            x += sum(m.left for m in self.reading)
+            chunks = max(1, math.ceil(fractions.Fraction(x) / self.service.chunk))
+            first = chunks * v.mean_step(holds) + v.of_pass(1, x) - v.of_pass(1, 0)
+        return start, self.end_by_limits(start + self.whole(holds), start + first)
 
     def fail(self, now):
         for m in self.members():

@@ -69,8 +69,13 @@ class token_passes {
   [[nodiscard]] bool makes_tokens_for_a_step(int pass) const { return pass + 1 >= chunks_ && pass + 1 < size(); }
 
  private:
+  [[nodiscard]] std::size_t context_number(int step) const {
+    return static_cast<std::size_t>((step * step_ + steps_each_ - 1) / steps_each_);
+  }
+
   int chunks_ = 0, steps_ = 1;
   long long step_ = 1, steps_each_ = 1;  ///< step i has the context number ceil(i step_ / steps_each_)
+  std::vector<std::size_t> of_number_;   ///< by context number that a step has: index into `distinct_`
   std::vector<token_pass> distinct_;
   std::vector<double> counts_;
   std::size_t distinct_chunks_ = 0;

@@ -48,6 +48,7 @@ HETPLAN_INLINE token_passes::token_passes(const workload& w, const planning_grap
   if (w.mode != mode::generation) {
     distinct_ = {{}};
     counts_ = {1};
+    of_number_ = {0};
     return;
   }
   if (const int passes = pass_count(w, model.tokens_per_sample()); passes > most_passes) {
@@ -71,13 +72,14 @@ HETPLAN_INLINE token_passes::token_passes(const workload& w, const planning_grap
   step_ = w.all_tokens();
   steps_each_ = static_cast<long long>(w.tokens) * apart;
   for (int i = 0; i < steps_; ++i) {
-    const std::size_t k = which(chunks_ + i);
-    if (k == distinct_.size()) {
-      const int rounded_up = static_cast<int>(k - distinct_chunks_) * apart;
-      distinct_.push_back({.tokens = 1, .context = w.context + prompt + rounded_up, .cached = true, .first = false, .last = true});
+    const std::size_t number = context_number(i);
+    if (number >= of_number_.size()) {  // a sample of few steps leaves some out
+      of_number_.resize(number + 1, distinct_.size());
+      distinct_.push_back(
+          {.tokens = 1, .context = w.context + prompt + static_cast<int>(number) * apart, .cached = true, .first = false, .last = true});
       counts_.push_back(0);
     }
-    ++counts_[k];
+    ++counts_[of_number_[number]];
   }
 }
 
@@ -179,7 +181,7 @@ HETPLAN_INLINE void check_tiers(const any_cost_model& cost, const planning_graph
 
 HETPLAN_INLINE std::size_t token_passes::which(int pass) const {
   if (pass < chunks_) return static_cast<std::size_t>(pass);
-  return distinct_chunks_ + static_cast<std::size_t>(((pass - chunks_) * step_ + steps_each_ - 1) / steps_each_);
+  return of_number_[context_number(pass - chunks_)];
 }
 
 }  // namespace hetplan

@@ -76,6 +76,7 @@ namespace hetplan::draw::detail {
         std::string name = run.view.stage_name(stage_id(s));
         if (here.recomputes()) name += here.recompute == recomputation::blocks ? ", recomputes blocks" : ", recomputes";
         if (here.state_shards() > 1) name += ", optimizer state in " + std::to_string(here.state_shards()) + " parts";
+        name += describe_offload(here, model);
         if (p.pipeline_count() > 1) name += " (pipeline " + std::to_string(here.pipeline) + ")";
         const auto layer = [&](layer_id l) { return fitted(model[l].name, 28); };
         const std::string range = here.layers.empty()       ? ""

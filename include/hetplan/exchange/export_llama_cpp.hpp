@@ -34,7 +34,7 @@ struct llama_cpp_split {
 ///
 /// Layers of experts may lie on another device than the rest of their block: on the host, as where experts are too many for a GPU, or on
 /// any other one, which is listed with a share of 0 if it holds nothing else. Where a layer holds more than its experts, as in models at
-/// block level, the whole MLP goes there.
+/// block level, the whole MLP goes there. So may the head, where it is not the embedding's tensor: on a device that has other layers.
 ///
 /// Weights that a stage has in a tier go to the memory of the device's processor, which also computes with them there: on the host to that
 /// of the command's own process, mapped from the file; on another machine to a second device of its server. Layers are whole blocks, the

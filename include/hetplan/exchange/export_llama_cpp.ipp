@@ -79,6 +79,35 @@ struct experts_apart {
   return found;
 }
 
+/// Returns what the tensors of the head's layer are called in GGUF, as a regular expression.
+[[nodiscard]] HETPLAN_INLINE std::string tensors_of_head(const layer& l) {
+  return l.name.ends_with("norm") ? "^output_norm\\." : "^output\\.";
+}
+
+/// Joins a head with a stage of its own, on a device that has other layers, to the last block's stage. Returns its tensors, which stay.
+[[nodiscard]] HETPLAN_INLINE std::vector<llama_cpp_override> join_head(plan& p, const planning_graph& model) {
+  const runtime_layers parts = find_runtime_layers(model);
+  if (parts.head.empty() || p.stages.size() < 3) return {};
+  const auto stage_with = [&](layer_id l) {
+    return std::ranges::find_if(p.stages, [&](const stage& s) { return std::ranges::find(s.layers, l) != s.layers.end(); });
+  };
+  const auto own = stage_with(parts.head.back()), block = stage_with(parts.blocks.back().back());
+  const device_id device = own->devices.front().device;
+  const auto of_head = [&](layer_id l) { return std::ranges::find(parts.head, l) != parts.head.end(); };
+  const bool returns = own->devices.size() == 1 && std::ranges::all_of(own->layers, of_head) &&
+                       std::ranges::any_of(p.stages, [&](const stage& s) { return &s != &*own && s.devices.front().device == device; });
+  if (!returns || std::ranges::any_of(own->layers, [&](layer_id l) { return model[l].weight_group >= 0; })) return {};
+  std::vector<llama_cpp_override> stay;
+  for (const layer_id l : own->layers) {
+    if (model[l].weight.value() > 0 && own->tier_of(l) == nullptr) stay.push_back({device, false, {}, tensors_of_head(model[l])});
+    block->layers.push_back(l);
+  }
+  std::ranges::sort(block->layers);
+  p.stages.erase(own);
+  p.schedule = {};
+  return stay;
+}
+
 /// Returns what the tensors of a block's layer are called in GGUF, as a regular expression; nothing for a layer of an unknown name.
 [[nodiscard]] HETPLAN_INLINE std::optional<std::string> tensors_of(const layer& l) {
   const std::string part = l.name.substr(l.name.find_last_of('.') + 1);
@@ -154,7 +183,7 @@ struct experts_apart {
       if (tied && device != host)
         fail("it has one tensor for embedding and head, which stays on the machine that runs the command; layer " + io::in_quotes(name) +
              " has it in tier " + io::in_quotes(*s.tier_of(l)) + " of another device");
-      of_head.push_back({device, true, {}, tied ? "^token_embd\\." : name.ends_with("norm") ? "^output_norm\\." : "^output\\."});
+      of_head.push_back({device, true, {}, tied ? "^token_embd\\." : tensors_of_head(model[l])});
     }
   }
   std::vector<llama_cpp_override> all;
@@ -169,7 +198,9 @@ HETPLAN_INLINE llama_cpp_split split_for_llama_cpp(const plan& p, const planning
   constexpr std::size_t most_devices = 15;
   detail::require_inference(p, "llama.cpp");
   const auto apart = detail::find_experts_apart(p, model);
-  const std::vector<runtime_stage> stages = runtime_stages(apart ? apart->whole : p, model, "llama.cpp");
+  plan whole = apart ? apart->whole : p;
+  const std::vector<llama_cpp_override> head = detail::join_head(whole, model);
+  const std::vector<runtime_stage> stages = runtime_stages(whole, model, "llama.cpp");
   llama_cpp_split split;
   split.host = stages.front().device;
   for (const runtime_stage& s : stages) {
@@ -181,6 +212,7 @@ HETPLAN_INLINE llama_cpp_split split_for_llama_cpp(const plan& p, const planning
   }
   split.overrides = detail::find_offloaded(p, model, split.host);
   if (apart) split.overrides.insert(split.overrides.end(), apart->overrides.begin(), apart->overrides.end());
+  split.overrides.insert(split.overrides.end(), head.begin(), head.end());
   const auto is_listed = [&](const std::vector<device_id>& all, device_id d) { return std::ranges::find(all, d) != all.end(); };
   for (llama_cpp_override& o : split.overrides) {
     if (o.device == split.host) {

@@ -104,7 +104,7 @@ void require_blocks(const std::vector<runtime_stage>& stages, const plan& p, std
 ///
 /// A block goes to the stage with most of its forward FLOP (most of its layers if it has no FLOP; the first on a tie), the embedding to
 /// the first stage, the head to the last. Stages that are left empty are removed. A layer's weights stay in the
-/// tier where they are, which its new device may lack. Transfer rules are dropped; so is the warm-up if
+/// tier where they are, which its new device may lack (judge_offloaded chooses anew). Transfer rules are dropped; so is the warm-up if
 /// the number of stages changes.
 ///
 /// @param runtime  its name, for messages.

@@ -17,6 +17,9 @@ namespace hetplan {
 [[nodiscard]] std::string readable(bytes b);
 [[nodiscard]] std::string readable(joules j);
 
+/// Returns ", 4.2 GB of weights (129 layers) in ram" for each tier in which a stage has weights.
+[[nodiscard]] std::string describe_offload(const stage& s, const planning_graph& model);
+
 /// Returns the number of microbatches and their samples: "16 microbatches of 2", "12 microbatches of 1 to 4".
 [[nodiscard]] std::string describe_microbatches(const plan& p);
 

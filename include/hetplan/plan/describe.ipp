@@ -37,15 +37,24 @@ namespace detail {
   return sizes;
 }
 
-[[nodiscard]] HETPLAN_INLINE std::vector<layer_id> layers_in(const stage& s, const std::string& tier) {
-  std::vector<layer_id> layers;
-  for (const offloaded_layer& o : s.offload) {
-    if (o.tier == tier) layers.push_back(o.layer);
-  }
-  return layers;
-}
-
 }  // namespace detail
+
+HETPLAN_INLINE std::string describe_offload(const stage& s, const planning_graph& model) {
+  std::vector<std::pair<std::string_view, std::vector<layer_id>>> tiers;
+  for (const offloaded_layer& o : s.offload) {
+    auto at = std::find_if(tiers.begin(), tiers.end(), [&](const auto& t) { return t.first == o.tier; });
+    if (at == tiers.end()) at = tiers.insert(tiers.end(), {o.tier, {}});
+    at->second.push_back(o.layer);
+  }
+  std::string text;
+  for (const auto& [tier, layers] : tiers) {
+    bytes held;
+    for_each_tensor(model, std::span<const layer_id>(layers), [&](const layer& l) { held += l.weight; });
+    text += format_line(", %s of weights (%zu %s) in %s", readable(held).c_str(), layers.size(), layers.size() == 1 ? "layer" : "layers",
+                        escaped(tier).c_str());
+  }
+  return text;
+}
 
 HETPLAN_INLINE std::string describe_microbatches(const plan& p) {
   const std::vector<long long> sizes = detail::sizes_of_passes(p);
@@ -93,15 +102,7 @@ HETPLAN_INLINE std::string describe(const plan& p, const planning_graph& model, 
     if (s.recomputes()) text += s.recompute == recomputation::blocks ? ", recomputes blocks" : ", recomputes";
     const char* shared = s.shard == sharding::fsdp ? "weights, gradients and " : s.shard == sharding::zero2 ? "gradients and " : "";
     if (s.state_shards() > 1) text += format_line(", %soptimizer state in %d parts", shared, s.state_shards());
-    for (std::size_t i = 0; i < s.offload.size(); ++i) {
-      const std::string& tier = s.offload[i].tier;
-      const auto in_it = [&](const offloaded_layer& o) { return o.tier == tier; };
-      if (std::find_if(s.offload.begin(), s.offload.end(), in_it) - s.offload.begin() != static_cast<std::ptrdiff_t>(i)) continue;
-      bytes held;
-      for_each_tensor(model, std::span<const layer_id>(detail::layers_in(s, tier)), [&](const layer& l) { held += l.weight; });
-      text += format_line(", %s of weights (%zu layers) in %s", readable(held).c_str(),
-                          static_cast<std::size_t>(std::count_if(s.offload.begin(), s.offload.end(), in_it)), escaped(tier).c_str());
-    }
+    text += describe_offload(s, model);
     if (!s.cuts.empty() && sizes.empty())
       text += format_line(", in %zu and %zu passes", s.cuts.forward.size() - 1, std::max<std::size_t>(1, s.cuts.backward.size()) - 1);
     text += "\n";

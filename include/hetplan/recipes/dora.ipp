@@ -414,7 +414,18 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
   const std::size_t most_judged = problem.pinned.empty() ? 4 : 16;
   step_budget budget(problem.steps);
   budget.spend(answer.steps);
-  if (budget.spent() || answer.status.result == outcome::infeasible) return answer;     // a proof covers these plans, too
+  if (budget.spent() || answer.status.result == outcome::infeasible) return answer;  // a proof covers these plans, too
+  if (!problem.pinned.empty()) {  // the best plan without pins: drafts put its pinned layers where they must be, so that devices return
+    planning_problem free = problem;
+    free.job.pins.clear();
+    free.pinned.clear();
+    free.steps = std::max(1LL, budget.left() / 4);
+    plan_result found = dora_partitioner(free, objective, 1, options.partitioner, rounds.part());
+    budget.spend(found.steps);
+    answer.candidates += found.candidates;
+    answer.steps += found.steps;
+    for (ranked_plan& r : found.plans) starts.insert(starts.begin(), std::move(r.plan));
+  }
   if (!answer.plans.empty()) starts.insert(starts.begin(), answer.plans.front().plan);  // one, however many are wanted
   // Of two orders of the layers, the model's own and that of its chains, the one in which the plans so far can be cut best.
   const planning_graph& model = problem.model;

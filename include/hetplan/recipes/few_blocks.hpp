@@ -34,7 +34,6 @@ class few_blocks {
  private:
   std::shared_ptr<const coarsen::blocks> blocks_;
   planning_graph model_;
-  cluster cluster_;
   planning_problem problem_;
 };
 

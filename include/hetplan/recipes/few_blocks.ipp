@@ -115,7 +115,8 @@ struct cost_of_blocks {
             .tensor_parallel = w.tensor_parallel,
             .context = w.context,
             .tokens = w.tokens,
-            .cached = w.cached};
+            .cached = w.cached,
+            .tier_bandwidth = w.tier_bandwidth};
   }
 };
 
@@ -228,13 +229,6 @@ struct memory_of_blocks {
   return std::move(g).build();
 }
 
-[[nodiscard]] HETPLAN_INLINE cluster without_tiers(const cluster& c) {
-  if (!c.has_tiers()) return c;
-  std::vector<device> devices(c.devices().begin(), c.devices().end());
-  for (device& d : devices) d.tiers.clear();
-  return c.with_devices(std::move(devices));
-}
-
 [[nodiscard]] HETPLAN_INLINE job without_pins(job j) {
   j.pins.clear();
   return j;
@@ -244,9 +238,9 @@ struct memory_of_blocks {
 
 HETPLAN_INLINE few_blocks::few_blocks(const planning_problem& whole, std::size_t most)
     : blocks_(std::make_shared<const coarsen::blocks>(detail::blocks_in_a_row(whole.model, most))),
-      model_(detail::model_of_blocks(whole.model, *blocks_)), cluster_(detail::without_tiers(whole.cluster)),
-      problem_(model_, cluster_, detail::cost_of_blocks{whole.cost, {&whole.model, blocks_}}, detail::without_pins(whole.job), whole.models,
-               whole.lp, whole.steps) {
+      model_(detail::model_of_blocks(whole.model, *blocks_)),
+      problem_(model_, whole.cluster, detail::cost_of_blocks{whole.cost, {&whole.model, blocks_}}, detail::without_pins(whole.job),
+               whole.models, whole.lp, whole.steps) {
   problem_.models.memory = detail::memory_of_blocks{whole.models.memory, {&whole.model, blocks_}};
   problem_.with_bounds = false;
 }

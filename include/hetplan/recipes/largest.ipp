@@ -16,6 +16,7 @@
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/few_blocks.hpp>
+#include <hetplan/search/fit_offload.hpp>
 #include <hetplan/search/ranking.hpp>
 #include <hetplan/simulate/evaluate.hpp>
 
@@ -32,6 +33,7 @@ class packed_bytes {
     const planning_graph& model = problem.model;
     const std::vector<token_pass> shapes = shapes_of(token_passes(w, model));
     held_.push_back(0);
+    movable_.push_back(0);
     activations_.assign(shapes.size(), {0});
     std::map<std::int32_t, std::size_t> last_of_group;
     for (std::size_t i = 0; i < model.size(); ++i) {
@@ -39,7 +41,9 @@ class packed_bytes {
       const double state = checked_state(memory, l, w, 1);
       const double cache = w.mode == mode::generation ? checked_bytes(memory.cache(l, w), "cache", l) : 0;
       held_.push_back(held_.back() + state + cache * problem.job.batch);
-      if (l.weight_group >= 0) {
+      const bool tied = l.weight_group >= 0;  // counted once, and where the others are: left in memory here
+      movable_.push_back(movable_.back() + (tied || (w.mode == mode::training && l.trainable) ? 0 : std::min(state, l.weight.value())));
+      if (tied) {
         const auto [before, is_first] = last_of_group.insert({l.weight_group, i});
         if (!is_first) repeats_.push_back({before->second, i, state});
       }
@@ -48,8 +52,9 @@ class packed_bytes {
         activations_[k].push_back(activations_[k].back() + kept * (shapes[k].cached ? shapes[k].share_of(l) : 1));
     }
   }
-  [[nodiscard]] double operator()(std::size_t first, std::size_t last) const {
-    double bytes = held_[last] - held_[first], most = 0;
+  /// @param room  bytes of tiers, which may hold what is not trained.
+  [[nodiscard]] double operator()(std::size_t first, std::size_t last, double room) const {
+    double bytes = held_[last] - held_[first] - std::min(room, movable_[last] - movable_[first]), most = 0;
     for (const repeat& r : repeats_) bytes -= r.before >= first && r.layer < last ? r.state : 0;
     for (const auto& each : activations_) most = std::max(most, each[last] - each[first]);
     return bytes + most;
@@ -62,7 +67,7 @@ class packed_bytes {
     std::size_t before, layer;
     double state;
   };
-  std::vector<double> held_;
+  std::vector<double> held_, movable_;
   std::vector<std::vector<double>> activations_;  ///< by shape of pass
   std::vector<repeat> repeats_;
 };
@@ -73,14 +78,18 @@ HETPLAN_INLINE std::optional<plan> packed_plan(const planning_problem& problem) 
   const packed_bytes bytes(problem, size);
   std::vector<device_id> by_memory;
   for (const device& d : problem.cluster.devices()) by_memory.push_back(d.id);
-  const auto room = [&](device_id d) { return memory_limit_bytes(problem.cluster[d]); };
+  const auto room = [&](device_id d) {
+    double below = 0;
+    for (const memory_tier& t : problem.cluster[d].tiers) below += t.memory.value();
+    return std::pair(memory_limit_bytes(problem.cluster[d]), below);
+  };
   sort_stably(by_memory, [&](device_id a, device_id b) { return room(a) > room(b); });
   /// Returns the end of the longest run from `first` that fits.
   const auto reach = [&](std::size_t first, device_id d) {
     std::size_t low = first, high = bytes.layers();
     while (low < high) {
       const std::size_t middle = low + (high - low + 1) / 2;
-      if (bytes(first, middle) <= room(d)) low = middle;
+      if (bytes(first, middle, room(d).second) <= room(d).first) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -208,7 +217,7 @@ class largest_search {
       sampled_ = sampled_ && !d.energy_budget;
     }
     sampled_ = sampled_ && w.mode == mode::generation && w.sampled_from == 0;
-    large_ = problem.model.size() > layers_planned_whole;
+    large_ = problem.model.size() > layers_planned_whole && problem.pinned.empty();  // blocks know no pins
   }
 
   [[nodiscard]] largest_found run() {
@@ -283,17 +292,28 @@ class largest_search {
     return !find_broken_limit(e, problem_.cluster) && broken_time(problem_.job.qoe, e.times()).empty();
   }
 
-  /// Returns whether the devices hold a plan: outside training each holds the activations of one task at a time.
-  [[nodiscard]] static bool has_room(const planning_problem& p, const plan& x) {
+  /// Returns whether the devices hold a plan, with weights in their tiers where they must: outside training each holds the activations of
+  /// one task at a time.
+  [[nodiscard]] static bool has_room(const planning_problem& p, plan& x) {
+    for (stage& s : x.stages) s.offload.clear();
     const std::vector<double> held = static_bytes(x, p.model, p.models.memory, p.cluster);
+    evaluation e;
+    e.devices.resize(p.cluster.size());
+    bool fits = true;
     for (const stage& s : x.stages) {
       for (std::size_t i = 0; i < s.devices.size(); ++i) {
         const assignment& a = s.devices[i];
         const double kept = stage_share_memory(p.models.memory, p.model, s, a, x.workload, 0, s.column_of(i)).forward;
-        if (!at_most(held[a.device.index()] + kept, p.cluster[a.device].usable_memory().value())) return false;
+        device_evaluation& mine = e.devices[a.device.index()];
+        mine.used = true;
+        mine.peak_memory = std::max(mine.peak_memory, bytes(held[a.device.index()] + kept));
+        fits = fits && at_most(mine.peak_memory.value(), p.cluster[a.device].usable_memory().value());
       }
     }
-    return true;
+    if (fits || !p.cluster.has_tiers()) return fits;
+    auto fitted = fit_offload(p, x, e);
+    if (fitted) x = *std::move(fitted);
+    return fitted.has_value();
   }
 
   /// Judges a plan for a value; by memory alone where nothing else is limited.
@@ -301,7 +321,8 @@ class largest_search {
     if (x.workload != p.job.workload || x.batch() != p.job.batch) x.schedule.transfers.clear();  // they name microbatches
     x.workload = p.job.workload;
     x.microbatches = p.job.batch / x.microbatch_size;
-    if (x.batch() != p.job.batch || validate(x, p.model, p.cluster)) return false;
+    for (stage& s : x.stages) s.offload.clear();  // chosen anew for this value
+    if (x.batch() != p.job.batch || validate(x, p)) return false;
     const bool uniform =
         x.pipelines.empty() && std::ranges::all_of(x.stages, [](const stage& s) { return s.microbatch_size == 0 && s.cuts.empty(); });
     try {
@@ -313,7 +334,7 @@ class largest_search {
         brief.workload.tokens = std::min(brief.workload.tokens, 2);
         static_cast<void>(judge(brief, p.model, p.cluster, p.cost, p.models));
       } else {
-        const quick_judgement q = judge_quickly(p, x);
+        const quick_judgement q = judge_offloaded(p, x);
         steps_ += q.steps;
         if (!keeps(q.evaluation)) return false;
       }

@@ -94,7 +94,7 @@ HETPLAN_INLINE quick_judgement judge_quickly(const planning_problem& problem, co
     const bool tokens = detail::has_many_tokens(p);
     const auto shorten = [&](plan& q, int to) {
       (tokens ? q.workload.tokens : q.microbatches) = to;
-      if (tokens) q.workload.sampled_from = p.workload.tokens;  // steps behind short contexts and long ones
+      if (tokens) q.workload.sampled_from = p.workload.all_tokens();  // steps behind short contexts and long ones
     };
     shorten(shorter, filled);
     shorten(longer, 2 * filled);

@@ -52,17 +52,23 @@ class instance_times {
   [[nodiscard]] double typical_s(int requests) const { return typical_s_[static_cast<std::size_t>(requests)]; }
   /// Returns W(b), the time of a typical request in a running set of constant size b: it waits for the pass of each one that joins.
   [[nodiscard]] double typical_in_set_s(int requests) const {
-    const double prompts_s = static_cast<double>(requests) * pass_one_s_;
-    if (chunk_ == 0 && cached_s_ == 0) return prompts_s + (typical_out_ - 1) * step_s(requests);
-    const double read_s = cached_s_ * static_cast<double>(requests) * (typical_in_ + typical_out_ / 2);  // by a step, in the mean
-    const double iterations = typical_out_ - 1 + (chunk_ == 0 ? 0 : std::max(1.0, std::ceil(typical_in_ / chunk_)));
-    return (chunk_ == 0 ? prompts_s : static_cast<double>(requests) * riding_one_s_) + iterations * (step_s(requests) + read_s);
+    if (chunk_ == 0) return static_cast<double>(requests) * pass_one_s_ + (typical_out_ - 1) * mean_step_s(requests);
+    return (typical_out_ - 1 + chunks_of(typical_in_)) * mean_step_s(requests) + static_cast<double>(requests) * riding_one_s_;
+  }
+  /// Returns the seconds of a step of typical requests in the middle of their answers.
+  [[nodiscard]] double mean_step_s(int requests) const {
+    return step_s(requests) + cached_s_ * static_cast<double>(requests) * (typical_in_ + typical_out_ / 2);
+  }
+  /// Returns the seconds until a typical prompt is read in chunks, behind others of so many tokens together, in a set of so many.
+  [[nodiscard]] double typical_read_s(int requests, double behind) const {
+    return chunks_of(behind + typical_in_) * mean_step_s(requests) + riding_s(behind + typical_in_);
   }
   /// Returns how many typical requests a running set holds.
   [[nodiscard]] int typical_batch() const { return typical_batch_; }
   /// Returns the seconds of the pass of a typical prompt among so many of a fixed batch, or alone in a running set.
   [[nodiscard]] double typical_pass_s(int requests) const { return pass_s_[static_cast<std::size_t>(requests)]; }
   [[nodiscard]] double pass_one_s() const { return pass_one_s_; }
+  [[nodiscard]] bool limits_first() const { return ttft_s_ > 0; }
   /// Returns the expected end that stands for one whose first token comes at a time: later if that breaks its limit.
   [[nodiscard]] double end_with_first(double end_s, double first_s) const {
     return ttft_s_ == 0 ? end_s : std::max(end_s, first_s + latency_s_ - ttft_s_);
@@ -83,6 +89,7 @@ class instance_times {
   [[nodiscard]] bool generates() const { return generates_; }
 
  private:
+  [[nodiscard]] double chunks_of(double tokens) const { return std::max(1.0, std::ceil(tokens / chunk_)); }
   [[nodiscard]] double ask_pass(int requests, double tokens_in) const;
   [[nodiscard]] service_run run() const;
   [[nodiscard]] double checked(seconds answer, const char* what, int requests) const;
@@ -246,6 +253,7 @@ class running_set {
     double cached = 0;    ///< at tau, by those that have a token
     double reserved = 0;  ///< tokens in and out of all
     std::deque<prompt> prompts = {};
+    double unread = 0;  ///< of all of them
     // The next iterations, alike, of those in which prompts are read:
     std::int64_t alike = never;
     double each_s = 0;      ///< without what caches add
@@ -258,6 +266,8 @@ class running_set {
   /// Returns the requests that run or whose prompt is read.
   [[nodiscard]] std::size_t members() const { return set_.size() + (tokens_ ? tokens_->prompts.size() : 0); }
   [[nodiscard]] bool room() const { return members() < static_cast<std::size_t>(times_->batch()); }
+  /// Returns the tokens of prompts that are not read at the last boundary.
+  [[nodiscard]] double unread_tokens(double now_s) const;
   /// Returns the seconds of an iteration without what caches add.
   [[nodiscard]] double each_s() const {
     return tokens_ && !tokens_->prompts.empty() ? tokens_->each_s : times_->step_s(static_cast<int>(set_.size()));

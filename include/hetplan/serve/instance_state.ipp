@@ -177,12 +177,16 @@ HETPLAN_INLINE void running_set::read_prompts(std::int64_t steps, const request_
   auto& t = *tokens_;
   if (t.prompts.empty() || steps == 0) return;
   for (; t.whole > 0; --t.whole) {
-    const auto number = t.prompts.front().number;
+    const auto [number, left] = t.prompts.front();
     t.prompts.pop_front();
+    t.unread -= left;
     set_.push({steps_done_ + static_cast<std::int64_t>(all[number].length) - 1, number, boundary_s_});
     t.cached += static_cast<double>(all[number].tokens_in) + 1;
   }
-  if (t.part > 0) t.prompts.front().left -= static_cast<double>(steps) * t.part;
+  if (t.part == 0) return;
+  const double read = static_cast<double>(steps) * t.part;
+  t.prompts.front().left -= read;
+  t.unread -= read;
 }
 
 HETPLAN_INLINE void running_set::plan_prompts() {
@@ -224,6 +228,7 @@ HETPLAN_INLINE void running_set::let_in(const request_stream& all, ended_request
     if (tokens_) tokens_->reserved += tokens_of(r);
     if (times_->chunk() > 0) {
       tokens_->prompts.push_back({number, static_cast<double>(r.tokens_in)});
+      tokens_->unread += static_cast<double>(r.tokens_in);
       continue;
     }
     joined.push_back(number);
@@ -262,8 +267,17 @@ HETPLAN_INLINE double running_set::expected_start_s(double now_s, double there_s
 
 HETPLAN_INLINE double running_set::expected_end_s(double now_s, double there_s, std::size_t coming) const {
   const auto after = std::min(static_cast<std::size_t>(times_->typical_batch()), members() + line_.size() + coming + 1);
+  const int together = static_cast<int>(after);
   const double start_s = expected_start_s(now_s, there_s, coming);
-  return times_->end_with_first(start_s + times_->typical_in_set_s(static_cast<int>(after)), start_s + times_->pass_one_s());
+  const double end_s = start_s + times_->typical_in_set_s(together);
+  if (!times_->limits_first()) return end_s;
+  const double read_s = times_->chunk() > 0 ? times_->typical_read_s(together, unread_tokens(now_s)) : times_->pass_one_s();
+  return times_->end_with_first(end_s, start_s + read_s);
+}
+
+HETPLAN_INLINE double running_set::unread_tokens(double now_s) const {
+  if (tokens_->prompts.empty()) return 0;
+  return tokens_->unread - static_cast<double>(std::max<std::int64_t>(0, next_boundary(now_s) - 1)) * tokens_->part;
 }
 
 HETPLAN_INLINE void running_set::fail(double now_s, ended_requests& out) {
