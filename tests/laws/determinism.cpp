@@ -79,5 +79,5 @@ TEST_CASE("traces and evaluations have the same bytes with every compiler and bu
         "a89174015c0d1cdc\n"
         "67c4938986619928\n"
         "df8b51d1df5fb8fc\n"
-        "4111ac771be5e54d\n");
+        "38b294da3a97f6b6\n");
 }
