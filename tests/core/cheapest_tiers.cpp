@@ -16,10 +16,10 @@ using namespace hetplan::test;
 
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 
 double least_of_all(const std::vector<tier_item>& items, double need, const std::vector<double>& room) {
-  double best = inf;
+  double best = infinite;
   std::vector<double> left = room;
   const std::function<void(std::size_t, int, std::size_t, double, double)> go = [&](std::size_t i, int rest, std::size_t t, double freed,
                                                                                     double cost) {
@@ -29,7 +29,7 @@ double least_of_all(const std::vector<tier_item>& items, double need, const std:
     }
     if (t == room.size()) return go(i + 1, i + 1 < items.size() ? items[i + 1].count : 0, 0, freed, cost);
     for (int n = 0; n <= rest; ++n) {
-      if (n > 0 && !(items[i].cost_s[t] < inf)) break;
+      if (n > 0 && !(items[i].cost_s[t] < infinite)) break;
       if (n * items[i].weight > left[t] * (1 + 1e-9)) break;
       left[t] -= n * items[i].weight;
       go(i, rest - n, t + 1, freed + n * items[i].freed, cost + (n > 0 ? n * items[i].cost_s[t] : 0));
@@ -56,14 +56,15 @@ TEST_CASE("the cheapest choice of tiers is that of all choices") {
     for (int k = random.integer(1, 3); k > 0; --k) {
       tier_item item{random.integer(1, 4), amount(), 0, {}};
       item.weight = random.chance(0.7) ? item.freed : amount();
-      for (std::size_t t = 0; t < room.size(); ++t) item.cost_s.push_back(random.chance(0.1) ? inf : random.chance(0.2) ? 0 : amount());
+      for (std::size_t t = 0; t < room.size(); ++t)
+        item.cost_s.push_back(random.chance(0.1) ? infinite : random.chance(0.2) ? 0 : amount());
       items.push_back(item);
     }
     const double need = random.between(0.1, all_room);
     const double least = least_of_all(items, need, room);
     const auto found = cheapest_tiers(items, need, room);
     INFO("seed " << seed << ", case " << i);
-    REQUIRE(found.has_value() == (least < inf));
+    REQUIRE(found.has_value() == (least < infinite));
     if (!found) continue;
     ++possible;
     CHECK(found->optimal);
