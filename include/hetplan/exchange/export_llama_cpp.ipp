@@ -10,6 +10,7 @@
 
 #include <range/v3/view/transform.hpp>
 
+#include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 
 namespace hetplan::exchange {

@@ -543,7 +543,6 @@ HETPLAN_INLINE plan_result beside_savers(const planning_problem& problem, const 
     using enum incumbent_planner::large_models;
     if (!search.known.empty() && before.steps >= problem.steps / 2) break;
     if (problem.model.size() > few_layers && incumbent.large == not_at_all) continue;
-    if (problem.model.size() > layers_planned_whole && incumbent.large == in_blocks && !problem.pinned.empty()) continue;
     if (incumbent.part_of_steps < 1)
       throw invalid_input("dora: part_of_steps = " + std::to_string(incumbent.part_of_steps) +
                           " of an incumbent; expected an integer >= 1");

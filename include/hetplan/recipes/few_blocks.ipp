@@ -137,9 +137,11 @@ struct memory_of_blocks {
   }
 };
 
-/// Makes blocks of a layer whose tensor other blocks hold, too, separate blocks, unless they outnumber `most`.
-[[nodiscard]] HETPLAN_INLINE coarsen::blocks blocks_in_a_row(const planning_graph& model, std::size_t most) {
-  std::vector<std::vector<layer_id>> row = light_blocks(model, most).blocks;
+/// Makes blocks of a layer whose tensor other blocks hold, too, separate blocks, unless they outnumber `most`. None has layers that are
+/// pinned otherwise than others of it.
+[[nodiscard]] HETPLAN_INLINE coarsen::blocks blocks_in_a_row(const planning_graph& model, std::size_t most,
+                                                             std::span<const device_id> pinned) {
+  std::vector<std::vector<layer_id>> row = cut_between_places(light_blocks(model, most), pinned).blocks;
   constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> first_block(model.weight_groups().size(), nowhere);
   std::vector<char> spread(model.weight_groups().size(), 0);
@@ -229,17 +231,23 @@ struct memory_of_blocks {
   return std::move(g).build();
 }
 
-[[nodiscard]] HETPLAN_INLINE job without_pins(job j) {
+/// Returns the job with pins of blocks in place of those of their layers.
+[[nodiscard]] HETPLAN_INLINE job job_of_blocks(const planning_problem& whole, const coarsen::blocks& b) {
+  job j = whole.job;
   j.pins.clear();
+  for (std::size_t i = 0; i < b.size() && !whole.pinned.empty(); ++i) {
+    const device_id at = whole.pinned[b.layers[i].front().index()];
+    if (at.valid()) j.pins.push_back({"block " + std::to_string(i), whole.cluster[at].name});
+  }
   return j;
 }
 
 }  // namespace detail
 
 HETPLAN_INLINE few_blocks::few_blocks(const planning_problem& whole, std::size_t most)
-    : blocks_(std::make_shared<const coarsen::blocks>(detail::blocks_in_a_row(whole.model, most))),
+    : blocks_(std::make_shared<const coarsen::blocks>(detail::blocks_in_a_row(whole.model, most, whole.pinned))),
       model_(detail::model_of_blocks(whole.model, *blocks_)),
-      problem_(model_, whole.cluster, detail::cost_of_blocks{whole.cost, {&whole.model, blocks_}}, detail::without_pins(whole.job),
+      problem_(model_, whole.cluster, detail::cost_of_blocks{whole.cost, {&whole.model, blocks_}}, detail::job_of_blocks(whole, *blocks_),
                whole.models, whole.lp, whole.steps) {
   problem_.models.memory = detail::memory_of_blocks{whole.models.memory, {&whole.model, blocks_}};
   problem_.with_bounds = false;

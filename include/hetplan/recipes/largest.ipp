@@ -217,7 +217,7 @@ class largest_search {
       sampled_ = sampled_ && !d.energy_budget;
     }
     sampled_ = sampled_ && w.mode == mode::generation && w.sampled_from == 0;
-    large_ = problem.model.size() > layers_planned_whole && problem.pinned.empty();  // blocks know no pins
+    large_ = problem.model.size() > layers_planned_whole;
   }
 
   [[nodiscard]] largest_found run() {
@@ -400,7 +400,9 @@ class largest_search {
     const whole_run whole = sample(p.job, large_ ? 0 : most_tasks);
     if (large_ && !blocks_) blocks_.emplace(p, blocks_of_large_models);
     if (large_) {
+      std::vector<pin> pins = std::move(blocks_->problem().job.pins);  // of blocks
       blocks_->problem().job = p.job;
+      blocks_->problem().job.pins = std::move(pins);
       blocks_->problem().steps = p.steps;
     }
     std::optional<plan> found;
@@ -462,7 +464,7 @@ class largest_search {
   }
 
   static constexpr std::size_t most_known = 3;
-  static constexpr int part_of_steps = 32;             ///< of the problem's, for each value that the planner is asked for
+  static constexpr int part_of_steps = 64;             ///< of the problem's, for each value that the planner is asked for
   static constexpr int part_for_answer = 8;            ///< for the answer's plan
   static constexpr double most_tasks = 20'000;         ///< of a run that is judged in full while the planner searches
   static constexpr double most_questions = 1'000'000;  ///< of bounds, for the answer to have them

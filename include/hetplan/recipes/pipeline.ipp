@@ -13,6 +13,7 @@
 #include <hetplan/cost/prefix_table.hpp>
 #include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/partition/apportion.hpp>
+#include <hetplan/partition/search_tables.hpp>
 #include <hetplan/plan/orders.hpp>
 #include <hetplan/plan/plan.hpp>
 #include <hetplan/plan/stage_graph.hpp>

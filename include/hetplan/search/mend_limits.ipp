@@ -15,6 +15,7 @@
 #include <hetplan/partition/brute_force.hpp>
 #include <hetplan/plan/expansion_size.hpp>
 #include <hetplan/plan/orders.hpp>
+#include <hetplan/plan/validate.hpp>
 #include <hetplan/search/ranking.hpp>
 
 namespace hetplan::partition::detail {
