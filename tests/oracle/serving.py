@@ -10,6 +10,7 @@ Numbers are those of the documents. With fractions (see `exact`) sums are exact,
 equal: the library, which adds doubles, promises the same answers.
 """
 import fractions
+import functools
 import heapq
 import math
 
@@ -90,7 +91,6 @@ class Variant:
         self.step_times = document.get("step")
         self.cache = document.get("cache_tokens", math.inf)
         assert service.continuous or self.cache == math.inf
-        self.means = {}     # by b
         lists = [self.pass_times["batch"]] + ([self.step_times["batch"]] if self.step_times else [])
         self.largest = min(batches[-1] for batches in lists)
         assert all(batches[0] == 1 and batches == sorted(set(batches)) for batches in lists)
@@ -108,19 +108,22 @@ class Variant:
         b, known = len(requests), sum(r.tokens_in for r in requests)
         return sum(self.of_step(b, known + b * k) for k in range(1, steps + 1))
 
+    # What the following methods return is asked for with every publication.
+    @functools.cache
     def mean_step(self, b):
         """A step of b typical requests, half of whose tokens out are there."""
-        if b not in self.means:     # asked for with every publication
-            tokens = self.service.tokens
-            self.means[b] = self.of_step(b, b * (tokens["in"] + fractions.Fraction(tokens["out"]) / 2))
-        return self.means[b]
+        tokens = self.service.tokens
+        return self.of_step(b, b * (tokens["in"] + fractions.Fraction(tokens["out"]) / 2))
 
+    @functools.cache
+    def typical_pass(self, b):
+        return self.of_pass(b, b * self.service.tokens["in"] if self.service.tokens else 0)
+
+    @functools.cache
     def typical(self, b):
         """T(b) of the typical numbers of tokens."""
         tokens = self.service.tokens
-        if not tokens:
-            return self.of_pass(b, 0)
-        return self.of_pass(b, b * tokens["in"]) + (tokens["out"] - 1) * self.mean_step(b)
+        return self.typical_pass(b) + ((tokens["out"] - 1) * self.mean_step(b) if tokens else 0)
 
     def of_batch(self, requests):
         """D of a fixed batch."""
@@ -296,13 +299,16 @@ class Fixed(Instance):
                 self.run.wake(end)
                 self.run.wake(self.free)
 
-    def expected(self, t):
+    def expected_start(self, t):
+        """When a request that comes at t would start, and in a batch of how many."""
         t, r, q = max(t, self.ready), max(self.free, self.ready), len(self.waiting) + self.coming
-        b = 1 if q == 0 and r <= t else self.batch
-        whole = self.variant.typical(b)
-        start = t if b == 1 and q == 0 and r <= t else max(t, r) + q // b * whole / self.variant.pipeline
-        tokens = self.service.tokens or {"in": 0}
-        return start, self.end_by_limits(start + whole, start + self.variant.of_pass(b, b * tokens["in"]))
+        if q == 0 and r <= t:
+            return t, 1
+        return max(t, r) + q // self.batch * self.variant.typical(self.batch) / self.variant.pipeline, self.batch
+
+    def expected_end(self, t):
+        start, b = self.expected_start(t)
+        return self.end_by_limits(start + self.variant.typical(b), start + self.variant.typical_pass(b))
 
     def fail(self, now):
         for _, requests in self.under_way:
@@ -340,13 +346,14 @@ class Continuous(Instance):
             self.usual = min(self.batch, max(1, math.floor(self.variant.cache / fractions.Fraction(tokens["in"] + tokens["out"]))))
         self.able = self.usual / self.whole(self.usual)
 
+    @functools.cache
     def whole(self, b):
         """W(b): all others stand still in a pass, or chunks make the steps longer."""
         tokens, v = self.service.tokens, self.variant
         if self.service.chunk is None:
-            return b * v.of_pass(1, tokens["in"]) + (tokens["out"] - 1) * v.mean_step(b)
+            return b * v.typical_pass(1) + (tokens["out"] - 1) * v.mean_step(b)
         chunks = max(1, math.ceil(fractions.Fraction(tokens["in"]) / self.service.chunk))
-        return (chunks + tokens["out"] - 1) * v.mean_step(b) + b * (v.of_pass(1, tokens["in"]) - v.of_pass(1, 0))
+        return (chunks + tokens["out"] - 1) * v.mean_step(b) + b * (v.typical_pass(1) - v.of_pass(1, 0))
 
     def members(self):
         return self.running + self.reading
@@ -430,18 +437,23 @@ class Continuous(Instance):
             self.boundary = self.tau + self.k * v.of_step(n) + self.grown
         self.run.wake(self.boundary)
 
-    def expected(self, t):
-        t, n, q, b = max(t, self.ready), len(self.members()), len(self.waiting) + self.coming, self.usual
-        start, holds = max(self.boundary, t) if n else t, n + q + 1
+    def expected_start(self, t):
+        """When a request that comes at t would start, and among how many."""
+        t, n, q, b = max(t, self.ready), len(self.running) + len(self.reading), len(self.waiting) + self.coming, self.usual
+        start = max(self.boundary, t) if n else t
         if q + 1 > b - n:
-            start, holds = start + (q + 1 - (b - n)) * self.whole(b) / b, b
+            return start + (q + 1 - (b - n)) * self.whole(b) / b, b
+        return start, n + q + 1
+
+    def expected_end(self, t):
+        start, holds = self.expected_start(t)
         v, x = self.variant, self.service.tokens["in"]
-        first = v.of_pass(1, x)
+        first = v.typical_pass(1)
         if self.service.chunk is not None:
             x += sum(m.left for m in self.reading)
             chunks = max(1, math.ceil(fractions.Fraction(x) / self.service.chunk))
             first = chunks * v.mean_step(holds) + v.of_pass(1, x) - v.of_pass(1, 0)
-        return start, self.end_by_limits(start + self.whole(holds), start + first)
+        return self.end_by_limits(start + self.whole(holds), start + first)
 
     def fail(self, now):
         for m in self.members():
@@ -497,8 +509,11 @@ class Streams(Instance):
     def take(self, now):
         assert not self.waiting
 
-    def expected(self, t):
-        return t, t     # nobody waits for a stream: Q is 0
+    def expected_start(self, t):
+        return t, 1     # nobody waits for a stream: Q is 0
+
+    def expected_end(self, t):
+        return t
 
     def fail(self, now):
         for begin, r, rate in self.streams:
@@ -677,7 +692,7 @@ class Run:
         if instance.device:
             there = self.way_to_device(instance, service, request.bytes)
             back = self.way_to_device(instance, service, service.response_bytes)
-        _, end = instance.expected(now + there)
+        end = instance.expected_end(now + there)
         return end + back + self.answers_way(request, server, now)
 
     @staticmethod
@@ -832,7 +847,7 @@ class Run:
         for name, instances in led.items():
             does, whole = self.does(server, name, instances), sum(x.able for x in instances)
             going = [x for x in instances if not x.out]
-            queue = min([max(0, x.expected(now)[0] - now) for x in going], default=math.inf)
+            queue = min([max(0, x.expected_start(now)[0] - now) for x in going], default=math.inf)
             able = sum(x.able for x in going if x.ready <= now)
             found[name] = (0, 0, whole) if wrong else (does, queue, able)
         return found

@@ -48,7 +48,7 @@ def cloud_of(rng, wide):
                                   "bandwidth": LINK * log_uniform(rng, 0.3, 3)}
                                  for n in range(rng.randint(1, 3))]
         servers.append(server)
-    ring = {"period": log_uniform(rng, 0.005, 0.2), "group": rng.randint(7, 8) if wide else rng.randint(2, 8)}
+    ring = {"period": log_uniform(rng, 0.02, 0.2), "group": rng.randint(7, 8) if wide else rng.randint(2, 8)}
     return {"format": "hetplan/cloud/1", "name": "cloud", "servers": servers, "ring": ring}
 
 
