@@ -67,7 +67,13 @@ TEST_CASE("dora is as fast as the best of all pipelines that keep the pins") {
     problem.with_bounds = false;
     best_of_all all;
     for_each_chain_plan(problem, true, [&](const plan& p) { all.consider(problem, p); });
-    const plan_result found = recipes::dora(problem, minimize_latency{}, 1);
+    int broken = 0;
+    const auto watch = [&](const candidate_judged& seen) {
+      broken += seen.best != nullptr && broken_pin(seen.best->plan, problem) ? 1 : 0;
+      return control::go;
+    };
+    const plan_result found = recipes::dora(problem, minimize_latency{}, 1, {}, watch);
+    CHECK(broken == 0);  // of the plans that an observer sees
     INFO("seed " << seed << ", case " << i << ": best of " << all.judged << " plans: " << all.latency_s << " s");
     if (!all.best) {
       ++none;

@@ -420,7 +420,9 @@ HETPLAN_INLINE plan_result beside_drafts(const planning_problem& problem, const 
     free.job.pins.clear();
     free.pinned.clear();
     free.steps = std::max(1LL, budget.left() / 4);
-    plan_result found = dora_partitioner(free, objective, 1, options.partitioner, rounds.part());
+    const candidate_observer shown = rounds.part();
+    const auto counted = [&shown](const candidate_judged& c) { return shown({c.judged, c.total}); };  // its plans break pins
+    plan_result found = dora_partitioner(free, objective, 1, options.partitioner, shown ? candidate_observer(counted) : shown);
     budget.spend(found.steps);
     answer.candidates += found.candidates;
     answer.steps += found.steps;
