@@ -101,7 +101,8 @@ small_case random_case(random_source& random, bool tiers = false) {
   }
   if (random.chance(0.2)) j.qoe.makespan = seconds(random.pick(std::vector{5e-3, 2e-2, 1e-1}));
   if (random.chance(0.1)) j.qoe.latency = seconds(random.pick(std::vector{1e-3, 1e-2}));
-  if (random.chance(0.2)) j.pins = {{"l" + std::to_string(random.integer(0, layers - 1)), "d" + std::to_string(random.integer(0, devices - 1))}};
+  if (random.chance(0.2))
+    j.pins = {{"l" + std::to_string(random.integer(0, layers - 1)), "d" + std::to_string(random.integer(0, devices - 1))}};
   return {std::move(b).build(), {"random", std::move(all), shared_medium{100_MB_per_s, 20_us}}, j};
 }
 

@@ -195,6 +195,8 @@ class plan_enumerator {
     }
   }
 
+  static constexpr long long sizes_per_try = 64;  ///< whose memory is asked for
+
   bool tried_enough() {
     stopped_ = stopped_ || ++tried_ > options_.most_tried;
     return stopped_;
@@ -252,6 +254,7 @@ class plan_enumerator {
     st.shard = training && options_.savers.shard_state && members.size() > 1 ? sharding::state : sharding::none;
     std::vector<int> caps;
     for (const device_id d : members) caps.push_back(cap(s, d, members.size()));
+    tried_ += static_cast<long long>(members.size()) * plan_.microbatch_size / sizes_per_try;
     const auto use = [&](const std::vector<int>& shares) {
       for (std::size_t i = 0; i < members.size(); ++i) plan_.stages[s].devices.push_back(fastest(s, members[i], shares[i]).first);
       choose_group(s + 1, next, left & ~group);
@@ -274,7 +277,13 @@ class plan_enumerator {
       if (samples == 0) use(shares);
       return;
     }
-    for (int x = 1; x <= std::min(caps[shares.size()], samples) && !stopped_; ++x) {
+    long long others = 0;  // samples that the members behind this one may take
+    for (std::size_t i = shares.size() + 1; i < caps.size(); ++i) {
+      if (caps[i] < 1) return;
+      others += caps[i];
+    }
+    const int least = static_cast<int>(std::max(1LL, samples - others));
+    for (int x = least; x <= std::min(caps[shares.size()], samples) && !stopped_; ++x) {
       shares.push_back(x);
       every_share(caps, samples - x, shares, use);
       shares.pop_back();

@@ -14,8 +14,8 @@ namespace hetplan::recipes {
 
 /// A smaller problem for planners that would take long: its layers are the light_blocks of the model, on the same cluster. A block takes as
 /// long and holds as much as its layers together, by the problem's own models, and needs their largest workspace beside their largest
-/// scratch. Layers that share tensors are separate blocks, unless they are many; such a tensor then counts in each block. Pinned layers have
-/// blocks of their own, which are pinned.
+/// scratch. Layers that share tensors are separate blocks, unless they are many; such a tensor then counts in each block. Pinned layers
+/// have blocks of their own, which are pinned.
 ///
 /// Complexity  O((V + E) log E); a query about a block is one query per layer of it.
 /// Source      ours.

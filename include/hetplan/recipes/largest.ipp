@@ -331,6 +331,8 @@ class largest_search {
         plan brief = x;  // has as many routes as the whole run
         brief.schedule.transfers.clear();
         brief.microbatches = 1;
+        for (std::vector<order_entry>& order : brief.schedule.orders)
+          std::erase_if(order, [](const order_entry& e) { return e.microbatch > 0; });
         brief.workload.tokens = std::min(brief.workload.tokens, 2);
         static_cast<void>(judge(brief, p.model, p.cluster, p.cost, p.models));
       } else {
@@ -405,20 +407,24 @@ class largest_search {
       blocks_->problem().job.pins = std::move(pins);
       blocks_->problem().steps = p.steps;
     }
-    std::optional<plan> found;
-    const auto keeps_whole = [&](const evaluation& e) {
-      return !find_broken_limit(e, problem_.cluster) && broken_time(problem_.job.qoe, whole(e.times())).empty();
+    // What the planner judges is short, sampled and perhaps in blocks: of plans that seem to keep the limits, each clearly better than the
+    // last one, those that keep them in full are taken.
+    constexpr double clearly = 0.98;
+    bool found = false;
+    double refused_s = std::numeric_limits<double>::infinity();
+    const auto takes = [&](const ranked_plan& each) {
+      const run_times t = whole(each.evaluation.times());
+      if (find_broken_limit(each.evaluation, problem_.cluster) || !broken_time(problem_.job.qoe, t).empty()) return false;
+      if (t.makespan.value() >= clearly * refused_s) return false;
+      found = keeps(given, large_ ? blocks_->expand(each.plan) : each.plan);
+      if (!found) refused_s = t.makespan.value();
+      return found;
     };
-    const auto until = [&](const candidate_judged& c) {
-      if (c.best == nullptr || !keeps_whole(c.best->evaluation)) return control::go;
-      found = c.best->plan;
-      return control::stop;
-    };
+    const auto until = [&](const candidate_judged& c) { return c.best != nullptr && takes(*c.best) ? control::stop : control::go; };
     plan_result r =
         planner_(large_ ? blocks_->problem() : p, whole_run_objective{objective_of_job(p.job), whole}, 1, candidate_observer(until));
     steps_ += r.steps;
-    if (!found && !r.plans.empty() && keeps_whole(r.plans.front().evaluation)) found = r.plans.front().plan;
-    if (found && keeps(given, large_ ? blocks_->expand(*found) : *found)) return {value, true};
+    if (found || (!r.plans.empty() && takes(r.plans.front()))) return {value, true};
     std::string reason = r.status.reason;
     if (!r.plans.empty()) reason = broken_time(problem_.job.qoe, whole(r.plans.front().evaluation.times()));
     else if (r.binding) reason = to_string(*r.binding, p.cluster);
@@ -464,8 +470,8 @@ class largest_search {
   }
 
   static constexpr std::size_t most_known = 3;
-  static constexpr int part_of_steps = 64;             ///< of the problem's, for each value that the planner is asked for
-  static constexpr int part_for_answer = 8;            ///< for the answer's plan
+  static constexpr int part_of_steps = 128;            ///< of the problem's, for each value that the planner is asked for
+  static constexpr int part_for_answer = 32;           ///< for the answer's plan
   static constexpr double most_tasks = 20'000;         ///< of a run that is judged in full while the planner searches
   static constexpr double most_questions = 1'000'000;  ///< of bounds, for the answer to have them
   static constexpr std::size_t layers_planned_whole = 100, blocks_of_large_models = 24;

@@ -459,14 +459,14 @@ HETPLAN_INLINE std::vector<plan> mend_limits(const planning_problem& problem, co
   const bool small = problem.cluster.size() <= partition::max_space_devices && problem.model.size() <= partition::max_space_blocks;
   if (m.any() || !options.small_space || !small) return std::move(m).take();
   const layer_sequence row = sequence_of(problem.model);
+  // Most plans that are tried do not fit, or break a pin, and are not judged. With pins more than a few find nothing: devices that return
+  // are not among them.
+  const long long most_tried = options.steps / 20 / (problem.pinned.empty() ? 1 : static_cast<long long>(row.size()));
   for (const warmup_rule rule : warmup_rules) {
     for (const int size : problem.job.candidate_microbatch_sizes()) {
       if (m.spent()) break;
       partition::for_each_plan(row, problem.model, problem.cluster, problem.cost, problem.models.memory, blank_plan(problem, planner, size),
-                               {.warmup = rule,
-                                .all_shares = true,
-                                .largest_share = problem.job.largest_share(),
-                                .most_tried = options.steps / 20},  // most of which may not fit, and are not judged
+                               {.warmup = rule, .all_shares = true, .largest_share = problem.job.largest_share(), .most_tried = most_tried},
                                [&](const plan& p) {
                                  static_cast<void>(m.judge_as_is(p));
                                  return m.spent() ? control::stop : control::go;
