@@ -94,6 +94,10 @@ planning_graph with_times(const planning_graph& model, const std::vector<int>& b
       if (k.forward.rows > 0 && k.weight_share > 0) back += k.weight_share * team.product_s(weight);
       p.backward_s.push_back(rounded(back));
     }
+    // What disturbs a measurement makes it longer, and fewer samples take no longer than more.
+    for (std::vector<double>* times : {&p.forward_s, &p.backward_s}) {
+      for (std::size_t i = times->size(); i-- > 1;) (*times)[i - 1] = std::min((*times)[i - 1], (*times)[i]);
+    }
     s.profiles.push_back(std::move(p));
     b.add_layer(std::move(s));
   }

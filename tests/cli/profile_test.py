@@ -104,7 +104,8 @@ class Machine(toy_problem.folder_test):
         self.assertEqual([l["name"] for l in found["layers"]], ["l0", "l1"])
         for l in found["layers"]:
             self.assertEqual(l["batch"], [1, 2])
-            self.assertTrue(0 < l["forward"][0] and 0 < l["backward"][0])
+            for times in l["forward"], l["backward"]:
+                self.assertTrue(0 < times[0] <= times[1], times)
         # As fast as the machine says, roughly: twice the work takes longer, and no product is much faster than the peak.
         first, second = found["layers"]
         self.assertGreater(first["forward"][1], 2 * 0.2e9 / (2 * device["compute"]))
