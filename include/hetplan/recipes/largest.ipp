@@ -408,26 +408,30 @@ class largest_search {
       blocks_->problem().steps = p.steps;
     }
     // What the planner judges is short, sampled and perhaps in blocks: of plans that seem to keep the limits, each clearly better than the
-    // last one, those that keep them in full are taken.
-    constexpr double clearly = 0.98;
+    // last one, and of the best one, those are taken that keep them in full.
     bool found = false;
     double refused_s = std::numeric_limits<double>::infinity();
-    const auto takes = [&](const ranked_plan& each) {
+    const auto takes = [&](const ranked_plan& each, double share) {
       const run_times t = whole(each.evaluation.times());
       if (find_broken_limit(each.evaluation, problem_.cluster) || !broken_time(problem_.job.qoe, t).empty()) return false;
-      if (t.makespan.value() >= clearly * refused_s) return false;
+      if (t.makespan.value() >= share * refused_s) return false;
       found = keeps(given, large_ ? blocks_->expand(each.plan) : each.plan);
       if (!found) refused_s = t.makespan.value();
       return found;
     };
-    const auto until = [&](const candidate_judged& c) { return c.best != nullptr && takes(*c.best) ? control::stop : control::go; };
+    const auto until = [&](const candidate_judged& c) {
+      constexpr double clearly = 0.98;
+      return c.best != nullptr && takes(*c.best, clearly) ? control::stop : control::go;
+    };
     plan_result r =
         planner_(large_ ? blocks_->problem() : p, whole_run_objective{objective_of_job(p.job), whole}, 1, candidate_observer(until));
     steps_ += r.steps;
-    if (found || (!r.plans.empty() && takes(r.plans.front()))) return {value, true};
+    if (found || (!r.plans.empty() && takes(r.plans.front(), 1))) return {value, true};
     std::string reason = r.status.reason;
     if (!r.plans.empty()) reason = broken_time(problem_.job.qoe, whole(r.plans.front().evaluation.times()));
     else if (r.binding) reason = to_string(*r.binding, p.cluster);
+    if (reason.empty() && refused_s < std::numeric_limits<double>::infinity())
+      reason = "the best plan breaks a limit when all of it is judged";
     return {value, false, r.status.result == outcome::infeasible, reason.empty() ? "no plan was found" : std::move(reason)};
   }
 
