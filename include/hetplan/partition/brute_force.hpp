@@ -110,12 +110,13 @@ template <step_law Law>
 /// Definition of a space of plans.
 struct space_options {
   int max_stages = 16;
-  std::vector<device_id> device_order = {};                      ///< a permutation of the devices; empty: by id
-  bool contiguous_groups = false;                                ///< true if groups are runs of device_order, in the order of the stages
-  warmup_rule warmup = warmup_rule::hide_communication;          ///< microbatches in flight under 1F1B in training
-  bool all_shares = false;                                       ///< true for all shares within memory; false for allocate's only
-  int largest_share = std::numeric_limits<int>::max();           ///< largest number of samples of a microbatch on one device
-  long long most_tried = std::numeric_limits<long long>::max();  ///< ends after so many cuts, and stages on groups
+  std::vector<device_id> device_order = {};              ///< a permutation of the devices; empty: by id
+  bool contiguous_groups = false;                        ///< true if groups are runs of device_order, in the order of the stages
+  warmup_rule warmup = warmup_rule::hide_communication;  ///< microbatches in flight under 1F1B in training
+  bool all_shares = false;                               ///< true for all shares within memory; false for allocate's only
+  int largest_share = std::numeric_limits<int>::max();   ///< largest number of samples of a microbatch on one device
+  /// The search ends after so many cuts and stages on groups; large microbatches count more, as each size's memory is asked for.
+  long long most_tried = std::numeric_limits<long long>::max();
   memory_savers savers = {};  ///< that every stage uses: recomputes; shards its state, if it has several devices
 };
 
@@ -195,7 +196,7 @@ class plan_enumerator {
     }
   }
 
-  static constexpr long long sizes_per_try = 64;  ///< whose memory is asked for
+  static constexpr long long sizes_per_try = 64;  ///< of a share, asked for their memory, that count as one more try
 
   bool tried_enough() {
     stopped_ = stopped_ || ++tried_ > options_.most_tried;

@@ -137,8 +137,8 @@ struct memory_of_blocks {
   }
 };
 
-/// Makes blocks of a layer whose tensor other blocks hold, too, separate blocks, unless they outnumber `most`. None has layers that are
-/// pinned otherwise than others of it.
+/// Makes blocks of a layer whose tensor other blocks hold, too, separate blocks, unless they outnumber `most`. All layers of a
+/// block are pinned to the same device, or none is.
 [[nodiscard]] HETPLAN_INLINE coarsen::blocks blocks_in_a_row(const planning_graph& model, std::size_t most,
                                                              std::span<const device_id> pinned) {
   std::vector<std::vector<layer_id>> row = cut_between_places(light_blocks(model, most), pinned).blocks;
