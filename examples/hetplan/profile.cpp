@@ -188,10 +188,11 @@ int profile_machine(const common_options& options, const profile_command_options
   std::optional<planning_graph> model;
   if (!o.model.empty()) model = load_model(options, o.model);
   kernel_team team(o.cores);
-  const device here = measured_device(o, team);
+  device here = measured_device(o, team);
   if (model) {
     require_room(*model, o.batches, here, o.limit_s);
     model = with_times(*model, o.batches, o.kind, team, shows_progress(options));
+    here.compute = flops_per_second(rounded(team.flops_per_second()));
   }
   std::vector<device> devices{here};
   std::optional<measured_link> link;

@@ -53,6 +53,7 @@ class kernel_team {
   /// Returns the median seconds to read and write so many bytes together.
   [[nodiscard]] double move_s(double bytes);
 
+  /// Returns the rate of the fastest product so far, a large one among them: what disturbs the large one may leave others alone.
   [[nodiscard]] double flops_per_second();
   [[nodiscard]] double bytes_per_second();
 

@@ -93,7 +93,7 @@ class Proxy:
 
 class Machine(toy_problem.folder_test):
     def test_this_machine_and_a_model_on_it(self):
-        self.write("m.json", toy_problem.model(0.2, 0.1))
+        self.write("m.json", toy_problem.model(0.4, 0.05))
         found = self.document("profile", "m.json", "--cores", "1", "--batches", "2,1", "--device", "here", "--kind", "core", "--out-model",
                               "measured.json", "--out-cluster", "c.json")
         device = found["device"]
@@ -106,9 +106,9 @@ class Machine(toy_problem.folder_test):
             self.assertEqual(l["batch"], [1, 2])
             for times in l["forward"], l["backward"]:
                 self.assertTrue(0 < times[0] <= times[1], times)
-        # As fast as the machine says, roughly: twice the work takes longer, and no product is much faster than the peak.
+        # More work takes longer, and no product is faster than the machine, but for rounding and for FLOP that no product has.
         first, second = found["layers"]
-        self.assertGreater(first["forward"][1], 2 * 0.2e9 / (2 * device["compute"]))
+        self.assertGreater(first["forward"][1], 0.9 * 2 * 0.4e9 / device["compute"])
         self.assertGreater(first["forward"][0], second["forward"][0])
         self.assertEqual(self.read("measured.json")["layers"][0]["profile"]["core"]["batch"], [1, 2])
         plan = self.document("plan", "measured.json", "c.json", "--planner", "on-device")["plans"][0]
