@@ -97,6 +97,24 @@ class largest(toy_problem.folder_test):
             self.assertEqual(answer.returncode, 2, arguments)
             self.assertIn(said, answer.stderr)
 
+    def test_a_large_model_on_eight_devices(self):
+        cards = [{"name": f"a{i}", "like": "rtx3090"} for i in range(4)] + [{"name": f"b{i}", "like": "rtx3060"} for i in range(4)]
+        self.write("c.json", {"format": "hetplan/cluster/1", "name": "eight", "devices": cards,
+                              "topology": {"kind": "shared", "capacity": "10 Gbit/s", "latency": "50 us"}})
+        pins = {"tokens": "b0", "lm_head": "b0"}
+        for what, more, least in (("context", {}, 300_000), ("batch", {}, 900), ("batch", {"qoe": {"time_between_tokens": "800 ms"}}, 300),
+                                  ("context", {"pins": pins}, 300_000)):
+            with self.subTest(what=what, more=more):
+                self.write("j.json", chat(prompt=256, tokens=64, **more))
+                answer = self.document("plan", "llama3-70b", "c.json", "j.json", "--weights", "q4_k_m", "--largest", what, "--out", "p.json")
+                self.assertTrue(least <= answer["largest"]["value"] <= answer["largest"]["bound"], answer["largest"])
+                if "pins" in more:
+                    at = {layer: stage["devices"][0]["name"] for stage in self.read("p.json")["stages"] for layer in stage["layers"]}
+                    self.assertEqual({name: at[name] for name in pins}, pins)
+                run = self.document("simulate", "llama3-70b", "c.json", "p.json", "--weights", "q4_k_m")
+                if "qoe" in more:
+                    self.assertLessEqual(run["time_between_tokens"], 0.8)
+
     def test_a_run_of_generation_is_explained(self):
         self.write("j.json", chat(batch=2))
         run = self.document("plan", "m.json", "c.json", "j.json")["run"]

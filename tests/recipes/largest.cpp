@@ -68,6 +68,7 @@ small_case random_case(random_source& random, bool tiers = false) {
                  .weight = bytes(random.pick(std::vector{0.0, 1e3, 2e3})),
                  .forward_activation = bytes(random.pick(std::vector{0.0, 50.0, 300.0})),
                  .kv_bytes_per_token = bytes(random.pick(std::vector{0.0, 20.0, 40.0}))};
+    if (random.chance(0.3)) l.forward_workspace = bytes(random.pick(std::vector{20.0, 100.0, 400.0}));
     if (random.chance(0.2)) l.sequence.window = random.integer(1, 12);
     if (*l.forward_flops >= flops(1e6) && random.chance(0.2)) l.sequence.attention_flops = flops(1e6);
     if (i > 0 && random.chance(0.2)) l.weight_group = "tied";
@@ -85,7 +86,7 @@ small_case random_case(random_source& random, bool tiers = false) {
     d.half_rows = random.pick(std::vector{0.0, 2.0});
     d.launch = seconds(random.pick(std::vector{0.0, 1e-4}));
     d.memory_bandwidth = bytes_per_second(random.pick(std::vector{1e6, 1e12}));
-    if (random.chance(0.1)) d.max_busy = 0.7;
+    if (!tiers && random.chance(0.1)) d.max_busy = 0.7;  // a slow tier makes others less busy: offload that no memory needs
     if (tiers && random.chance(0.7))
       d.tiers = {{.name = "ram", .memory = bytes(random.pick(std::vector{1e3, 2.5e3, 1e4})), .bandwidth = bytes_per_second(5e5)}};
     all.push_back(std::move(d));
@@ -253,6 +254,34 @@ TEST_CASE("a batch that microbatches of a given size do not divide does not fit,
   c.job.microbatch_sizes = {10, 14};  // 22 and 24 are multiples of 2 alone
   c.job.batch = 10;
   CHECK(largest_by_dora(c, growing::batch).value == 20);
+}
+
+TEST_CASE("layers are packed wherever stages of single devices have room, and nowhere else") {
+  const std::uint64_t seed = first_seed();
+  int packed_some = 0, refused = 0;
+  for (std::uint64_t s = 0; s < 200; ++s) {
+    random_source random(seed * 1000 + s);
+    small_case c = random_case(random);
+    c.job.microbatch_sizes.clear();
+    c.job.pins.clear();
+    std::vector<device> never_too_busy(c.cluster.devices().begin(), c.cluster.devices().end());
+    for (device& d : never_too_busy) d.max_busy = 1;
+    c.cluster = {"random", never_too_busy, shared_medium{100_MB_per_s, 20_us}};
+    const planning_problem p{c.model, c.cluster, roofline{}, c.job};
+    const int least = p.job.candidate_microbatch_sizes().front();
+    bool any = false;
+    for_each_plan_within_limits(p, [&](const plan& x, const evaluation&) {
+      any =
+          any || (x.microbatch_size == least && std::ranges::all_of(x.stages, [](const stage& each) { return each.devices.size() == 1; }));
+    });
+    INFO("seed " << seed * 1000 + s);
+    const auto packed = recipes::detail::packed_plan(p);
+    CHECK(packed.has_value() == any);
+    if (packed) CHECK_FALSE(find_broken_limit(judge(*packed, p.model, p.cluster, p.cost, p.models).evaluation, p.cluster));
+    ++(packed ? packed_some : refused);
+  }
+  CHECK(packed_some > 50);
+  CHECK(refused > 20);
 }
 
 TEST_CASE("the largest batch and context are those of a linear scan over all plans") {

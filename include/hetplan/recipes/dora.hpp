@@ -65,8 +65,8 @@ struct incumbent_planner {
   large_models large = large_models::in_blocks;
   int part_of_steps = 32;  ///< the planner gets the problem's steps divided by this number
 };
-/// Limits of incumbent_planner::large_models in layers, and the number of blocks (few_blocks) that replace them.
-inline constexpr std::size_t few_layers = 40, layers_planned_whole = 100, blocks_of_large_models = 24;
+/// Limit of incumbent_planner::not_at_all in layers, and the number of blocks (few_blocks) that replace those of larger models.
+inline constexpr std::size_t few_layers = 40, blocks_of_large_models = 24;
 
 /// Returns the planners that dora asks first, the fastest ones first. Whole models of any size: on_device, data_parallel, and for one
 /// inference heft, m_etf, m_sct and getf. In blocks above layers_planned_whole: pipeline, gpipe, pipedream, dapple, edgeshard, alpa, metis,

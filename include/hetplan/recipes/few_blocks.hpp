@@ -12,6 +12,9 @@
 
 namespace hetplan::recipes {
 
+/// Models of more layers are planned in blocks where planning them whole would take long.
+inline constexpr std::size_t layers_planned_whole = 100;
+
 /// A smaller problem for planners that would take long: its layers are the light_blocks of the model, on the same cluster. A block takes as
 /// long and holds as much as its layers together, by the problem's own models, and needs their largest workspace beside their largest
 /// scratch. Layers that share tensors are separate blocks, unless they are many; such a tensor then counts in each block. Pinned layers

@@ -37,16 +37,16 @@ class block_times {
   /// Returns the seconds by block.
   [[nodiscard]] const std::vector<double>& of(const any_cost_model& asked, const members_of_blocks& members, const work_kind& k,
                                               const device& d) {
-    auto& known = of_device(d);
-    const auto it = std::find_if(known.begin(), known.end(), [&](const auto& row) { return row.first == k; });
-    if (it != known.end()) return it->second;
-    std::vector<double> row;
-    for (const std::vector<layer_id>& block : members.blocks->layers) row.push_back(asked.total_s(*members.model, block, k, d));
-    return known.emplace_back(k, std::move(row)).second;
+    std::vector<double>& row =
+        of_device(d)[{k.phase, k.batch, k.tensor_parallel, k.context, k.fraction, k.tokens, k.cached, k.tier_bandwidth.value()}];
+    if (row.empty()) {
+      for (const std::vector<layer_id>& block : members.blocks->layers) row.push_back(asked.total_s(*members.model, block, k, d));
+    }
+    return row;
   }
 
  private:
-  using rows = std::deque<std::pair<work_kind, std::vector<double>>>;
+  using rows = keyed<std::vector<double>>;
   [[nodiscard]] rows& of_device(device d) {
     const device standard;
     d.id = standard.id;

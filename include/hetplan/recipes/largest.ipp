@@ -12,7 +12,9 @@
 #include <hetplan/core/error.hpp>
 #include <hetplan/core/sorting.hpp>
 #include <hetplan/cost/token_passes.hpp>
+#include <hetplan/cost/workspace_table.hpp>
 #include <hetplan/estimate/bounds.hpp>
+#include <hetplan/graph/layer_sequence.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/plan/validate.hpp>
 #include <hetplan/recipes/few_blocks.hpp>
@@ -32,6 +34,8 @@ class packed_bytes {
     const any_memory_model& memory = problem.models.memory;
     const planning_graph& model = problem.model;
     const std::vector<token_pass> shapes = shapes_of(token_passes(w, model));
+    workspace_ = workspace_table(model, sequence_of(model), w);
+    samples_ = microbatch_size;
     held_.push_back(0);
     movable_.push_back(0);
     activations_.assign(shapes.size(), {0});
@@ -46,6 +50,7 @@ class packed_bytes {
       if (tied) {
         const auto [before, is_first] = last_of_group.insert({l.weight_group, i});
         if (!is_first) repeats_.push_back({before->second, i, state});
+        before->second = i;
       }
       const double kept = checked_bytes(memory.activations(l, w), "activations", l) * microbatch_size;
       for (std::size_t k = 0; k < shapes.size(); ++k)
@@ -57,18 +62,20 @@ class packed_bytes {
     double bytes = held_[last] - held_[first] - std::min(room, movable_[last] - movable_[first]), most = 0;
     for (const repeat& r : repeats_) bytes -= r.before >= first && r.layer < last ? r.state : 0;
     for (const auto& each : activations_) most = std::max(most, each[last] - each[first]);
-    return bytes + most;
+    return bytes + most + workspace_.bytes(first, last, samples_);
   }
   [[nodiscard]] std::size_t layers() const { return held_.size() - 1; }
 
  private:
-  /// A layer whose tensor the first layer of its group holds, too; stages hold it once.
+  /// A layer whose tensor an earlier one of its group holds, too, the latest: stages hold it once.
   struct repeat {
     std::size_t before, layer;
     double state;
   };
   std::vector<double> held_, movable_;
   std::vector<std::vector<double>> activations_;  ///< by shape of pass
+  workspace_table workspace_;
+  double samples_ = 1;
   std::vector<repeat> repeats_;
 };
 
@@ -316,6 +323,17 @@ class largest_search {
     return fitted.has_value();
   }
 
+  /// Returns whether a plan breaks a limit on times in a short run from which the times of a long one follow.
+  [[nodiscard]] bool seems_slow(const planning_problem& p, plan x) {
+    planning_problem brief = p;
+    const whole_run whole = sample(brief.job, most_tasks);
+    if (!x.schedule.transfers.empty() || whole.sampled == whole.tokens) return false;
+    x.workload = brief.job.workload;
+    const quick_judgement q = judge_offloaded(brief, x);
+    steps_ += q.steps;
+    return !broken_time(problem_.job.qoe, whole(q.evaluation.times())).empty();
+  }
+
   /// Judges a plan for a value; by memory alone where nothing else is limited.
   [[nodiscard]] bool keeps(const planning_problem& p, plan x) {
     if (x.workload != p.job.workload || x.batch() != p.job.batch) x.schedule.transfers.clear();  // they name microbatches
@@ -336,6 +354,7 @@ class largest_search {
         brief.workload.tokens = std::min(brief.workload.tokens, 2);
         static_cast<void>(judge(brief, p.model, p.cluster, p.cost, p.models));
       } else {
+        if (seems_slow(p, x)) return false;
         const quick_judgement q = judge_offloaded(p, x);
         steps_ += q.steps;
         if (!keeps(q.evaluation)) return false;
@@ -346,6 +365,23 @@ class largest_search {
     known_.push_back(std::move(x));
     if (known_.size() > most_known) known_.erase(known_.begin());
     return true;
+  }
+
+  /// Returns the plan with as many microbatches of another size, split as before; nothing if that leaves parts of samples, or if the job
+  /// names other sizes.
+  [[nodiscard]] std::optional<plan> with_microbatch_size(plan x, int size) const {
+    const std::vector<int>& named = problem_.job.microbatch_sizes;
+    if (!named.empty() && std::ranges::find(named, size) == named.end()) return std::nullopt;
+    for (stage& s : x.stages) {
+      if (s.microbatch_size != 0) return std::nullopt;
+      for (assignment& a : s.devices) {
+        const long long samples = static_cast<long long>(a.samples) * size;
+        if (samples % x.microbatch_size != 0) return std::nullopt;
+        a.samples = static_cast<int>(samples / x.microbatch_size);
+      }
+    }
+    x.microbatch_size = size;
+    return x;
   }
 
   bool fits(int value) {
@@ -372,13 +408,20 @@ class largest_search {
     };
     const auto known_fits = [&] {
       const std::vector<plan> others = known_;  // grows meanwhile
-      return std::any_of(others.rbegin(), others.rend(),
-                         [&](const plan& x) { return p.job.batch % x.microbatch_size == 0 && keeps(p, x); });
+      return std::any_of(others.rbegin(), others.rend(), [&](const plan& x) {
+        if (p.job.batch % x.microbatch_size == 0 && keeps(p, x)) return true;
+        if (p.job.batch == x.batch() || p.job.batch % x.microbatches != 0) return false;
+        auto wider = with_microbatch_size(x, p.job.batch / x.microbatches);
+        return wider && keeps(p, *std::move(wider));
+      });
     };
     // A packing says at once whether memory suffices; it is slow, so where times matter, better plans come first.
     if (!judged_ && packed_fits()) return {value, true};
     if (known_fits()) return {value, true};
-    if (judged_ && (!large_ || known_.empty()) && packed_fits()) return {value, true};
+    if (judged_ && packed_fits()) return {value, true};
+    // Layers of a large model are packed one by one, a search has but its blocks.
+    if (!judged_ && large_ && p.pinned.empty() && !p.cluster.has_tiers())
+      return {value, false, false, "memory: no stages of consecutive layers, one a device, have room"};
     return search(std::move(p), value);
   }
 
@@ -394,19 +437,37 @@ class largest_search {
     return {tokens, w.tokens};
   }
 
+  /// Returns a problem of the model's blocks; it lasts until the next call.
+  [[nodiscard]] const planning_problem& in_blocks(const planning_problem& p) {
+    if (!blocks_) blocks_.emplace(p, blocks_of_large_models);
+    planning_problem& mine = blocks_->problem();
+    std::vector<pin> pins = std::move(mine.job.pins);  // of blocks
+    mine.job = p.job;
+    mine.job.pins = std::move(pins);
+    mine.steps = p.steps;
+    return mine;
+  }
+
+  /// Returns the microbatch sizes that are worth a try where a search is dear. Tokens come fastest from a full pipeline of the fewest
+  /// groups of sequences: about as many as the latest plan that keeps the limits has stages. All of the job if it names them, or if no size
+  /// is so.
+  [[nodiscard]] std::vector<int> promising_sizes(const job& j) const {
+    std::vector<int> sizes = j.microbatch_sizes;
+    if (!sizes.empty() || known_.empty() || !steps_matter_ || j.workload.mode != mode::generation) return sizes;
+    const double even = static_cast<double>(j.batch) / static_cast<double>(known_.back().stages.size());
+    for (int size = std::max(1, static_cast<int>(even / 3)); size <= std::min<double>(j.batch, 2 * even); ++size) {
+      if (j.batch % size == 0) sizes.push_back(size);
+    }
+    return sizes;
+  }
+
   /// Asks the planner until it has a plan that keeps the limits.
   [[nodiscard]] tried_value search(planning_problem p, int value) {
     const planning_problem given = p;
     p.steps = std::max(1LL, problem_.steps / part_of_steps);
     p.job.objective = objective_kind::latency;
     const whole_run whole = sample(p.job, large_ ? 0 : most_tasks);
-    if (large_ && !blocks_) blocks_.emplace(p, blocks_of_large_models);
-    if (large_) {
-      std::vector<pin> pins = std::move(blocks_->problem().job.pins);  // of blocks
-      blocks_->problem().job = p.job;
-      blocks_->problem().job.pins = std::move(pins);
-      blocks_->problem().steps = p.steps;
-    }
+    if (large_) p.job.microbatch_sizes = promising_sizes(p.job);
     // What the planner judges is short, sampled and perhaps in blocks: of plans that seem to keep the limits, each clearly better than the
     // last one, and of the best one, those are taken that keep them in full.
     bool found = false;
@@ -423,12 +484,12 @@ class largest_search {
       constexpr double clearly = 0.98;
       return c.best != nullptr && takes(*c.best, clearly) ? control::stop : control::go;
     };
-    plan_result r =
-        planner_(large_ ? blocks_->problem() : p, whole_run_objective{objective_of_job(p.job), whole}, 1, candidate_observer(until));
+    plan_result r = planner_(large_ ? in_blocks(p) : p, whole_run_objective{objective_of_job(p.job), whole}, 1, candidate_observer(until));
     steps_ += r.steps;
     if (found || (!r.plans.empty() && takes(r.plans.front(), 1))) return {value, true};
     std::string reason = r.status.reason;
     if (!r.plans.empty()) reason = broken_time(problem_.job.qoe, whole(r.plans.front().evaluation.times()));
+    else if (!p.pinned.empty()) reason = "no plan was found that keeps the pins and the limits";  // the nearest has all on one device
     else if (r.binding) reason = to_string(*r.binding, p.cluster);
     if (reason.empty() && refused_s < std::numeric_limits<double>::infinity())
       reason = "the best plan breaks a limit when all of it is judged";
@@ -445,10 +506,13 @@ class largest_search {
     asked.with_bounds = false;
     const objective_of_job objective(p.job);
     const whole_run whole = sample(asked.job, most_tasks);
-    plan_result r = planner_(asked, whole_run_objective{objective, whole}, options_.keep, observer_);
+    const auto counted = [this](const candidate_judged& c) { return observer_({c.judged, c.total}); };  // its plans have blocks
+    const candidate_observer shown = large_ && observer_ ? candidate_observer(counted) : observer_;
+    plan_result r = planner_(large_ ? in_blocks(asked) : asked, whole_run_objective{objective, whole}, options_.keep, shown);
     ranking all(p, objective, options_.keep);
     for (ranked_plan& x : r.plans) {
-      if (x.plan.workload == p.job.workload) {
+      if (large_) x.plan = blocks_->expand(std::move(x.plan));
+      else if (x.plan.workload == p.job.workload) {
         all.know(std::move(x));
         continue;
       }
@@ -478,7 +542,7 @@ class largest_search {
   static constexpr int part_for_answer = 32;           ///< for the answer's plan
   static constexpr double most_tasks = 20'000;         ///< of a run that is judged in full while the planner searches
   static constexpr double most_questions = 1'000'000;  ///< of bounds, for the answer to have them
-  static constexpr std::size_t layers_planned_whole = 100, blocks_of_large_models = 24;
+  static constexpr std::size_t blocks_of_large_models = 48;
 
   planning_problem problem_;
   growing what_;
