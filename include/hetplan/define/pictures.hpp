@@ -14,7 +14,6 @@
 #include <hetplan/draw/groups_chart.ipp>
 #include <hetplan/draw/page.ipp>
 #include <hetplan/draw/report.ipp>
-#include <hetplan/draw/report_limits.ipp>
 #include <hetplan/draw/report_timeline.ipp>
 #include <hetplan/draw/search_table_svg.ipp>
 #include <hetplan/draw/serving_charts.ipp>

@@ -18,8 +18,8 @@
 #include <hetplan/draw/gantt.hpp>
 #include <hetplan/draw/groups_chart.hpp>
 #include <hetplan/draw/page.hpp>
-#include <hetplan/draw/report_limits.hpp>
 #include <hetplan/draw/report_timeline.hpp>
+#include <hetplan/draw/svg.hpp>
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/plan/describe.hpp>
 #include <hetplan/tasks/task_graph.hpp>
@@ -93,6 +93,122 @@ namespace hetplan::draw::detail {
       "</tbody></table>\n<p class=\"note\">Samples: of each microbatch. Memory and busy share are the device's, all its stages together.";
   if (p.parameter_server) text += " Parameter server: " + xml_text(run.cluster[*p.parameter_server].name) + ".";
   return text + "</p>\n";
+}
+
+/// A part of a bar.
+struct bar_part {
+  std::string name;
+  color fill;
+  double amount = 0;  ///< from 0 to 1, the whole bar
+  std::string hover = {};
+};
+
+/// Rows of stacked bars, one below the other.
+class stacked_bars {
+ public:
+  static constexpr double width = 1180, left = 172, right = 168, row = 30;
+
+  void add(std::string_view name, const std::vector<bar_part>& parts, std::string_view about, bool alarm = false) {
+    const double full = width - left - right, y = 8 + row * static_cast<double>(rows_++);
+    out_.text(0, y + 15, fitted(name, 22), {.size = 12.5, .weight = 600});
+    out_.rect(left, y, full, row - 10, palette::track.hex());
+    double at = 0;
+    for (const bar_part& p : parts) {
+      const double wide = std::min(p.amount, 1 - at);
+      if (wide > 0) {
+        out_.rect(left + full * at, y, full * wide, row - 10, p.fill.hex(), p.hover);
+        if (svg_writer::text_width(p.name, 10.5) + 8 < full * wide)
+          out_.text(left + full * (at + wide / 2), y + 14, p.name, {.size = 10.5, .fill = palette::text_on(p.fill), .anchor = "middle"},
+                    " pointer-events=\"none\"");
+      }
+      at += std::max(0.0, wide);
+    }
+    out_.text(width, y + 15, about, {.size = 11, .fill = alarm ? palette::alarm : palette::ink, .anchor = "end"});
+  }
+  [[nodiscard]] std::string finish(std::string_view label, const std::string& id) && {
+    return std::move(out_).embedded(width, row * rows_ + 8, label, " id=\"" + id + "\"");
+  }
+
+ private:
+  svg_writer out_;
+  int rows_ = 0;
+};
+
+/// Returns the colour of a use; waiting is no work, so it is hardly there.
+[[nodiscard]] HETPLAN_INLINE color fill_of(time_use u) {
+  switch (u) {
+    case time_use::compute: return palette::phase_color(phase::forward, 0, 1);
+    case time_use::weights: return {221, 132, 45};
+    case time_use::activations: return {240, 196, 140};
+    case time_use::cache: return {96, 158, 88};
+    case time_use::tiers: return {176, 58, 72};
+    case time_use::overhead: return palette::activations;
+    case time_use::network: return {138, 96, 168};
+    case time_use::waiting: break;
+  }
+  return palette::grid;
+}
+
+/// Returns the colour of a part of the memory, that of the time it takes to read where there is one.
+[[nodiscard]] HETPLAN_INLINE color fill_of(std::string_view part) {
+  for (const time_use u : {time_use::weights, time_use::cache, time_use::activations, time_use::overhead}) {
+    if (part == to_string(u)) return fill_of(u);
+  }
+  return palette::held;
+}
+
+/// Returns a chart for each stretch of the run, with a bar of shares per used device, and one of its memory: a bar up to what a plan may
+/// use.
+[[nodiscard]] HETPLAN_INLINE std::string limits_charts(const run_explanation& x, const cluster& c, const evaluation& e) {
+  std::string text = "<div class=\"legend\">";
+  for (const time_use u : time_uses) {
+    const bool any = std::ranges::any_of(
+        x.stretches, [&](const run_stretch& r) { return std::ranges::any_of(r.devices, [&](const use_seconds& s) { return s[u] > 0; }); });
+    if (any) text += "<span>" + swatch(fill_of(u).hex()) + std::string(to_string(u)) + "</span>";
+  }
+  text += "</div>\n";
+  for (const run_stretch& r : x.stretches) {
+    const std::string name(r.name), whole = engineering(r.length_s(), "s");
+    text += "<h3>" +
+            std::string(name == "prompt"   ? "Prompt, until every sequence has its first token"
+                        : name == "tokens" ? "Tokens"
+                                           : "The run") +
+            ": " + whole + "</h3>\n";
+    stacked_bars bars;
+    for (const device& d : c.devices()) {
+      if (!e.devices[d.id.index()].used) continue;
+      std::vector<bar_part> parts;
+      named_share most{time_use::waiting, std::string(to_string(time_use::waiting)), r.share(d.id, time_use::waiting)};
+      for (const named_share& u : shares_of(r, d)) {
+        parts.push_back(
+            {u.name, fill_of(u.use), u.share,
+             d.name + ": " + u.name + "\n" + engineering(u.share * r.length_s(), "s") + " of " + whole + ", " + percent(u.share)});
+        if (u.share > most.share) most = u;
+      }
+      bars.add(d.name, parts, most.name + " " + percent(most.share));
+    }
+    text += std::move(bars).finish("What limits each device: " + name, "limits-" + name) + "\n";
+  }
+  text += "<h3>Memory</h3>\n<div class=\"legend\">";
+  for (const memory_part& m : parts_of(device_memory{})) {
+    const bool any = std::ranges::any_of(x.memory, [&](const device_memory& mine) {
+      return std::ranges::any_of(parts_of(mine), [&](const memory_part& p) { return p.name == m.name && p.bytes > 0; });
+    });
+    if (any) text += "<span>" + swatch(fill_of(m.name).hex()) + std::string(m.name) + "</span>";
+  }
+  text += "</div>\n";
+  stacked_bars bars;
+  for (const device& d : c.devices()) {
+    if (!e.devices[d.id.index()].used) continue;
+    const device_memory& mine = x.memory[d.id.index()];
+    const double usable = d.usable_memory().value(), full = std::max(usable, mine.all());
+    std::vector<bar_part> parts;
+    for (const memory_part& m : parts_of(mine))
+      parts.push_back({std::string(m.name), fill_of(m.name), full > 0 ? m.bytes / full : 0,
+                       d.name + ": " + std::string(m.name) + "\n" + engineering(m.bytes, "B") + " of " + engineering(usable, "B")});
+    bars.add(d.name, parts, engineering(mine.all(), "B") + " of " + engineering(usable, "B"), !hetplan::at_most(mine.all(), usable));
+  }
+  return text + std::move(bars).finish("What the memory of each device is for", "memory-parts");
 }
 
 struct chain_row {
@@ -329,117 +445,6 @@ HETPLAN_INLINE std::string pareto_chart(const std::vector<ranked_plan>& plans, c
     text += note("The " + std::to_string(points.size()) +
                  " best plans by the job's objective, not all that exist: the true front may have others. Both axes are cut.");
   return text;
-}
-
-/// Returns the outline of one kind of transfer over a resource, stacked on the kinds before it, with every step of the run.
-[[nodiscard]] HETPLAN_INLINE std::string load_outline(const std::vector<resource_load>& loads, std::size_t kind, const time_axis& axis,
-                                                      row_box box, double full) {
-  const auto below = [&](const resource_load& l) {
-    double sum = 0;
-    for (std::size_t k = 0; k < kind; ++k) sum += l.kinds[k];
-    return sum;
-  };
-  std::string d;
-  for (std::size_t i = 0; i < loads.size();) {
-    if (loads[i].kinds[kind] <= 0) {
-      ++i;
-      continue;
-    }
-    std::size_t end = i + 1;
-    while (end < loads.size() && loads[end].start_s == loads[end - 1].end_s && loads[end].kinds[kind] > 0) ++end;
-    d += "M" + fixed(axis.at(loads[i].start_s)) + " " + fixed(box.level(below(loads[i]) / full), 1);
-    for (std::size_t k = i; k < end; ++k)
-      d += "V" + fixed(box.level((below(loads[k]) + loads[k].kinds[kind]) / full), 1) + "H" + fixed(axis.at(loads[k].end_s));
-    for (std::size_t k = end; k-- > i;) d += "V" + fixed(box.level(below(loads[k]) / full), 1) + "H" + fixed(axis.at(loads[k].start_s));
-    d += "Z";
-    i = end;
-  }
-  return d;
-}
-
-/// Returns the bandwidth by resource, stacked by kind of transfer; "" if nothing was sent.
-[[nodiscard]] HETPLAN_INLINE std::string bandwidth_chart(const report_run& run) {
-  std::vector<resource_view> views = run.resources;
-  const std::size_t hidden = keep_busiest(views, run.cluster, run.judgement.trace, 16);
-  if (views.empty()) return {};
-  time_chart chart(run.latency_s());
-  double y = 10;
-  const double height = views.size() <= 4 ? 70 : 44;
-  bool averaged = false;
-  for (const resource_view& r : views) {
-    const resource& net = run.cluster.network()[r.resource];
-    const row_box box{y, height};
-    const double full = std::max(1.0, r.peak), capacity = 8 * net.capacity.value();
-    chart.name(net.name, {}, y, height);
-    chart.level(r.recorded ? engineering(full * capacity, "bit/s") : "all", y + 8);
-    chart.level("0", y + height);
-    chart.plot.rect(chart.axis().left, y, chart.axis().width, height, palette::track.hex());
-    pixel_areas<transfer_kind_count> areas(chart.axis(), box);
-    std::array<std::string, transfer_kind_count> fills, hovers;
-    const bool exact = !run.merged;
-    averaged = averaged || !exact;
-    for (std::size_t k = 0; k < transfer_kind_count; ++k) {
-      double bytes = 0;
-      for (const resource_load& l : r.loads) bytes += l.kinds[k] * (l.end_s - l.start_s) * net.capacity.value();
-      fills[k] = transfer_fill(static_cast<transfer_kind>(k));
-      hovers[k] = std::string(to_string(static_cast<transfer_kind>(k))) + " transfers over " + net.name;
-      if (r.recorded)
-        hovers[k] += "\n" + engineering(bytes, "B") + " in the whole run, " +
-                     fixed(100 * bytes / (net.capacity.value() * chart.axis().latency_s), 1) + " % of the capacity";
-      if (exact) {
-        if (const std::string d = load_outline(r.loads, k, chart.axis(), box, full); !d.empty()) chart.plot.path(d, fills[k], hovers[k]);
-      } else {
-        for (const resource_load& l : r.loads) areas.add(k, l.start_s, l.end_s, l.kinds[k] / full);
-      }
-    }
-    if (!exact) areas.paint(chart.plot, fills, hovers);
-    const double top = box.level(1 / full);
-    chart.plot.line(chart.axis().left, top, chart.axis().left + chart.axis().width, top, palette::activations, 1,
-                    " stroke-dasharray=\"4 3\"");
-    double most = 0;
-    for (const resource_load& l : r.loads) most = std::max(most, l.share());
-    if (r.recorded) {
-      const double mean = run.judgement.trace.resource_bytes[r.resource.index()] / chart.axis().latency_s;
-      chart.number("mean " + engineering(8 * mean, "bit/s"), y + height / 2 - 3);
-      chart.number("peak " + fixed(100 * most, 0) + " %", y + height / 2 + 12, palette::quiet);
-    }
-    y += height + 14;
-  }
-  std::string notes;
-  if (averaged) notes += note("Simplified: rates that change more often than a pixel are averaged.");
-  if (!views.front().recorded) notes += note("Rates were not recorded: heights only count transfers.");
-  if (hidden > 0)
-    notes +=
-        note("The " + std::to_string(views.size()) + " busiest resources are shown, " + std::to_string(hidden) + " quieter ones are not.");
-  return std::move(chart).finish("bandwidth-chart", "Bandwidth over time", 6, y) + notes;
-}
-
-/// Returns the memory by used device: constant state, activations on top, and the limit.
-[[nodiscard]] HETPLAN_INLINE std::string memory_chart(const report_run& run) {
-  time_chart chart(run.latency_s());
-  row_painter rows(chart.plot, run.plan, run.cluster, run.judgement, run.view, chart.axis(), run.judgement.trace.memory.size() > 6000);
-  double y = 10;
-  std::size_t devices = 0;
-  for (const device& d : run.cluster.devices()) devices += run.used(d.id) ? 1U : 0U;
-  const double height = devices <= 6 ? 54 : 34;
-  for (const device& d : run.cluster.devices()) {
-    if (!run.used(d.id)) continue;
-    const double usable = d.usable_memory().value(), peak = run.judgement.trace.peak_bytes[d.id.index()], full = std::max(usable, peak);
-    const row_box box{y, height};
-    chart.name(d.name, {}, y, height);
-    chart.level(engineering(full, "B"), y + 8);
-    chart.level("0", y + height);
-    rows.memory(d.id, box);
-    const double limit = box.level(usable / full);
-    chart.plot.line(chart.axis().left, limit, chart.axis().left + chart.axis().width, limit, palette::alarm, 1,
-                    " stroke-dasharray=\"6 3\"");
-    chart.number("peak " + engineering(peak, "B"), y + height / 2 - 3, peak > memory_limit_bytes(d) ? palette::alarm : palette::ink);
-    chart.number("limit " + engineering(usable, "B"), y + height / 2 + 12, palette::quiet);
-    y += height + 14;
-  }
-  if (devices == 0) return note("No device is used.");
-  return std::move(chart).finish("memory-chart", "Memory over time", 6, y) +
-         (run.judgement.trace.memory.empty() ? note("Memory was not recorded, or nothing but state is held.") : "");
 }
 
 [[nodiscard]] HETPLAN_INLINE std::string report_header(const plan_result& result, const planning_graph& model, const cluster& c,

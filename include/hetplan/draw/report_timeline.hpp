@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// The report's Gantt chart: the critical path, a row per device with its outgoing transfers, a row per network resource.
+/// The report's charts over the time of a run, which zoom together: who computes and sends what, the use of the network, and memory.
 
 #include <array>
 #include <cstddef>
@@ -69,7 +69,14 @@ struct critical_part_style {
 [[nodiscard]] critical_part_style style_of(critical_part p);
 [[nodiscard]] std::array<double, critical_part_count> parts_of(const critical_link& l, bool compute);
 
+/// Returns the Gantt chart: the critical path, a row per device with its outgoing transfers, a row per network resource.
 [[nodiscard]] std::string timeline_chart(const report_run& run);
+
+/// Returns the bandwidth by resource, stacked by kind of transfer; "" if nothing was sent.
+[[nodiscard]] std::string bandwidth_chart(const report_run& run);
+
+/// Returns the memory by used device: constant state, activations on top, and the limit.
+[[nodiscard]] std::string memory_chart(const report_run& run);
 
 }  // namespace hetplan::draw::detail
 
