@@ -56,6 +56,7 @@
 #include <hetplan/tasks/expand.ipp>
 #include <hetplan/tasks/expand_placement.ipp>
 #include <hetplan/tasks/task_graph.ipp>
+#include <hetplan/tasks/transfer_sender.ipp>
 #include <hetplan/zoo/devices.ipp>
 #include <hetplan/zoo/models.ipp>
 #include <hetplan/zoo/settings.ipp>

@@ -15,7 +15,7 @@
 #include <hetplan/io/json_document.hpp>
 #include <hetplan/io/json_text.hpp>
 #include <hetplan/plan/stage_graph.hpp>
-#include <hetplan/tasks/expand.hpp>
+#include <hetplan/tasks/transfer_sender.hpp>
 
 namespace hetplan::draw {
 
