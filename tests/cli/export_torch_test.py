@@ -2,25 +2,19 @@
 """export_torch.py: what it writes of ten modules against PyTorch's own counter, or a count of its own by hooks; ties, cuts, bad input."""
 
 import contextlib
-import importlib.util
 import io
 import json
 import math
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-if importlib.util.find_spec("torch") is None:
-    system = "/usr/bin/python3"  # Debian's Python has torch if python3-torch is installed
-    tried = shutil.which(system) and subprocess.run([system, "-c", "import torch"], capture_output=True, timeout=60).returncode == 0
-    if tried and os.path.realpath(sys.executable) != os.path.realpath(system):
-        os.execv(system, [system, "-B", *sys.argv])
-    print("SKIPPED: no Python with torch (Debian: python3-torch)")
-    sys.exit(77)
+import torch_python
+
+torch_python.require()
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402

@@ -3,13 +3,11 @@
 
 import contextlib
 import errno
-import importlib.util
 import io
 import itertools
 import json
 import os
 import pathlib
-import shutil
 import pickle
 import signal
 import socket
@@ -24,13 +22,9 @@ import weakref
 from unittest import mock
 from xml.etree import ElementTree
 
-if importlib.util.find_spec("torch") is None:
-    system = "/usr/bin/python3"  # Debian's Python has torch if python3-torch is installed
-    tried = shutil.which(system) and subprocess.run([system, "-c", "import torch"], capture_output=True, timeout=60).returncode == 0
-    if tried and os.path.realpath(sys.executable) != os.path.realpath(system):
-        os.execv(system, [system, "-B", *sys.argv])
-    print("SKIPPED: no Python with torch (Debian: python3-torch)")
-    sys.exit(77)
+import torch_python
+
+torch_python.require()
 
 SOURCE = pathlib.Path(os.environ.get("HETPLAN_SOURCE_DIR") or pathlib.Path(__file__).parents[2])
 FOLDER = SOURCE / "examples" / "executors" / "torch"

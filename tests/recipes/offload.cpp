@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // Plans with weights below the devices' memory: the default planner against all splits and all offloads, and the simple planners.
 
-#include <cmath>
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -57,48 +59,41 @@ void consider_offloads(const planning_problem& problem, const plan& bare, best_o
   choose(p, 0);
 }
 
+bool uses_tiers(const plan& p) {
+  return std::ranges::any_of(p.stages, [](const stage& s) { return !s.offload.empty(); });
+}
+
+plan_result plan_with_dora(const planning_problem& problem) { return recipes::dora(problem, minimize_latency{}, 1); }
+
 }  // namespace
 
 TEST_CASE("dora is as fast as the best of all splits and all offloads") {
   const std::uint64_t seed = first_seed();
+  CAPTURE(seed);
   constexpr int cases = 320;
-  int missed = 0, offloaded = 0, none = 0, several = 0;
-  double worst = 1;
-  for (int i = 0; i < cases; ++i) {
-    random_source random(seed * 3000 + static_cast<std::uint64_t>(i));
-    const chain_shape shape{.most_layers = i % 4 == 0 ? 6 : 4, .most_devices = i % 4 == 0 ? 1 : 3, .ties = i % 3 == 0};
-    const planning_graph model = random_token_chain(random, shape);
-    const cluster c = with_tiers(random, random_token_devices(random, model, shape, 0.15, 0.8), model, shape.ties);
-    job j = random_token_job(random);
-    if (i % 5 == 1) j.workload = {.mode = mode::inference};
-    planning_problem problem{model, c, roofline{}, j};
-    problem.with_bounds = false;
-    best_of_all all;
-    for_each_chain_plan(problem, false, [&](const plan& p) { consider_offloads(problem, p, all); });
-    const plan_result found = recipes::dora(problem, minimize_latency{}, 1);
-    INFO("seed " << seed << ", case " << i << ": best of " << all.judged << " plans: " << all.latency_s << " s");
-    if (!all.best) {
-      ++none;
-      continue;
-    }
-    REQUIRE_FALSE(found.plans.empty());
-    const ranked_plan& best = found.plans.front();
-    CHECK_FALSE(validate(best.plan, problem));
-    CHECK_FALSE(find_broken_limit(best.evaluation, c));
-    bool uses = false;
-    for (const stage& s : all.best->stages) uses = uses || !s.offload.empty();
-    offloaded += uses ? 1 : 0;
-    several += uses && all.best->stages.size() > 1 ? 1 : 0;
-    if (best.evaluation.latency.value() > all.latency_s * (1 + 1e-9)) {
-      ++missed;
-      worst = std::max(worst, best.evaluation.latency.value() / all.latency_s);
-      UNSCOPED_INFO("case " << i << ": " << best.evaluation.latency.value() << " s by " << best.plan.planner << ", not " << all.latency_s);
-    }
-  }
-  CAPTURE(missed, worst, offloaded, several, none);
+  int offloaded = 0, several = 0;
+  const compared_plans found = compare_with_the_best(
+      cases, seed * 3000,
+      [](random_source& random, int i) {
+        const chain_shape shape{.most_layers = i % 4 == 0 ? 6 : 4, .most_devices = i % 4 == 0 ? 1 : 3, .ties = i % 3 == 0};
+        planning_graph model = random_token_chain(random, shape);
+        cluster c = with_tiers(random, random_token_devices(random, model, shape, 0.15, 0.8), model, shape.ties);
+        job j = random_token_job(random);
+        if (i % 5 == 1) j.workload = {.mode = mode::inference};
+        return chain_instance{std::move(model), std::move(c), std::move(j)};
+      },
+      [](const planning_problem& problem, best_of_all& all) {
+        for_each_chain_plan(problem, false, [&](const plan& p) { consider_offloads(problem, p, all); });
+      },
+      plan_with_dora,
+      [&](const best_of_all& all, const ranked_plan&) {
+        offloaded += uses_tiers(*all.best) ? 1 : 0;
+        several += uses_tiers(*all.best) && all.best->stages.size() > 1 ? 1 : 0;
+      });
+  CAPTURE(found.missed, found.worst, offloaded, several, found.none);
   CHECK(offloaded > cases / 3);
   CHECK(several > cases / 10);
-  CHECK(missed == 0);
+  CHECK(found.missed == 0);
 }
 
 TEST_CASE("dora plans reads of one disk by several devices; frozen layers in training") {
@@ -106,44 +101,42 @@ TEST_CASE("dora plans reads of one disk by several devices; frozen layers in tra
   // worse than the best single device, and nearly always as fast as the best of all.
   const std::uint64_t seed = first_seed();
   for (const bool trains : {false, true}) {
+    CAPTURE(seed, trains);
     constexpr int cases = 120;
-    int missed = 0, offloaded = 0;
-    for (int i = 0; i < cases; ++i) {
-      random_source random(seed * 6000 + static_cast<std::uint64_t>(i) + (trains ? 500 : 0));
-      const chain_shape shape{.most_layers = 4, .most_devices = 3, .ties = i % 3 == 0, .frozen = trains ? 0.9 : 0};
-      const planning_graph model = random_token_chain(random, shape);
-      const cluster own =
-          with_tiers(random, random_token_devices(random, model, shape, trains ? 0.3 : 0.15, trains ? 1.2 : 0.8), model, shape.ties);
-      std::vector<device> devices(own.devices().begin(), own.devices().end());
-      for (device& d : devices) {
-        for (memory_tier& t : d.tiers) {
-          if (!trains) t.resource = own.network().resources().front().name;
-        }
-      }
-      const cluster c = own.with_devices(std::move(devices));
-      job j = random_token_job(random);
-      if (trains) j = {.workload = {.mode = mode::training}, .batch = random.pick(std::vector{1, 2, 4})};
-      planning_problem problem{model, c, roofline{}, j};
-      problem.with_bounds = false;
-      best_of_all all, alone;
-      for_each_chain_plan(problem, false, [&](const plan& p) {
-        consider_offloads(problem, p, all);
-        if (p.stages.size() == 1) consider_offloads(problem, p, alone);
-      });
-      const plan_result found = recipes::dora(problem, minimize_latency{}, 1);
-      INFO("seed " << seed << ", case " << i << (trains ? ", training" : ", disk") << ": best " << all.latency_s << " s");
-      if (!all.best) continue;
-      REQUIRE_FALSE(found.plans.empty());
-      const double found_s = found.plans.front().evaluation.latency.value();
-      CHECK_FALSE(validate(found.plans.front().plan, problem));
-      CHECK_FALSE(find_broken_limit(found.plans.front().evaluation, c));
-      CHECK(found_s <= alone.latency_s * (1 + 1e-9));
-      offloaded += std::ranges::any_of(all.best->stages, [](const stage& s) { return !s.offload.empty(); }) ? 1 : 0;
-      missed += found_s > all.latency_s * (1 + 1e-9) ? 1 : 0;
-    }
-    CAPTURE(trains, missed, offloaded);
+    int offloaded = 0;
+    best_of_all alone;
+    const compared_plans found = compare_with_the_best(
+        cases, seed * 6000 + (trains ? 500 : 0),
+        [&](random_source& random, int i) {
+          const chain_shape shape{.most_layers = 4, .most_devices = 3, .ties = i % 3 == 0, .frozen = trains ? 0.9 : 0};
+          planning_graph model = random_token_chain(random, shape);
+          const cluster own =
+              with_tiers(random, random_token_devices(random, model, shape, trains ? 0.3 : 0.15, trains ? 1.2 : 0.8), model, shape.ties);
+          std::vector<device> devices(own.devices().begin(), own.devices().end());
+          for (device& d : devices) {
+            for (memory_tier& t : d.tiers) {
+              if (!trains) t.resource = own.network().resources().front().name;
+            }
+          }
+          job j = random_token_job(random);
+          if (trains) j = {.workload = {.mode = mode::training}, .batch = random.pick(std::vector{1, 2, 4})};
+          return chain_instance{std::move(model), own.with_devices(std::move(devices)), std::move(j)};
+        },
+        [&](const planning_problem& problem, best_of_all& all) {
+          alone = {};
+          for_each_chain_plan(problem, false, [&](const plan& p) {
+            consider_offloads(problem, p, all);
+            if (p.stages.size() == 1) consider_offloads(problem, p, alone);
+          });
+        },
+        plan_with_dora,
+        [&](const best_of_all& all, const ranked_plan& best) {
+          CHECK(best.evaluation.latency.value() <= alone.latency_s * (1 + 1e-9));
+          offloaded += uses_tiers(*all.best) ? 1 : 0;
+        });
+    CAPTURE(found.missed, offloaded);
     CHECK(offloaded > cases / 6);
-    CHECK(missed <= cases / 20);
+    CHECK(found.missed <= cases / 20);
   }
 }
 

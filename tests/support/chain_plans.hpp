@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-/// All pipelines of single devices for a small chain, judged: an oracle for planners of inference and generation.
+/// All pipelines of single devices for a small chain, judged: an oracle for planners of inference and generation, and random chains on
+/// which to compare with it.
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include <hetplan/plan/plan_result.hpp>
 #include <hetplan/plan/validate.hpp>
@@ -142,6 +146,57 @@ inline job random_token_job(random_source& random) {
   if (random.chance(0.7)) j.workload.prompt = random.integer(0, 40);
   if (random.chance(0.2)) j.workload.context = random.integer(0, 100);
   return j;
+}
+
+struct chain_instance {
+  planning_graph model;
+  hetplan::cluster cluster;
+  hetplan::job job;
+};
+
+/// What a planner made of random instances.
+struct compared_plans {
+  int none = 0;      ///< instances without a plan
+  int missed = 0;    ///< instances with a plan that is faster than the planner's
+  double worst = 1;  ///< the planner's latency by that of the fastest
+};
+
+/// Compares a planner with the best of all plans on random instances. It must find a valid plan wherever there is one.
+///
+/// @param first     of the numbers that the instances are drawn by.
+/// @param draw      (random, i) -> chain_instance.
+/// @param consider  (problem, best_of_all&): considers all plans.
+/// @param planner   (problem) -> plan_result.
+/// @param seen      (best_of_all, the planner's best plan): looks at both where there is a plan.
+template <class Draw, class Consider, class Planner, class Seen>
+compared_plans compare_with_the_best(int cases, std::uint64_t first, const Draw& draw, const Consider& consider, const Planner& planner,
+                                     const Seen& seen) {
+  compared_plans sum;
+  for (int i = 0; i < cases; ++i) {
+    random_source random(first + static_cast<std::uint64_t>(i));
+    const chain_instance drawn = draw(random, i);
+    planning_problem problem{drawn.model, drawn.cluster, roofline{}, drawn.job};
+    problem.with_bounds = false;
+    best_of_all all;
+    consider(problem, all);
+    INFO("case " << i << " from " << first << ": best of " << all.judged << " plans: " << all.latency_s << " s");
+    const plan_result found = planner(problem);
+    if (!all.best) {
+      ++sum.none;
+      continue;
+    }
+    REQUIRE_FALSE(found.plans.empty());
+    const ranked_plan& best = found.plans.front();
+    CHECK_FALSE(validate(best.plan, problem));
+    CHECK_FALSE(find_broken_limit(best.evaluation, problem.cluster));
+    seen(all, best);
+    const double found_s = best.evaluation.latency.value();
+    if (found_s <= all.latency_s * (1 + 1e-9)) continue;
+    ++sum.missed;
+    sum.worst = std::max(sum.worst, found_s / all.latency_s);
+    UNSCOPED_INFO("case " << i << ": " << found_s << " s by " << best.plan.planner << ", not " << all.latency_s);
+  }
+  return sum;
 }
 
 }  // namespace hetplan::test
