@@ -3,6 +3,7 @@
 // docs/reproduction/measured.md (update.py).
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -291,59 +292,68 @@ void add_rpc(const sections& page) {
   page.add("rpc", bench::markdown_table(rows, 1));
 }
 
-/// Two machines whose own speeds are known: what a network of a stated latency makes of them together, and which one number more, fitted
-/// to the row itself, explains it.
+/// Two machines whose own speeds are known: what a network of a stated latency makes of them together, and which one number more, told by
+/// that row alone, explains it.
 void add_two(const sections& page) {
-  std::vector<row> rows{{"machines", "network", "measured", "predicted", "off"}};
-  struct pair {
-    cluster machines;
-    measurement both;  ///< without a value
+  struct two_machines {
+    const char *who, *model, *weights;
+    std::array<double, 2> alone, memory_GB;
+    double together;
+    bytes_per_second capacity;
+    seconds latency;
+    const char* network;
+    parameter_kind told;
+    const char* by_this_row;
   };
-  const auto with_rates = [&](std::string_view name, std::string_view weights, const std::vector<double>& alone,
-                              const std::vector<double>& memory_GB, bytes_per_second capacity, seconds latency) {
-    const model m = language_model(name, weights, 0);
+  const two_machines macs{.who = "two Macs, Llama 3.2 3B",
+                          .model = "llama3.2-3b",
+                          .weights = "int4",
+                          .alone = {measured_rows::two_macs[0], measured_rows::two_macs[1]},
+                          .memory_GB = {16, 16},
+                          .together = measured_rows::two_macs[2],
+                          .capacity = 300_Mbit_per_s,
+                          .latency = seconds(1e-3),
+                          .network = "Wi-Fi of 1 ms",
+                          .told = parameter_kind::latency,
+                          .by_this_row = "%.2f ms, by this row"};
+  const two_machines remote{.who = "a remote GPU, TinyLlama",
+                            .model = "tinyllama-1.1b",
+                            .weights = "f16",
+                            .alone = {1e4, measured_rows::remote_gpu[0]},  // the first has one layer and takes no time
+                            .memory_GB = {1e-3, 16},
+                            .together = measured_rows::remote_gpu[1],
+                            .capacity = 1_Gbit_per_s,
+                            .latency = seconds(2e-4),
+                            .network = "gigabit of 0.2 ms",
+                            .told = parameter_kind::send_overhead,
+                            .by_this_row = "the same, `send_overhead` of %.2f ms, by this row"};
+  std::vector<row> rows{{"machines", "network", "measured", "predicted", "off"}};
+  for (const two_machines& p : {macs, remote}) {
     std::vector<device> devices;
-    for (std::size_t i = 0; i < alone.size(); ++i) {
+    std::vector<measurement> alone;
+    for (std::size_t i = 0; i < p.alone.size(); ++i) {
       devices.push_back({.name = "m" + std::to_string(i),
-                         .memory = bytes(memory_GB[i] * 1e9),
+                         .memory = bytes(p.memory_GB[i] * 1e9),
                          .compute = flops_per_second(1e15),
                          .memory_bandwidth = bytes_per_second(1e12)});
+      alone.push_back(
+          {.devices = {device_id(i)}, .model = language_model(p.model, p.weights, 0), .context = 0, .tokens = 128, .value = p.alone[i]});
     }
-    const cluster start("two", devices, shared_medium{capacity, latency});
-    std::vector<measurement> fitted;
-    for (std::size_t i = 0; i < alone.size(); ++i)
-      fitted.push_back({.devices = {device_id(i)}, .model = m, .context = 0, .tokens = 128, .value = alone[i]});
-    pair p{fit::fit_devices(start, fitted, {.parameters = {parameter_kind::memory_efficiency}}).cluster, fitted.front()};
-    p.both.devices = {device_id(0), device_id(1)};
-    return p;
-  };
-  // The time of which more makes the machines slower, at which they are as fast as measured.
-  const auto time_for = [](double measured, const auto& predicted) {
-    double low = 0, high = 1;
-    for (int i = 0; i < 50; ++i) (predicted((low + high) / 2) > measured ? low : high) = (low + high) / 2;
-    return low;
-  };
-  const auto put = [&](const std::string& who, const std::string& net, double value, double predicted) {
-    rows.push_back({who, net, number("%.3g", value), number("%.3g", predicted), signed_percent(predicted / value - 1)});
-  };
-  const auto macs = [&](double latency_s) {
-    const pair p = with_rates("llama3.2-3b", "int4", {measured_rows::two_macs[0], measured_rows::two_macs[1]}, {16, 16}, 300_Mbit_per_s,
-                              seconds(latency_s));
-    return fit::predict(p.both, p.machines);
-  };
-  const auto remote = [&](double send_overhead_s) {
-    const pair p = with_rates("tinyllama-1.1b", "f16", {1e4, measured_rows::remote_gpu[0]}, {1e-3, 16}, 1_Gbit_per_s, seconds(2e-4));
-    std::vector<device> devices(p.machines.devices().begin(), p.machines.devices().end());
-    for (device& d : devices) d.send_overhead = seconds(send_overhead_s);
-    return fit::predict(p.both, cluster("two", devices, shared_medium{1_Gbit_per_s, seconds(2e-4)}));
-  };
-  put("two Macs, Llama 3.2 3B", "Wi-Fi of 1 ms", measured_rows::two_macs[2], macs(1e-3));
-  const double latency_s = time_for(measured_rows::two_macs[2], macs);
-  put("two Macs, Llama 3.2 3B", number("%.2f ms, by this row", latency_s * 1e3), measured_rows::two_macs[2], macs(latency_s));
-  put("a remote GPU, TinyLlama", "gigabit of 0.2 ms", measured_rows::remote_gpu[1], remote(0));
-  const double overhead_s = time_for(measured_rows::remote_gpu[1], remote);
-  put("a remote GPU, TinyLlama", number("the same, `send_overhead` of %.2f ms, by this row", overhead_s * 1e3),
-      measured_rows::remote_gpu[1], remote(overhead_s));
+    const cluster start("two", devices, shared_medium{p.capacity, p.latency});
+    const cluster machines = fit::fit_devices(start, alone, {.parameters = {parameter_kind::memory_efficiency}}).cluster;
+    measurement both = alone.front();
+    both.devices = {device_id(0), device_id(1)};
+    both.value = p.together;
+    const auto put = [&](const std::string& network, double predicted) {
+      rows.push_back({p.who, network, number("%.3g", both.value), number("%.3g", predicted), signed_percent(predicted / both.value - 1)});
+    };
+    put(p.network, fit::predict(both, machines));
+    devices.assign(machines.devices().begin(), machines.devices().end());
+    for (device& d : devices) d.kind = "machine";  // what is told is equal on both
+    const fit::fit_result told =
+        fit::fit_devices(machines.with_devices(std::move(devices)), std::vector{both}, {.parameters = {p.told}, .free = {p.told}});
+    put(number(p.by_this_row, told.parameters.front().after * 1e3), told.predicted.front());
+  }
   page.add("two", bench::markdown_table(rows));
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -299,6 +300,18 @@ TEST_CASE("fit: a host that all routes use, and what sending costs, come out of 
   const fit::fit_result r = fit::fit_devices(start, rows, {.parameters = {parameter_kind::send_overhead}, .tolerance = 1e-6});
   CHECK(find(r, parameter_kind::send_overhead).after == Approx(3e-3).epsilon(1e-5));
   CHECK(r.cluster[device_id(1)].send_overhead.value() == r.parameters[0].after);
+
+  // One row tells one number alone if the cluster's does not hold it.
+  const std::vector<fit::measurement> one{rows[0]};
+  const auto fitted_alone = [&](std::vector<parameter_kind> free) {
+    return fit::fit_devices(start, one, {.parameters = {parameter_kind::send_overhead}, .free = std::move(free), .tolerance = 1e-6});
+  };
+  const fit::fit_result held = fitted_alone({}), alone = fitted_alone({parameter_kind::send_overhead});
+  CHECK(find(held, parameter_kind::send_overhead).after < 2.99e-3);
+  CHECK(find(alone, parameter_kind::send_overhead).after == Approx(3e-3).epsilon(1e-6));
+  CHECK(alone.predicted.front() == Approx(one.front().value).epsilon(1e-9));
+  const fit::fit_result late = fit::fit_devices(start, one, {.parameters = {parameter_kind::latency}, .free = {parameter_kind::latency}});
+  CHECK(late.predicted.front() == Approx(one.front().value).epsilon(1e-9));
   CHECK(test::message_of([&] { return fit::fit_devices(start, rows, {.resources = {"host"}}); }) ==
         "fit: expected a resource of cluster \"two\" (shared), got \"host\"");
 }

@@ -67,6 +67,7 @@ struct fit_options {
                                             parameter_kind::cache_efficiency, parameter_kind::half_rows,
                                             parameter_kind::launch,           parameter_kind::overhead};
   std::vector<std::string> resources = {};  ///< whose capacity is fitted
+  std::vector<parameter_kind> free = {};    ///< of `parameters`: not held by the cluster's numbers, so that one row may tell one
   /// A parameter is told from others if changing it e-fold (or, if it is a time or half_rows, by what changes some row by a tenth) changes
   /// the rows by so much that the others do not make up for it: the root of the sum of weighted squares of relative changes.
   double tolerance = 0.01;
@@ -88,9 +89,10 @@ struct fit_result {
 ///             numbers >= 0.
 /// Method      Levenberg's and Marquardt's, from the cluster's numbers and from five others. Each step is a bounded linear problem
 ///             (bounded_least_squares), derivatives are differences. Groups of parameters that no row joins are fitted apart.
-/// Held        Efficiencies and capacities are free. The others are held by the cluster's numbers like rows: a factor of two of a share's
-///             time, or the usual amount (64 rows, 5 us of a launch, else 0.1 ms), counts as much as a row that is off by the noise. The
-///             noise is what the rows are off if nothing is held; 3 % if there are no more rows than parameters.
+/// Held        Efficiencies, capacities and what `free` names follow the rows alone. The others are held by the cluster's numbers like
+///             rows: a factor of two of a share's time, or the usual amount (64 rows, 5 us of a launch, else 0.1 ms), counts as much as a
+///             row that is off by the noise. The noise is what the rows are off if nothing is held; 3 % if there are no more rows than
+///             parameters.
 /// Kept        A parameter that the rows do not tell (fit_options::tolerance) has the cluster's number, and the others are fitted again.
 /// Throws      invalid_input (no rows; see check_measurement and predict; an unknown resource).
 /// Determinism yes; no random numbers.

@@ -147,8 +147,8 @@ struct fitted_row {
 /// numbers in their unit: then times are almost linear in them, and steps find the bottom of long narrow valleys.
 class fit_group {
  public:
-  fit_group(std::vector<parameter>& all, std::vector<std::size_t> mine, std::vector<const fitted_row*> rows, double tolerance)
-      : all_(all), mine_(std::move(mine)), rows_(std::move(rows)), tolerance_(tolerance), kept_(mine_.size(), 0) {
+  fit_group(std::vector<parameter>& all, std::vector<std::size_t> mine, std::vector<const fitted_row*> rows, const fit_options& options)
+      : all_(all), mine_(std::move(mine)), rows_(std::move(rows)), options_(options), kept_(mine_.size(), 0) {
     for (const std::size_t k : mine_) {
       const parameter& p = all_[k];
       start_.push_back(coordinate(p, p.before));
@@ -186,8 +186,11 @@ class fit_group {
     pull_.clear();
     for (std::size_t j = 0; j < mine_.size(); ++j) {
       const double usual = std::max(1.0, start_[j]);  // deviation: twice the time, or one unit
-      pull_.push_back(is_free(all_[mine_[j]].what) ? 1e-9 : std::max(1e-9, noise / usual));
+      pull_.push_back(is_held(all_[mine_[j]].what) ? std::max(1e-9, noise / usual) : 1e-9);
     }
+  }
+  [[nodiscard]] bool is_held(parameter_kind k) const {
+    return !is_free(k) && std::find(options_.free.begin(), options_.free.end(), k) == options_.free.end();
   }
 
   [[nodiscard]] static double coordinate(const parameter& p, double v) {
@@ -346,14 +349,14 @@ class fit_group {
       for (double& e : effect) e *= change;
       p.influence = std::sqrt(std::inner_product(effect.begin(), effect.end(), effect.begin(), 0.0));
       vector shares;
-      if (distinct_part(columns, effect, shares) >= tolerance_) {
+      if (distinct_part(columns, effect, shares) >= options_.tolerance) {
         columns.insert(columns.end(), effect.begin(), effect.end());
         told.push_back(j);
         continue;
       }
       found = true;
       kept_[j] = 1;
-      p.verdict = p.influence < tolerance_ ? verdict::unused : verdict::inseparable;
+      p.verdict = p.influence < options_.tolerance ? verdict::unused : verdict::inseparable;
       p.like.clear();
       const double largest =
           std::accumulate(shares.begin(), shares.end(), 0.0, [](double a, double b) { return std::max(a, std::abs(b)); });
@@ -367,7 +370,7 @@ class fit_group {
   std::vector<parameter>& all_;
   std::vector<std::size_t> mine_;
   std::vector<const fitted_row*> rows_;
-  double tolerance_;
+  const fit_options& options_;
   std::vector<char> kept_;
   vector start_, lower_, upper_, pull_;
 };
@@ -516,7 +519,7 @@ HETPLAN_INLINE fit_result fit_devices(const cluster& c, std::span<const measurem
     for (const detail::fitted_row& r : parts) {
       if (!r.parameters.empty() && group[r.parameters.front()] == g) own.push_back(&r);
     }
-    if (!mine.empty()) detail::fit_group(all, mine, own, options.tolerance).fit();
+    if (!mine.empty()) detail::fit_group(all, mine, own, options).fit();
   }
 
   std::vector<std::size_t> every(all.size());
