@@ -176,6 +176,17 @@ class prefix_table {
     std::vector<double> numbers_;
   };
   [[nodiscard]] std::size_t rows() const { return blocks_ + 1; }
+  /// Returns a sum over the blocks in which a tensor of several layers counts once.
+  ///
+  /// @param before  prefix sums by block.   @param of  (repeat) -> what it adds to them.
+  template <class Of>
+  [[nodiscard]] double without_repeats(const double* before, std::size_t first, std::size_t last, const Of& of) const {
+    double total = before[last] - before[first];
+    for (const repeat& r : repeats_) {
+      if (r.inside(first, last)) total -= of(r);
+    }
+    return total;
+  }
   [[nodiscard]] bool has_entries() const { return !entry_.empty(); }
   [[nodiscard]] std::size_t column(device_id d, int share, int degree) const {
     return first_column_[d.index()] + static_cast<std::size_t>(degree - 1) * distinct_ + which_share(share);

@@ -178,36 +178,19 @@ HETPLAN_INLINE const double* prefix_table::backward_entries(device_id d, int sha
 
 HETPLAN_INLINE double prefix_table::optimizer_s(std::size_t first, std::size_t last, device_id d) const {
   if (optimizer_.empty()) return 0;
-  const double* steps = optimizer_.column(d.index());
-  double total = steps[last] - steps[first];
-  for (const repeat& r : repeats_) {
-    if (r.inside(first, last)) total -= r.optimizer_s[d.index()];
-  }
-  return total;
+  return without_repeats(optimizer_.column(d.index()), first, last, [&](const repeat& r) { return r.optimizer_s[d.index()]; });
 }
 
 HETPLAN_INLINE double prefix_table::state_bytes(std::size_t first, std::size_t last) const {
-  double total = state_[last] - state_[first];
-  for (const repeat& r : repeats_) {
-    if (r.inside(first, last)) total -= r.state_bytes;
-  }
-  return total;
+  return without_repeats(state_.data(), first, last, [](const repeat& r) { return r.state_bytes; });
 }
 
 HETPLAN_INLINE double prefix_table::optimizer_bytes(std::size_t first, std::size_t last) const {
-  double total = optimizer_state_[last] - optimizer_state_[first];
-  for (const repeat& r : repeats_) {
-    if (r.inside(first, last)) total -= r.optimizer_bytes;
-  }
-  return total;
+  return without_repeats(optimizer_state_.data(), first, last, [](const repeat& r) { return r.optimizer_bytes; });
 }
 
 HETPLAN_INLINE double prefix_table::trainable_bytes(std::size_t first, std::size_t last) const {
-  double total = trainable_[last] - trainable_[first];
-  for (const repeat& r : repeats_) {
-    if (r.inside(first, last)) total -= r.trainable_bytes;
-  }
-  return total;
+  return without_repeats(trainable_.data(), first, last, [](const repeat& r) { return r.trainable_bytes; });
 }
 
 HETPLAN_INLINE double prefix_table::tied_bytes(std::size_t first, std::size_t last) const {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -237,21 +236,12 @@ HETPLAN_INLINE std::optional<gguf_header> parse_gguf(std::string_view head, std:
 }
 
 HETPLAN_INLINE gguf_header read_gguf_header(const std::string& file) {
-  namespace fs = std::filesystem;
-  std::error_code code;
-  if (fs::is_directory(file, code)) io::detail::fail_file(file, "expected a GGUF file, got a folder");
-  const std::uint64_t size = fs::file_size(file, code);
-  if (code) io::detail::fail_file(file, "cannot read", code.value());
-  errno = 0;
-  const io::detail::file_handle f(std::fopen(file.c_str(), "rb"));
-  if (!f) io::detail::fail_file(file, "cannot read", errno);
-  std::string head;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) io::detail::fail_file(file, "expected a GGUF file, got a folder");
+  io::detail::file_head head(file);
   for (std::size_t wanted = 1 << 20;; wanted *= 4) {
-    const std::size_t before = head.size(), upto = static_cast<std::size_t>(std::min<std::uint64_t>({wanted, size, max_gguf_header}));
-    head.resize(upto);
-    const std::size_t got = std::fread(head.data() + before, 1, upto - before, f.get());
-    if (got != upto - before) io::detail::fail_file(file, "cannot read", errno != 0 ? errno : EIO);
-    if (auto h = parse_gguf(head, size, file)) return std::move(*h);
+    const auto upto = static_cast<std::size_t>(std::min<std::uint64_t>({wanted, head.file_bytes(), max_gguf_header}));
+    if (auto h = parse_gguf(head.upto(upto), head.file_bytes(), file)) return std::move(*h);
     if (upto == max_gguf_header)
       io::detail::fail_file(file, "expected a header of at most " + std::to_string(max_gguf_header >> 20) + " MiB, got a longer one");
   }

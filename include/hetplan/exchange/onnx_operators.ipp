@@ -336,6 +336,19 @@ HETPLAN_INLINE std::optional<double> rounded(double v, int type) {
   return std::abs(v) <= most ? std::optional(v) : std::nullopt;
 }
 
+/// What whole and real numbers have alike: the smaller, the larger, comparisons.
+template <class Number>
+[[nodiscard]] std::optional<Number> compare(const std::string& op, Number a, Number b) {
+  if (op == "Min") return std::min(a, b);
+  if (op == "Max") return std::max(a, b);
+  if (op == "Equal") return Number(a == b ? 1 : 0);
+  if (op == "Less") return Number(a < b ? 1 : 0);
+  if (op == "LessOrEqual") return Number(a <= b ? 1 : 0);
+  if (op == "Greater") return Number(a > b ? 1 : 0);
+  if (op == "GreaterOrEqual") return Number(a >= b ? 1 : 0);
+  return std::nullopt;
+}
+
 /// Integer arithmetic. None on overflow.
 [[nodiscard]] HETPLAN_INLINE std::optional<long long> calculate(const std::string& op, long long a, long long b, bool truncated) {
   const auto fits = [](double v) { return std::abs(v) <= most_whole; };
@@ -356,17 +369,10 @@ HETPLAN_INLINE std::optional<double> rounded(double v, int type) {
     }
     return p;
   }
-  if (op == "Min") return std::min(a, b);
-  if (op == "Max") return std::max(a, b);
-  if (op == "Equal") return a == b ? 1 : 0;
-  if (op == "Less") return a < b ? 1 : 0;
-  if (op == "LessOrEqual") return a <= b ? 1 : 0;
-  if (op == "Greater") return a > b ? 1 : 0;
-  if (op == "GreaterOrEqual") return a >= b ? 1 : 0;
   if (op == "And") return a != 0 && b != 0 ? 1 : 0;
   if (op == "Or") return a != 0 || b != 0 ? 1 : 0;
   if (op == "Xor") return (a != 0) != (b != 0) ? 1 : 0;
-  return std::nullopt;
+  return compare(op, a, b);
 }
 
 /// Floating-point arithmetic. None for functions that libraries round differently.
@@ -382,14 +388,7 @@ HETPLAN_INLINE std::optional<double> rounded(double v, int type) {
     for (int i = 0; i < static_cast<int>(std::abs(b)); ++i) p *= a;
     return b >= 0 ? std::optional(p) : a != 0 ? std::optional(1 / p) : std::nullopt;
   }
-  if (op == "Min") return std::min(a, b);
-  if (op == "Max") return std::max(a, b);
-  if (op == "Equal") return a == b ? 1 : 0;
-  if (op == "Less") return a < b ? 1 : 0;
-  if (op == "LessOrEqual") return a <= b ? 1 : 0;
-  if (op == "Greater") return a > b ? 1 : 0;
-  if (op == "GreaterOrEqual") return a >= b ? 1 : 0;
-  return std::nullopt;
+  return compare(op, a, b);
 }
 
 /// Functions of one number. Halves round to even.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -111,27 +110,15 @@ HETPLAN_INLINE std::vector<safetensor> parse_safetensors(std::string_view head, 
 }
 
 HETPLAN_INLINE std::vector<safetensor> read_safetensors_header(const std::string& file) {
-  namespace fs = std::filesystem;
-  std::error_code code;
-  const std::uint64_t size = fs::file_size(file, code);
-  if (code) io::detail::fail_file(file, "cannot read", code.value());
-  errno = 0;
-  const io::detail::file_handle f(std::fopen(file.c_str(), "rb"));
-  if (!f) io::detail::fail_file(file, "cannot read", errno);
-  const auto read = [&](std::string& into, std::size_t upto) {
-    const std::size_t before = into.size();
-    into.resize(upto);
-    if (std::fread(into.data() + before, 1, upto - before, f.get()) != upto - before)
-      io::detail::fail_file(file, "cannot read", errno != 0 ? errno : EIO);
-  };
-  std::string head;
-  read(head, static_cast<std::size_t>(std::min<std::uint64_t>(8, size)));
-  if (head.size() == 8) {
+  io::detail::file_head head(file);
+  const std::uint64_t size = head.file_bytes();
+  const std::string& bytes = head.upto(static_cast<std::size_t>(std::min<std::uint64_t>(8, size)));
+  if (bytes.size() == 8) {
     std::uint64_t length = 0;
-    std::memcpy(&length, head.data(), sizeof length);
-    if (length <= size - 8 && length <= max_safetensors_header) read(head, static_cast<std::size_t>(8 + length));
+    std::memcpy(&length, bytes.data(), sizeof length);
+    if (length <= size - 8 && length <= max_safetensors_header) head.upto(static_cast<std::size_t>(8 + length));
   }
-  return parse_safetensors(head, size, file);
+  return parse_safetensors(bytes, size, file);
 }
 
 namespace detail {

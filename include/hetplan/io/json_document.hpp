@@ -70,6 +70,25 @@ using file_handle = std::unique_ptr<std::FILE, file_closer>;
 [[noreturn]] inline void fail_file(const std::string& path, const std::string& what) { throw invalid_input(escaped(path) + ": " + what); }
 [[noreturn]] void fail_file(const std::string& path, const char* what, int code);
 
+/// The first bytes of a file, as many as were asked for.
+class file_head {
+ public:
+  /// Throws  invalid_input that names the path and the system's reason.
+  explicit file_head(const std::string& path);
+
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+
+  /// Reads on up to so many bytes, at least those read before and at most those of the file. Returns all so far.
+  ///
+  /// Throws  invalid_input that names the path and the system's reason.
+  const std::string& upto(std::size_t count);
+
+ private:
+  std::string path_, bytes_;
+  std::uint64_t file_bytes_ = 0;
+  file_handle file_;
+};
+
 /// Creates a new file named `begin` and six letters that encode `number`, or the next number if the name is taken.
 ///
 /// @return  the file and its name; no file on other errors, with the reason in errno.

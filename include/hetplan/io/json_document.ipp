@@ -43,6 +43,23 @@ HETPLAN_INLINE void fail_file(const std::string& path, const char* what, int cod
   fail_file(path, std::string(what) + ": " + std::generic_category().message(code));
 }
 
+HETPLAN_INLINE file_head::file_head(const std::string& path) : path_(path) {
+  std::error_code code;
+  file_bytes_ = std::filesystem::file_size(path, code);
+  if (code) fail_file(path, "cannot read", code.value());
+  errno = 0;
+  file_.reset(std::fopen(path.c_str(), "rb"));
+  if (!file_) fail_file(path, "cannot read", errno);
+}
+
+HETPLAN_INLINE const std::string& file_head::upto(std::size_t count) {
+  const std::size_t before = bytes_.size();
+  bytes_.resize(count);
+  if (std::fread(bytes_.data() + before, 1, count - before, file_.get()) != count - before)
+    fail_file(path_, "cannot read", errno != 0 ? errno : EIO);
+  return bytes_;
+}
+
 /// Writes and closes a file. Returns the error of the first failing step, or 0. A full disk may show only on closing.
 [[nodiscard]] HETPLAN_INLINE int write_and_close(file_handle f, std::string_view text) {
   errno = 0;
