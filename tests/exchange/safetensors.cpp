@@ -10,7 +10,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <hetplan/exchange/hf_config.hpp>
 #include <hetplan/exchange/safetensors.hpp>
+#include <hetplan/io/json_document.hpp>
 
 namespace test_safetensors {
 
