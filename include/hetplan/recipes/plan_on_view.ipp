@@ -76,7 +76,8 @@ HETPLAN_INLINE plan choose_on_view(const planning_problem& problem, const char* 
     }
     if (best) return *std::move(best);
   }
-  const layer_sequence coarse = light_blocks(model, 60);  // finer cuts take long and give no further information
+  // Finer cuts take long and give no further information; with pins the plan only shows one that it breaks.
+  const layer_sequence coarse = light_blocks(model, problem.pinned.empty() ? 60 : 10);
   const search_tables unpinned(model, coarse, devices, problem.cost, problem.models.memory, problem.models.energy, problem.job.workload,
                                problem.job.largest_share());
   const device_space space = how.memory_first ? by_memory(unpinned, std::min(sizes.front(), how.largest_group))
