@@ -62,7 +62,7 @@ struct largest_found {
 /// plans that fit other values, judged anew; a packing of consecutive layers into the devices' memories, exact for stages of single
 /// devices; and the planner, until its first plan that keeps the limits. Models of more than layers_planned_whole layers are planned in
 /// blocks (few_blocks), the answer's plan included; under a limit on the time between tokens with microbatches of promising sizes only; and
-/// where memory alone limits them, without pins and tiers, the packing decides: it cuts between any layers.
+/// where memory alone limits them, without pins, tiers and shared tensors, the packing decides: it cuts between any layers.
 ///
 /// Values double until one does not fit; a bisection finds the border. Memory never falls with the value, nor do the times of a plan, so
 /// the border is the only one for context, and for batch if microbatches may have any size. It need not be where microbatch sizes are

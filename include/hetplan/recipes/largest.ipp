@@ -29,13 +29,12 @@ namespace detail {
 /// Bytes of runs of consecutive layers, in the model's order, on one device.
 class packed_bytes {
  public:
-  explicit packed_bytes(const planning_problem& problem, int microbatch_size) {
+  packed_bytes(const planning_problem& problem, int microbatch_size)
+      : workspace_(problem.model, sequence_of(problem.model), problem.job.workload), samples_(microbatch_size) {
     const workload& w = problem.job.workload;
     const any_memory_model& memory = problem.models.memory;
     const planning_graph& model = problem.model;
     const std::vector<token_pass> shapes = shapes_of(token_passes(w, model));
-    workspace_ = workspace_table(model, sequence_of(model), w);
-    samples_ = microbatch_size;
     held_.push_back(0);
     movable_.push_back(0);
     activations_.assign(shapes.size(), {0});
@@ -75,7 +74,7 @@ class packed_bytes {
   std::vector<double> held_, movable_;
   std::vector<std::vector<double>> activations_;  ///< by shape of pass
   workspace_table workspace_;
-  double samples_ = 1;
+  double samples_;
   std::vector<repeat> repeats_;
 };
 
@@ -367,8 +366,7 @@ class largest_search {
     return true;
   }
 
-  /// Returns the plan with as many microbatches of another size, split as before; nothing if that leaves parts of samples, or if the job
-  /// names other sizes.
+  /// Returns the plan with as many microbatches of another size; nothing if that splits samples, or if the job names other sizes.
   [[nodiscard]] std::optional<plan> with_microbatch_size(plan x, int size) const {
     const std::vector<int>& named = problem_.job.microbatch_sizes;
     if (!named.empty() && std::ranges::find(named, size) == named.end()) return std::nullopt;
@@ -416,11 +414,9 @@ class largest_search {
       });
     };
     // A packing says at once whether memory suffices; it is slow, so where times matter, better plans come first.
-    if (!judged_ && packed_fits()) return {value, true};
-    if (known_fits()) return {value, true};
-    if (judged_ && packed_fits()) return {value, true};
+    if (judged_ ? known_fits() || packed_fits() : packed_fits() || known_fits()) return {value, true};
     // Layers of a large model are packed one by one, a search has but its blocks.
-    if (!judged_ && large_ && p.pinned.empty() && !p.cluster.has_tiers())
+    if (!judged_ && large_ && p.pinned.empty() && !p.cluster.has_tiers() && !p.job.split_tensors)
       return {value, false, false, "memory: no stages of consecutive layers, one a device, have room"};
     return search(std::move(p), value);
   }
@@ -448,9 +444,8 @@ class largest_search {
     return mine;
   }
 
-  /// Returns the microbatch sizes that are worth a try where a search is dear. Tokens come fastest from a full pipeline of the fewest
-  /// groups of sequences: about as many as the latest plan that keeps the limits has stages. All of the job if it names them, or if no size
-  /// is so.
+  /// Returns the microbatch sizes to search with: tokens come fastest from a full pipeline of the fewest groups of sequences, about as many
+  /// as the latest plan that keeps the limits has stages. The job's own if it names them; none, for all, if no size is so.
   [[nodiscard]] std::vector<int> promising_sizes(const job& j) const {
     std::vector<int> sizes = j.microbatch_sizes;
     if (!sizes.empty() || known_.empty() || !steps_matter_ || j.workload.mode != mode::generation) return sizes;
