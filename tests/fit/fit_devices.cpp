@@ -312,6 +312,8 @@ TEST_CASE("fit: a host that all routes use, and what sending costs, come out of 
   CHECK(alone.predicted.front() == Approx(one.front().value).epsilon(1e-9));
   const fit::fit_result late = fit::fit_devices(start, one, {.parameters = {parameter_kind::latency}, .free = {parameter_kind::latency}});
   CHECK(late.predicted.front() == Approx(one.front().value).epsilon(1e-9));
+  CHECK(test::message_of([&] { return fit::fit_devices(start, rows, {.free = {parameter_kind::send_overhead}}); }) ==
+        "fit: free: expected one of the parameters that are fitted, got send_overhead");
   CHECK(test::message_of([&] { return fit::fit_devices(start, rows, {.resources = {"host"}}); }) ==
         "fit: expected a resource of cluster \"two\" (shared), got \"host\"");
 }

@@ -94,7 +94,7 @@ struct fit_result {
 ///             row that is off by the noise. The noise is what the rows are off if nothing is held; 3 % if there are no more rows than
 ///             parameters.
 /// Kept        A parameter that the rows do not tell (fit_options::tolerance) has the cluster's number, and the others are fitted again.
-/// Throws      invalid_input (no rows; see check_measurement and predict; an unknown resource).
+/// Throws      invalid_input (no rows; see check_measurement and predict; an unknown resource; `free` names what is not fitted).
 /// Determinism yes; no random numbers.
 /// Source      own.
 [[nodiscard]] fit_result fit_devices(const cluster& c, std::span<const measurement> rows, const fit_options& options = {});

@@ -414,6 +414,10 @@ HETPLAN_INLINE std::vector<parameter> parameters_of(const cluster& c, std::span<
       }
     }
   }
+  for (const parameter_kind k : o.free) {
+    if (std::find(o.parameters.begin(), o.parameters.end(), k) == o.parameters.end())
+      throw invalid_input("fit: free: expected one of the parameters that are fitted, got " + std::string(to_string(k)));
+  }
   for (const std::string& name : o.resources) {
     const auto known = c.network().resources();
     const auto it = std::find_if(known.begin(), known.end(), [&](const resource& r) { return r.name == name; });

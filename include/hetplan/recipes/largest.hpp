@@ -67,7 +67,8 @@ struct largest_found {
 /// Values double until one does not fit; a bisection finds the border. Memory never falls with the value, nor do the times of a plan, so
 /// the border is the only one for context, and for batch if microbatches may have any size. It need not be where microbatch sizes are
 /// given, or where only a batch that divides well keeps a limit on time; so values above it are tried one by one, up to `bound`, as far as
-/// an eighth of the problem's steps goes: `all_tried` says whether it went all the way.
+/// a sixteenth of the problem's steps goes, and for models that are planned in blocks not at all: `all_tried` says whether it went all the
+/// way.
 ///
 /// @param problem  its job gives all but the growing number. Default of `most`: a batch of 65 536, a context of 10^9 tokens in all.
 /// @param planner  asked for each value that no cheaper check decides, and for the answer.
