@@ -388,7 +388,7 @@ noisy random_noisy(random_source& random) {
 
 }  // namespace
 
-TEST_CASE("under noise: nothing stops, moves or exceeds memory, and the same life is lived twice", "[random]") {
+TEST_CASE("under noise: nothing stops, moves or exceeds memory, and the same life is lived twice", "[random][unsanitized]") {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 40; ++seed) {
     INFO("seed " << seed);
     random_source random(seed);

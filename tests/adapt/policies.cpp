@@ -508,7 +508,7 @@ TEST_CASE("no policy stops at an outage, and none names a device that it knows t
   CHECK(lost > 0);
 }
 
-TEST_CASE("the oracle does no less than others where nothing is lost and nothing changes in an iteration") {
+TEST_CASE("the oracle does no less than others where nothing is lost and nothing changes in an iteration", "[unsanitized]") {
   // The oracle runs each iteration's fastest plan at no cost. A change within an iteration may favour another plan, hence 2 %.
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
     INFO("seed " << seed);
@@ -527,7 +527,8 @@ TEST_CASE("the oracle does no less than others where nothing is lost and nothing
   }
 }
 
-TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less than the clairvoyant, and does what it promised") {
+TEST_CASE("a mixture ends in time wherever the fastest plan would, takes no less than the clairvoyant, and does what it promised",
+          "[unsanitized]") {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + 200; ++seed) {
     INFO("seed " << seed);
     random_source random(seed);

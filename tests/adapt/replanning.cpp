@@ -116,7 +116,7 @@ TEST_CASE("an answer is the same whatever else was asked for before") {
   CHECK(first == last);
 }
 
-TEST_CASE("dora from plans for another network finds as good plans as in full, but for a few in a hundred") {
+TEST_CASE("dora from plans for another network finds as good plans as in full, but for a few in a hundred", "[unsanitized]") {
   const asked_by_hand x;
   const recipes::dora_planner planner;
   for (const mode how : {mode::inference, mode::training}) {

@@ -65,6 +65,7 @@ class a_first_session(folder_test):
         self.assertIn("model.json exists and is kept", result.stderr)
         self.assertEqual((self.path / "start/model.json").read_text(), "mine")
 
+    @toy_problem.unsanitized
     def test_the_same_command_prints_the_same_bytes(self):
         command = ("simulate", "qwen3-0.6b", "smart-home-2", "p.json", "--json")
         self.done("plan", "qwen3-0.6b", "smart-home-2", "--out", "p.json")
@@ -174,6 +175,7 @@ class documents(folder_test):
         warned = self.run_it("plan", "bert-small", "edge-cluster", "--planner", "pipeline", "--contention", "none")
         self.assertIn("--contention: only planners that place operators take it; not used", warned.stderr)
 
+    @toy_problem.unsanitized
     def test_dora_is_the_default_and_lists_its_best_on_request(self):
         self.assertNotIn("\n    1.", self.done("plan", "bert-small", "smart-home-2"))
         text = self.done("plan", "bert-small", "smart-home-2", "--top", "3", "--phase", "1")
@@ -217,6 +219,7 @@ class documents(folder_test):
         other = self.run_it("plan", *common, "split.json", "--tokens", "1", "--planner", "pipeline")
         self.assertIn('split_tensors: planner "pipeline" makes no grids; not used', other.stderr)
 
+    @toy_problem.unsanitized
     def test_the_objective_can_be_overridden(self):
         energy = self.document("plan", "bert-base", "traffic-monitor", "--objective", "energy")["plans"][0]["predicted"]["energy"]
         latency = self.document("plan", "bert-base", "traffic-monitor")["plans"][0]["predicted"]["energy"]
@@ -270,6 +273,7 @@ class documents(folder_test):
         for name in ("on-device", "edgeshard", "metis", "asteroid", "dora"):
             self.assertEqual(rows[name]["status"], "feasible", name)
 
+    @toy_problem.unsanitized
     def test_the_table_for_people_says_what_fails_and_by_how_much(self):
         text = self.done("compare", "qwen3-1.7b", "smart-home-2")
         self.assertIn("data-parallel       out of memory: laptop0 needs 17.18 GB and may use 6 GB: 11.18 GB too much", text)
@@ -293,6 +297,7 @@ class over_time(folder_test):
     def policies(self, *options):
         return {p["policy"]: p for p in self.document(*self.command, *options)["policies"]}
 
+    @toy_problem.unsanitized
     def test_a_table_for_people(self):
         lines = self.done(*self.command).splitlines()
         self.assertEqual(lines[0], "backups: after every 10 iterations")  # the default, because a device leaves
@@ -337,6 +342,7 @@ class over_time(folder_test):
         for option in ("--json", "--quiet"):
             self.assertEqual(self.done(*self.command, option), self.done(*self.command, option, "--threads", "2"))
 
+    @toy_problem.unsanitized
     def test_pictures_are_written(self):
         self.done(*self.command, "--html", "r.html", "--svg", "r.svg")
         self.assertTrue((self.path / "r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>"))
@@ -352,6 +358,7 @@ class over_time(folder_test):
         self.assertEqual(found["static"]["switches"], 0)
         self.assertGreater(found["dora"]["switches"], 0)
 
+    @toy_problem.unsanitized
     def test_a_job_that_ends_says_when_and_whether_in_time(self):
         for deadline, missed in (("100 s", False), ("1 s", True)):
             self.write("job.json", {"format": "hetplan/job/1", "mode": "training", "batch": 32, "qoe": {"deadline": deadline, "iterations": 50}})
@@ -369,12 +376,14 @@ class over_time(folder_test):
         self.assertGreater(late, 0)
         self.assertLess(late, policy["iterations"])
 
+    @toy_problem.unsanitized
     def test_a_measured_network(self):
         (self.path / "link.txt").write_text("0 200\n10 50\n20 200\n")
         calm = self.policies("--policies", "static")["static"]["iterations"]
         self.timeline(self.EVENTS[1:], traces=[{"resource": "camera0->camera1", "file": "link.txt", "repeat": True, "mean": "20 Mbit/s"}])
         self.assertLess(self.policies("--policies", "static")["static"]["iterations"], calm)
 
+    @toy_problem.unsanitized
     def test_a_relay_that_leaves_is_answered_by_every_policy(self):
         device = {"kind": "box", "memory": "8 GB", "compute": "10 TFLOP/s"}
         hops = [{"from": x, "to": y, "via": [{"resource": "air"}]} for x, y in ("ab", "ba", "bc", "cb")]

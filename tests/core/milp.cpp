@@ -152,7 +152,7 @@ void check_solution(const milp_problem& p, const milp_solution& s) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("small knapsacks and assignments have the answer of enumeration", "", MILP_SOLVERS) {
+TEMPLATE_TEST_CASE("small knapsacks and assignments have the answer of enumeration", "[unsanitized]", MILP_SOLVERS) {
   const unsigned seed = 5;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -329,7 +329,7 @@ TEMPLATE_TEST_CASE("a start changes no answer, whatever it is", "", MILP_SOLVERS
   CHECK(begun >= 20);  // a knapsack may stay empty
 }
 
-TEMPLATE_TEST_CASE("a search that a limit ends is no worse than its start", "", MILP_SOLVERS) {
+TEMPLATE_TEST_CASE("a search that a limit ends is no worse than its start", "[unsanitized]", MILP_SOLVERS) {
   std::mt19937_64 random(23);
   for (int trial = 0; trial < 3; ++trial) {
     const milp_problem p = knapsack(random, 35, 6);
@@ -450,7 +450,7 @@ TEMPLATE_TEST_CASE("a mixed-integer program that a solver would choke on is refu
   CHECK_THROWS_AS(strange.solve(good), invalid_input);
 }
 
-TEMPLATE_TEST_CASE("the same mixed-integer program has the same answer to the bit, in every thread", "", MILP_SOLVERS) {
+TEMPLATE_TEST_CASE("the same mixed-integer program has the same answer to the bit, in every thread", "[unsanitized]", MILP_SOLVERS) {
   std::mt19937_64 random(3);
   std::vector<milp_problem> problems;
   for (int i = 0; i < 10; ++i) problems.push_back(knapsack(random, 25, 4));

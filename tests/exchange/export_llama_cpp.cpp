@@ -230,7 +230,7 @@ TEST_CASE("experts on the host, by hand") {
         "'blk\\.(1|2)\\.ffn_(up|down|gate|gate_up)_(ch|)exps=RPC0[d0:50052]'");
 }
 
-TEST_CASE("llama.cpp puts every tensor of 400 random plans with experts apart where the plan has it") {
+TEST_CASE("llama.cpp puts every tensor of 400 random plans with experts apart where the plan has it", "[unsanitized]") {
   int apart = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
     INFO("seed " << seed);
@@ -325,7 +325,7 @@ cluster row_with_tiers(int n) {
 
 }  // namespace
 
-TEST_CASE("llama.cpp puts every tensor of 400 random plans with weights in RAM where the plan has it") {
+TEST_CASE("llama.cpp puts every tensor of 400 random plans with weights in RAM where the plan has it", "[unsanitized]") {
   int moved = 0, remote = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 400; ++seed) {
     INFO("seed " << seed);

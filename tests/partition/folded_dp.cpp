@@ -205,7 +205,7 @@ double least_of_all(const test::draft_problem& x, const std::vector<int>& sizes,
 
 }  // namespace
 
-TEST_CASE("the folded search is exact: all cuts, devices with repetition, unequal sizes and recomputation") {
+TEST_CASE("the folded search is exact: all cuts, devices with repetition, unequal sizes and recomputation", "[unsanitized]") {
   int fitting = 0, folded = 0, recomputing = 0, tied = 0, uneven = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 1200; ++seed) {
     test::random_source random(seed);

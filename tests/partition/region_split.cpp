@@ -165,7 +165,7 @@ TEST_CASE("the cost of a split is eq. 1, by hand") {
   CHECK(region_split_seconds(c, slow, region_cost::serial_links) == 2 + 5 + 3 + 4);
 }
 
-TEST_CASE("splits are exact: brute force over all orders and cuts, with ties, memory and missing links") {
+TEST_CASE("splits are exact: brute force over all orders and cuts, with ties, memory and missing links", "[unsanitized]") {
   int split = 0, none = 0, idle = 0;
   double worst = 0, sum = 0;
   int met = 0, missed = 0;
@@ -236,7 +236,7 @@ TEST_CASE("serial links need both numbers of a cell's labels") {
   CHECK(linked > 30);
 }
 
-TEST_CASE("coarse runs, windows and limits lose nothing: every order of five regions by itself") {
+TEST_CASE("coarse runs, windows and limits lose nothing: every order of five regions by itself", "[unsanitized]") {
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 4; ++seed) {
     for (const double slow : {0.3, 10.0}) {
       const region_chain c = test::random_region_chain(seed, 5, 60, 6, slow);

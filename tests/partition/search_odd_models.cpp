@@ -169,7 +169,7 @@ TEST_CASE("the optimizer's step is charged as the estimate charges it") {
   REQUIRE(compare_all(210000, 500, {.tied = true}, steps_too{}) > 200);
 }
 
-TEST_CASE("no plan uses a route that is missing, and the best that does not is found") {
+TEST_CASE("no plan uses a route that is missing, and the best that does not is found", "[unsanitized]") {
   REQUIRE(compare_all(220000, 800, {.islands = true}, roofline{}) > 300);
   REQUIRE(compare_all(230000, 400, {.tied = true, .islands = true, .joined = false}, steps_too{}) > 150);
 }
@@ -182,7 +182,7 @@ TEST_CASE("layers that cost nothing change nothing") {
   REQUIRE(compare_all(250000, 500, {.joined = false, .free_layers = true}, roofline{}) > 200);
 }
 
-TEST_CASE("blocks of several layers are searched as blocks") {
+TEST_CASE("blocks of several layers are searched as blocks", "[unsanitized]") {
   REQUIRE(compare_all(260000, 400, {.merged = true}, roofline{}) > 150);
   REQUIRE(compare_all(270000, 400, {.tied = true, .islands = true, .joined = false, .merged = true}, steps_too{}) > 150);
 }

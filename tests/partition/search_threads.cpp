@@ -16,7 +16,7 @@
 using namespace hetplan;
 using namespace hetplan::partition;
 
-TEST_CASE("a search gives the same plans, counts and cells whatever its threads") {
+TEST_CASE("a search gives the same plans, counts and cells whatever its threads", "[unsanitized]") {
   int found = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 150; ++seed) {
     const test::search_instance i = test::random_search_instance(seed, {.most_layers = 24, .most_devices = 5});

@@ -163,7 +163,7 @@ TEST_CASE("an objective that reads the whole evaluation is served by exhaustion,
   REQUIRE(feasible > 250);
 }
 
-TEST_CASE("a policy that drops what is 2 % better at most loses no more than that for each stage") {
+TEST_CASE("a policy that drops what is 2 % better at most loses no more than that for each stage", "[unsanitized]") {
   int feasible = 0, worse = 0;
   long long kept = 0, kept_by_dominance = 0;
   for_each_instance(8000, 120000, {.most_layers = 7, .most_devices = 4}, [&](const auto& i, std::uint64_t seed) {

@@ -63,7 +63,7 @@ void compare_with_brute_force(const test::search_instance& i, const Objective& o
 
 }  // namespace
 
-TEST_CASE("with nothing dropped but what is dominated, the search finds the best plan of the whole space") {
+TEST_CASE("with nothing dropped but what is dominated, the search finds the best plan of the whole space", "[unsanitized]") {
   int feasible = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 2400; ++seed) {
     const test::search_instance i =
@@ -80,7 +80,7 @@ TEST_CASE("with nothing dropped but what is dominated, the search finds the best
   REQUIRE(feasible > 1200);
 }
 
-TEST_CASE("generation is planned for its prompt and its tokens: the search finds the best plan of the whole space") {
+TEST_CASE("generation is planned for its prompt and its tokens: the search finds the best plan of the whole space", "[unsanitized]") {
   int feasible = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 2000; ++seed) {
     const test::search_instance i = test::random_search_instance(
@@ -138,7 +138,7 @@ TEST_CASE("a microbatch may be larger than what one device takes of it") {
   REQUIRE(feasible > 60);
 }
 
-TEST_CASE("with stages that recompute or shard their states, the search finds the best plan of their whole space") {
+TEST_CASE("with stages that recompute or shard their states, the search finds the best plan of their whole space", "[unsanitized]") {
   int feasible = 0;
   for (std::uint64_t seed = test::first_seed(); seed < test::first_seed() + 1200; ++seed) {
     const test::search_instance i =

@@ -330,7 +330,7 @@ TEST_CASE("few blocks of a model hold and take what their layers do") {
   }
 }
 
-TEST_CASE("twenty-two devices, one of which is nearly the best, within the steps that there are") {
+TEST_CASE("twenty-two devices, one of which is nearly the best, within the steps that there are", "[unsanitized]") {
   const std::string file = HETPLAN_SOURCE_DIR "/bench/settings/cloud-edge-end.json";
   const cluster c = io::read_cluster(io::json_document::load(file));
   const planning_graph model = zoo::model("resnet101", {.input = zoo::image_shape{3, 32, 32}});

@@ -284,7 +284,7 @@ TEST_CASE("layers are packed wherever stages of single devices have room, and no
   CHECK(refused > 20);
 }
 
-TEST_CASE("the largest batch and context are those of a linear scan over all plans") {
+TEST_CASE("the largest batch and context are those of a linear scan over all plans", "[unsanitized]") {
   const std::uint64_t seed = first_seed();
   int found_some = 0, limited_by_time = 0, offloaded = 0;
   for (std::uint64_t s = 0; s < 360; ++s) {

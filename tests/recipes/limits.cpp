@@ -19,7 +19,7 @@
 namespace test_limits {
 using namespace hetplan;
 
-TEST_CASE("dora finds a plan where one keeps the limits, and no planner calls such a job infeasible") {
+TEST_CASE("dora finds a plan where one keeps the limits, and no planner calls such a job infeasible", "[unsanitized]") {
   const auto first = test::first_seed();
   const std::vector<std::pair<const char*, recipes::named_planner::recipe>> others{
       {"on-device", recipes::on_device}, {"data-parallel", recipes::data_parallel},
@@ -113,7 +113,7 @@ struct planted_job {
   }
 };
 
-TEST_CASE("dora finds a plan within limits that were cut for one") {
+TEST_CASE("dora finds a plan within limits that were cut for one", "[unsanitized]") {
   const auto first = test::first_seed();
   int found = 0;
   constexpr int count = 60;

@@ -67,7 +67,7 @@ plan_result plan_with_dora(const planning_problem& problem) { return recipes::do
 
 }  // namespace
 
-TEST_CASE("dora is as fast as the best of all splits and all offloads") {
+TEST_CASE("dora is as fast as the best of all splits and all offloads", "[unsanitized]") {
   const std::uint64_t seed = first_seed();
   CAPTURE(seed);
   constexpr int cases = 320;
@@ -96,7 +96,7 @@ TEST_CASE("dora is as fast as the best of all splits and all offloads") {
   CHECK(found.missed == 0);
 }
 
-TEST_CASE("dora plans reads of one disk by several devices; frozen layers in training") {
+TEST_CASE("dora plans reads of one disk by several devices; frozen layers in training", "[unsanitized]") {
   // Several devices read one resource, which the search takes for the own of each, and training has orders beyond those tried here: no
   // worse than the best single device, and nearly always as fast as the best of all.
   const std::uint64_t seed = first_seed();

@@ -54,7 +54,7 @@ std::vector<pin> random_pins(random_source& random, const planning_graph& m, con
 
 }  // namespace
 
-TEST_CASE("dora is as fast as the best of all pipelines that keep the pins") {
+TEST_CASE("dora is as fast as the best of all pipelines that keep the pins", "[unsanitized]") {
   const std::uint64_t seed = first_seed();
   CAPTURE(seed);
   constexpr int cases = 240;

@@ -10,6 +10,9 @@ import unittest
 
 CLI = os.environ["HETPLAN_CLI"]
 
+# Marks tests that plan again and again: with sanitizers they take minutes, and others run the same code.
+unsanitized = unittest.skipIf(os.environ.get("HETPLAN_LEAN") == "1", "not with sanitizers")
+
 
 def model(*gflop):
     """A chain with a layer of so many GFLOP each."""
