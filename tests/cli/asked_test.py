@@ -11,6 +11,7 @@ CLUSTER = toy_problem.cluster(d0=2, d1=1)
 JOB = {"format": "hetplan/job/1", "mode": "training", "batch": 4}
 
 
+@toy_problem.unsanitized
 class asked(toy_problem.folder_test):
     def setUp(self):
         super().setUp()

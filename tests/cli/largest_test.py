@@ -14,6 +14,7 @@ def chat(**more):
     return {"format": "hetplan/job/1", "mode": "generation", "batch": 1, "prompt": 6, "tokens": 4, **more}
 
 
+@toy_problem.unsanitized
 class largest(toy_problem.folder_test):
     def setUp(self):
         super().setUp()

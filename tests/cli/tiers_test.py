@@ -24,6 +24,7 @@ RAM, DISK = ("ram", "60 GB", "45 GB/s"), ("disk", "500 GB", "3 GB/s")
 MODEL = ("llama3-70b", "--weights", "q4_k_m")
 
 
+@toy_problem.unsanitized
 class tiers(toy_problem.folder_test):
     def setUp(self):
         super().setUp()
